@@ -8,9 +8,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,20 +19,30 @@ import pytest
 class RedisServer:
     """One `redis-server` process, which can be stopped, started again on its port, paused and resumed."""
 
-    def __init__(self, binary: str, directory: Path) -> None:
+    def __init__(
+        self,
+        binary: str,
+        directory: Path,
+        options: Mapping[str, object] = MappingProxyType({}),
+        flags: Sequence[str] = (),
+    ) -> None:
+        self.options = options
+        self._flags = flags
         self._binary = binary
         self._directory = directory
-        self._port = free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self._port}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        options = {"port": self._port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self._directory}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        self._process = subprocess.Popen([self._binary, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self._directory}
+        words = [word for name, value in {**options, **self.options}.items() for word in (f"--{name}", str(value))]
+        self._process = subprocess.Popen(
+            [self._binary, *self._flags, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         give_up = time.monotonic() + 90
         while not self._answers():
             assert time.monotonic() < give_up, "redis-server did not start"
@@ -55,7 +66,7 @@ class RedisServer:
         self._process.send_signal(number)
 
     def _answers(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=1) as connection:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
             connection.sendall(b"PING\r\n")
             return connection.recv(16).startswith(b"+PONG")
         return False

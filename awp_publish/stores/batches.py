@@ -23,7 +23,8 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import LeasingTransaction, Look, Ran, Reserve, Step, Swap, carry_out, unavailable
+from awp_publish.stores.store import Look, Ran, Reserve, Step, Swap, unavailable
+from awp_publish.stores.transaction import LeasingTransaction, carry_out
 from awp_publish.stores.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
@@ -122,6 +123,10 @@ class StoreRequest:
             with self._lock:
                 self._is_abandoned = True
 
+    def ignore(self) -> None:
+        """Let nobody wait for the answer."""
+        self._future.cancel()
+
     def settle(self) -> None:
         """Hand over the answer. Runs in the event loop of the waiting task."""
         if self._future.done():
@@ -186,11 +191,11 @@ class BatchedStore:
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps in one round trip. Raises StoreUnavailable."""
-        return cast(Ran, await self._ask(RunSteps(tuple(steps), durable)))
+        return cast(Ran, await self.ask(RunSteps(tuple(steps), durable), self._timeout))
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
         """Return up to `most` due members of a queue, due again after `lease` seconds. Raises StoreUnavailable."""
-        return cast(tuple[str, ...], await self._ask(TakeDue(queue, lease, most)))
+        return cast(tuple[str, ...], await self.ask(TakeDue(queue, lease, most), self._timeout))
 
     async def close(self) -> None:
         """Carry out what is waiting, then end the thread and close its connection."""
@@ -201,14 +206,22 @@ class BatchedStore:
         if thread is not None:
             await thread.close()
 
-    async def _ask(self, order: Order) -> Answer:
-        request = StoreRequest(order, asyncio.get_running_loop(), self._timeout)
+    async def ask(self, order: Order, seconds: float) -> Answer:
+        """Have an order carried out, and return its answer within so many seconds. Raises StoreUnavailable."""
+        return await self._put(order, seconds).wait()
+
+    def hint(self, order: Order) -> None:
+        """Have an order carried out for whose answer nobody waits."""
+        self._put(order, self._timeout).ignore()
+
+    def _put(self, order: Order, seconds: float) -> StoreRequest:
+        request = StoreRequest(order, asyncio.get_running_loop(), seconds)
         with self._lock:  # so that no request is queued behind the end marker
             if self._thread is None:
                 self._thread = self._start()
                 self._finalizer = weakref.finalize(self, self._thread.stop)
             self._thread.put(request)
-        return await request.wait()
+        return request
 
 
 class BatchThread:

@@ -165,7 +165,7 @@ class Life(RuleBasedStateMachine):
                     self.finish_now(begun)
         assert all(self.look(job_id).job.has_ended for job_id in self.ids)
         assert self.take_all() == []
-        of_callers = ("jobs of ann", "jobs of ben", "turn of ann", "turn of ben")
+        of_callers = ("{jobs}of ann", "{jobs}of ben", "{jobs}turn of ann", "{jobs}turn of ben")
         for queue in (ALL_JOBS, *of_callers):  # nothing that has ended takes anybody's room
             assert self.do(self.store.run([Schedule(queue, "other", 0, most=1)])).failed is None
         for job_id in self.ids:

@@ -18,6 +18,7 @@ from awp_publish.plugins.jobs.door import JobsDoor, accepted_reply
 from awp_publish.plugins.jobs.job import JobResult
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
 from awp_publish.stores import Look, Swap
+from awp_publish.stores.store import JOB
 from tests.jobs.conftest import Clock
 from tests.serve.guarded import invoke, make_shop
 
@@ -281,7 +282,7 @@ def damage(store) -> None:
     """As a disk does that forgets."""
 
     async def swap() -> None:
-        [key] = [key for key in store._values.entries if key.startswith("job:")]
+        [key] = [key for key in store._values.entries if key.startswith(JOB)]
         for _ in range(20):  # a run may renew its lease meanwhile
             raw = (await store.run([Look(key)])).seen[0]
             if (await store.run([Swap(key, raw, raw[: len(raw) // 2], 600)])).failed is None:

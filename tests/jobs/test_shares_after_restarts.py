@@ -89,7 +89,7 @@ async def test_the_jobs_of_a_worker_that_has_died_leave_a_slot_to_others(house, 
     for _ in range(20):
         await house.jobs.accept("again", {}, principal="ann")
     dead = house.open_jobs(lease_seconds=0.0)
-    taken = [*await house.store.take("jobs", 0.0, 4), *await house.store.take("jobs:more", 0.0, 4)]
+    taken = [*await house.store.take("{jobs}waiting", 0.0, 4), *await house.store.take("{jobs}more", 0.0, 4)]
     for job_id in taken[:4]:
         waiting = await dead.pick(job_id, lambda _: True)
         assert waiting is not None

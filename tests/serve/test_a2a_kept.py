@@ -20,6 +20,7 @@ from awp_publish.http.running import running
 from awp_publish.plugins.a2a.records import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_TASKS, MAX_BYTES, MAX_MESSAGE_BYTES
 from awp_publish.stores import Add
 from awp_publish.stores.memory import ENTRY_BYTES, MemoryStore
+from awp_publish.stores.store import JOB
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
 from tests.serve.guarded import ANN, KEYS, Watched, known_callers, make_shop
 
@@ -42,7 +43,7 @@ class Shop:
     @property
     def kept(self) -> int:
         """Bytes of what is in the store, but for the counts of calls, which are written now and then."""
-        counts = (one for one in self.store._values.entries.items() if one[0].startswith("traffic:"))
+        counts = (one for one in self.store._values.entries.items() if one[0].startswith("{traffic}"))
         return self.store.bytes_used - sum(ENTRY_BYTES + len(key) + len(value) for key, (value, _) in counts)
 
     def keys(self, prefix: str) -> list[str]:
@@ -176,7 +177,7 @@ async def test_what_is_refused_for_good_is_not_kept_at_all(spoken):
             with pytest.raises(TaskNotFoundError):
                 await get(caller, refused)
     assert len(shop.keys("a2a:task:")) == 1 + 3  # the first call, and the three jobs that were taken
-    assert len(shop.keys("job:")) == 3
+    assert len(shop.keys(JOB)) == 3
     assert shop.kept - before < 3 * 2500
 
 

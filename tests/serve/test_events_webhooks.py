@@ -17,7 +17,7 @@ from awp_publish.plugins.events import log as events, webhooks
 from awp_publish.plugins.events.audiences import log_of, write_cursor
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import Look, Schedule
+from awp_publish.stores.store import WEBHOOK, Look, Schedule
 from tests.serve.guarded import ANN, BEN, Watched, known_callers, make_shop
 from tests.serve.test_events import Client, Shipped, orders
 from tests.serve.webhook_receiver import is_signed, new_secret, receiving
@@ -63,7 +63,7 @@ async def subscribe(client, url, secret=SECRET, mode="webhook", name="order_ship
 
 async def kept(site, granted) -> bytes:
     """What the store has of a subscription."""
-    return (await site.store.run((Look(f"webhook:{granted['id']}"),))).seen[0] or b""
+    return (await site.store.run((Look(f"{WEBHOOK}{granted['id']}"),))).seen[0] or b""
 
 
 async def unsubscribe(client, url, **params):

@@ -7,12 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 
-KINDS = ("memory", "sqlite", "redis", "postgres")
+KINDS = ("memory", "sqlite", "redis", "cluster", "postgres")
 
 
 class Clock:
@@ -53,12 +54,15 @@ def make_store(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureR
             from awp_publish.plugins.postgres.store import PostgresStore
 
             return PostgresStore(request.getfixturevalue("postgres_url"), namespace, clock=clock, timeout=20)
+        if kind == "cluster":  # all in one place: what holds of several is tested in test_cluster.py
+            url = request.getfixturevalue("redis_cluster").url
+            return RedisClusterStore(url, f"{{{namespace}}}", timeout=20)
         return RedisStore(request.getfixturevalue("redis_url"), namespace, timeout=20)
 
     if kind == "postgres":
         request.getfixturevalue("postgres_url")
-    if kind == "redis":
-        request.getfixturevalue("redis_url")  # not later: a server cannot be started from inside an event loop
+    if kind in ("redis", "cluster"):  # not later: a server cannot be started from inside an event loop
+        request.getfixturevalue("redis_url" if kind == "redis" else "redis_cluster")
     return make
 
 
@@ -74,9 +78,9 @@ async def store(make_store: Callable[[], Store]) -> AsyncIterator[Store]:
 @pytest.fixture
 def second(kind: str) -> float:
     """How long a second of a test is: on the real clock, what a busy machine does in one takes longer."""
-    return 3.0 if kind == "redis" else 1.0
+    return 3.0 if kind in ("redis", "cluster") else 1.0
 
 
 @pytest.fixture
 def pass_time(kind: str, clock: Clock) -> Callable[[float], None]:
-    return time.sleep if kind == "redis" else clock.pass_time
+    return time.sleep if kind in ("redis", "cluster") else clock.pass_time

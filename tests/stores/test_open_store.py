@@ -7,6 +7,7 @@ import pytest
 
 from awp_publish import DeclarationError
 from awp_publish.plugin import open_store
+from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores import Add, Look
 from awp_publish.stores.memory import MemoryStore
@@ -31,6 +32,13 @@ def needs_pool(url):
         ("postgresql:///shop?host=/run/postgresql", "PostgresStore"),
         ("rediss://user:secret@localhost:6380/1?ssl_cert_reqs=required", RedisStore),
         ("unix:///run/redis.sock?db=1", RedisStore),
+        ("valkey://localhost/2", RedisStore),
+        ("valkeys://user:secret@localhost:6380/1", RedisStore),
+        ("redis+sentinel://:secret@one:26379,two/shop/1", RedisStore),
+        ("rediss+sentinel://one,[::1]:7000/shop?ssl_cert_reqs=required", RedisStore),
+        ("redis+cluster://one:6379,two:6380", RedisClusterStore),
+        ("rediss+cluster://user:secret@one:6379", RedisClusterStore),
+        ("valkey+cluster://one/0", RedisClusterStore),
     ],
 )
 async def test_a_url_means_a_store(url, expected):
@@ -69,6 +77,13 @@ async def test_a_url_means_a_store(url, expected):
         "redis://:secret@host/zero",
         "redis://:secret@host/0?no_such_option=1",
         "redis://:secret@host/0?socket_timeout=secret",
+        "redis+cluster://:secret@host:port",
+        "redis+cluster://:secret@host,,other",
+        "redis+cluster://:secret@host/1",
+        "redis+cluster://:secret@host?no_such_option=1",
+        "redis+sentinel://:secret@host",
+        "redis+sentinel://:secret@host/shop/zero",
+        "redis+http://:secret@host",
     ],
 )
 def test_any_other_url_is_a_mistake_that_is_explained_without_repeating_it(url):

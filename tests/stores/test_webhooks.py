@@ -41,7 +41,7 @@ async def test_a_webhook_is_found_changed_and_forgotten(hooks, store):
     await hooks.remove(found)
     assert await hooks.find("one") is None
     assert await hooks.at("log-a") == []
-    assert (await store.run((Look("webhooks-at:log-a"),))).seen == (None,)
+    assert (await store.run((Look("{events}webhooks-at:log-a"),))).seen == (None,)
 
 
 async def test_a_log_wakes_those_that_wait_for_it(hooks, store):

@@ -101,7 +101,9 @@ class _Confirmation(GateCheck[_Consent]):
             return _Consent(fault=(ConfirmationForeign, "The confirmation was requested with other credentials."))
         if facts.get("input") not in tokens.digests(canonical(call.input)):
             return _Consent(fault=(ConfirmationMismatch, "The input is not the one that was confirmed."))
-        spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
+        # No place for an unknown caller, who may have another address by now.
+        owner = f"{{user:{call.caller_key}}}" if call.principal else ""
+        spend = Add(f"{owner}spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
         return _Consent(spend=spend, summary=facts.get("summary"))
 
     async def consider(self, call: Call, ask: _Consent, seen: Sequence[Seen]) -> None:

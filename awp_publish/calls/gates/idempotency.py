@@ -108,15 +108,15 @@ class _Keys(GateCheck[_Claim]):
         self._store = facts.guards.store
         self._tokens = facts.guards.fingerprints
         self._clock = facts.clock
-        # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
-        self._prefix = f"key:{action.id}:"
+        # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no braces.
+        self._prefix = f"key:{action.id}\n"
         self._longest = (ACCEPTING_SECONDS if action.is_background else action.timeout) + MARGIN
         self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
         self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
         self._redact = answer_redactor(action.outputs)
         self._recorded_headers = _RECORDED_HEADERS | action.answer_headers
         self._window = float(keys.seconds)
-        self._total_prefix = f"answer-bytes:{self._window:g}:"
+        self._total_name = f"answer-bytes:{self._window:g}"
         self._keep = self._longest if self._is_repeatable else max(keys.seconds, self._longest)
 
     def enter(self, call: Call) -> None:
@@ -144,10 +144,10 @@ class _Keys(GateCheck[_Claim]):
         running = {"state": "running", "for": fingerprints[0], "until": until, "by": call.request_id}
         principal = call.principal
         if principal is not None:
-            claim = Add(f"{self._prefix}{principal.key}\n{key}", orjson.dumps(running), self._keep)
+            claim = Add(f"{{user:{principal.key}}}{self._prefix}{key}", orjson.dumps(running), self._keep)
             return _Claim(claim, fingerprints, (claim,))
-        claim = Add(f"{self._prefix}\n{key}", orjson.dumps(running), self._keep)
-        most = Count(f"keys:ip:{call.presented.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
+        claim = Add(self._prefix + key, orjson.dumps(running), self._keep)
+        most = Count(f"{{ip:{call.presented.address}}}keys", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
         return _Claim(claim, fingerprints, (claim, most))
 
     def judge(self, call: Call, ask: _Claim, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
@@ -170,7 +170,8 @@ class _Keys(GateCheck[_Claim]):
         record, room = self._record_of(call, ask, result)
         swap = Swap(ask.claim.key, ask.claim.value, record, self._window)
         try:
-            if (await self._store.run((swap, *room), durable=True)).failed == 1:
+            # The room comes first: of an unknown caller it may be in another shard than the key.
+            if (await self._store.run((*room, swap), durable=True)).failed == 0 and room:
                 logger.warning("a caller has no room left for an answer of action %s", self._action.id)
                 await self._store.run((self._without_answer(swap, ask),), durable=True)
         except StoreUnavailable:
@@ -203,11 +204,10 @@ class _Keys(GateCheck[_Claim]):
 
         # The bytes are given back when the records have expired: each window has a total of its own.
         window = self._window
-        total = f"{self._total_prefix}{int(self._clock() // window)}:"
+        share = share_of(call.caller_key, call.presented.address)
+        total = f"{{{share}}}{self._total_name}:{int(self._clock() // window)}"
         if principal is None:
-            total += share_of("", call.presented.address)
             return record, (Reserve(total, size, MAX_ANONYMOUS_BYTES, 2 * window),)
-        total += share_of(principal.key, "")
         return record, (Reserve(total, size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * window),)
 
     def _without_answer(self, swap: Swap, ask: _Claim) -> Swap:

@@ -22,7 +22,7 @@ SITE: Final = "site-wide"
 class _Limit:
     """A limit and its name: an action's id, or SITE for the limit of all actions together.
 
-    `key` is the prefix of its counts in the store, `state` the format of its item in RateLimit: remaining calls and
+    `key` ends the names of its counts in the store, `state` the format of its item in RateLimit: remaining calls and
     seconds.
     """
 
@@ -32,7 +32,7 @@ class _Limit:
         self.name = name
         self.rate = rate
         self.most, self.seconds, self.scope, self.whom = rate.requests, rate.seconds, rate.scope, rate.whom
-        self.key = f"limit:{name}:"
+        self.key = f"limit:{name}"
         self.state = b'"%b";r=%%d;t=%%d' % name.encode("ascii")
         self.header = (b"x-ratelimit-limit", b"%d" % rate.requests)
 
@@ -64,9 +64,9 @@ class _Limits(GateCheck[_Counts]):
             if limit.scope == "global":
                 key = limit.key
             elif principal is None or limit.scope == "ip":
-                key = f"{limit.key}ip:{call.presented.address}"
+                key = f"{{ip:{call.presented.address}}}{limit.key}"
             else:
-                key = f"{limit.key}user:{principal.key}"
+                key = f"{{user:{principal.key}}}{limit.key}"
             counts.append(Count(key, limit.most, limit.seconds))
         return _Counts(limits, counts)
 

@@ -48,7 +48,7 @@ class _Required(GateCheck[_Missing]):
         missing = [name for name in self._action.requires if name not in proven]
         if not missing:
             return None
-        looks = [Look(f"done:{name}:{call.known_as}") for name in missing] if call.known_as else []
+        looks = [Look(success_key(name, call.known_as)) for name in missing] if call.known_as else []
         return _Missing(missing, looks)
 
     def _read_receipts(self, call: Call) -> set[str]:
@@ -93,6 +93,11 @@ class _Certified(GateCheck[Ask]):
             call.headers += await certify(self._guards, call)
 
 
+def success_key(action: str, caller: str) -> str:
+    """Return the key under which a success of a known caller is remembered."""
+    return f"{{{caller}}}done:{action}"
+
+
 async def certify(guards: Guards, call: Call) -> RawHeaders:
     """Remember a success that other actions require, and return the header that proves it."""
     action, receipts = call.action.id, guards.receipts
@@ -100,7 +105,7 @@ async def certify(guards: Guards, call: Call) -> RawHeaders:
         return ()
     if caller := call.known_as:
         try:
-            key, until = f"done:{action}:{caller}", b"%d" % time.time()
+            key, until = success_key(action, caller), b"%d" % time.time()
             ran = await guards.store.run((Add(key, until, receipts.lifetime),))
             if ran.failed is not None and isinstance(ran.seen[0], bytes):
                 await guards.store.run((Swap(key, ran.seen[0], until, receipts.lifetime),))

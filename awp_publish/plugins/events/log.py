@@ -55,7 +55,7 @@ MAX_TRIES: Final = 50
 MAX_TOGETHER: Final = 100
 """Events that are appended in one step at most."""
 
-APPENDED: Final = "events:appended"
+APPENDED: Final = "{events}appended"
 """The queue of logs with new entries, for the workers that deliver them."""
 
 
@@ -229,7 +229,7 @@ class Events:
         facts = {"id": occurrence_id, "at": now_text()}
         body = orjson.dumps(facts)[:-1] + b',"data":' + self._write(declared, data) + b"}"
         log = log_of(event_id, whom)
-        once = f"event-id:{_digest(f'{log}:{unique}')}" if unique is not None else ""
+        once = f"{{events}}id:{_digest(f'{log}:{unique}')}" if unique is not None else ""
         await self._append(log, _Entry(body, once))
         for listener in self._listeners:
             listener(log)
@@ -495,11 +495,11 @@ def _digest(text: str) -> str:
 
 
 def _head_key(log: str) -> str:
-    return f"event-log:{log}"
+    return f"{{events}}log:{log}"
 
 
 def _entry_key(log: str, epoch: str, number: int) -> str:
-    return f"event:{log}:{epoch}:{number}"
+    return f"{{events}}entry:{log}:{epoch}:{number}"
 
 
 def _read_head(raw: bytes) -> tuple[str, int]:

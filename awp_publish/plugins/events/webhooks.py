@@ -43,7 +43,7 @@ logger: Final = logging.getLogger("awp_publish.calls")
 
 ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
 
-DUE: Final = "webhooks"
+DUE: Final = "{events}webhooks"
 LEASE: Final = 20.0
 """Seconds after which another worker may take a webhook from one that does not finish."""
 
@@ -324,7 +324,7 @@ class Webhooks:
 
     async def at(self, log: str) -> list[Webhook]:
         """Return the webhooks that are registered for a log."""
-        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        raw = (await self._store().run([Look(f"{{events}}webhooks-at:{log}")])).seen[0]
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
         return [read_webhook(one) for one in found if isinstance(one, bytes)]
@@ -334,7 +334,7 @@ class Webhooks:
 
         The webhook is due at once. Raises TooMany, StoreUnavailable.
         """
-        store, of_caller = self._store(), f"webhooks:of:{_digest(hook.principal)}"
+        store, of_caller = self._store(), f"{{events}}webhooks-of:{_digest(hook.principal)}"
         written = hook.write()
         step = Add(hook.key, written, hook.seconds)
         steps: list[Step] = [step if before is None else Swap(hook.key, before.raw, written, hook.seconds)]
@@ -390,7 +390,7 @@ class Webhooks:
                 [
                     Swap(hook.key, hook.raw, None),
                     Unschedule(DUE, hook.id),
-                    Unschedule(f"webhooks:of:{_digest(hook.principal)}", hook.id),
+                    Unschedule(f"{{events}}webhooks-of:{_digest(hook.principal)}", hook.id),
                 ]
             )
             found = await self.find(hook.id) if ran.failed is not None else None
@@ -402,7 +402,7 @@ class Webhooks:
 
     async def _change_list(self, log: str, webhook_id: str, *, is_listed: bool) -> None:
         """Add a webhook to the list of a log, or remove it."""
-        key, store = f"webhooks-at:{log}", self._store()
+        key, store = f"{{events}}webhooks-at:{log}", self._store()
         for _ in range(MAX_TRIES):
             raw = (await store.run([Look(key)])).seen[0]
             ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
@@ -523,7 +523,7 @@ class Webhooks:
 
     async def wake(self, log: str, *also: Step) -> None:
         """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""
-        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        raw = (await self._store().run([Look(f"{{events}}webhooks-at:{log}")])).seen[0]
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-JOBS_ENDED: Final = "events:jobs"
+JOBS_ENDED: Final = "{jobs}ended"
 """The queue of background jobs that have ended and whose event is still to be emitted."""
 
 METHODS: Final = "GET, HEAD, DELETE, OPTIONS"

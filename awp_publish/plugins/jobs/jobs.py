@@ -58,19 +58,19 @@ from awp_publish.stores.store import JOB, Add, Counted, Look, Reserve, Schedule,
 
 logger: Final = logging.getLogger("awp_publish.plugins.jobs")
 
-QUEUE: Final = "jobs"
+QUEUE: Final = "{jobs}waiting"
 
-MORE: Final = "jobs:more"
+MORE: Final = "{jobs}more"
 
-LEASED: Final = "jobs:leased"
+LEASED: Final = "{jobs}leased"
 
 _QUEUES: Final = (QUEUE, MORE, LEASED)
 
-ALL_JOBS: Final = "jobs:all"
+ALL_JOBS: Final = "{jobs}all"
 
-ALL_UNKNOWN: Final = "jobs:all:unknown"
+ALL_UNKNOWN: Final = "{jobs}all:unknown"
 
-FORGOTTEN: Final = "jobs:forgotten"
+FORGOTTEN: Final = "{jobs}forgotten"
 """The queue of records whose bytes are given back: members are due when their record has expired."""
 
 MAX_JOBS: Final = 10_000
@@ -79,7 +79,7 @@ MAX_JOBS: Final = 10_000
 MAX_JOBS_OF_CALLER: Final = 1_000
 """Unfinished jobs of one caller: a known one, or an address for callers who are not known."""
 
-BYTES_OF_UNKNOWN: Final = "job-bytes"
+BYTES_OF_UNKNOWN: Final = "{jobs}bytes"
 """The key of the bytes of all unknown callers together."""
 
 RECORD_BYTES: Final = 1024
@@ -261,9 +261,9 @@ class JobStore:
     def _reserve(self, share: str, amount: int, *, is_bounded: bool = True) -> list[Reserve]:
         """Return the steps that reserve bytes of a share, or give some back."""
         seconds, most = self._pending_seconds + self.result_seconds, self._most_bytes
-        totals = [(f"job-bytes:{share}", most.of_caller)]
+        totals = [(f"{BYTES_OF_UNKNOWN}:{share}", most.of_caller)]
         if not share.startswith(KNOWN_SHARE):
-            totals = [(f"job-bytes:{share}", most.of_address), (BYTES_OF_UNKNOWN, most.of_unknown)]
+            totals = [(f"{BYTES_OF_UNKNOWN}:{share}", most.of_address), (BYTES_OF_UNKNOWN, most.of_unknown)]
         return [Reserve(key, amount, most if is_bounded else None, seconds) for key, most in totals]
 
     def _too_large(self, kind: type[Problem], job: Job, total: Reserve, whose: str) -> Problem:
@@ -556,12 +556,12 @@ def _key(job_id: str) -> str:
 
 
 def _queue_of_caller(share: str) -> str:
-    return f"jobs of {share}"
+    return f"{{jobs}}of {share}"
 
 
 def _turn_of(share: str) -> str:
     """Return the queue of the one job that has the turn of a share."""
-    return f"turn of {share}"
+    return f"{{jobs}}turn of {share}"
 
 
 def _unschedule(job_id: str, *queues: str) -> list[Unschedule]:

@@ -30,11 +30,11 @@ from awp_publish.stores.store import (
     Reserve,
     Schedule,
     Unschedule,
-    carry_out,
     decode,
     encode,
     unavailable,
 )
+from awp_publish.stores.transaction import carry_out
 
 POOL_SIZE: Final = 4
 """Maximum connections of a process. The pool closes those that stay idle for ten minutes."""

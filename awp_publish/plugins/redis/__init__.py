@@ -1,4 +1,4 @@
-"""A store in Redis, for several machines."""
+"""A store in Redis or Valkey, for several machines: one server, one with replicas and sentinels, or a cluster."""
 
 from awp_publish.plugin import Plugin, Store
 from awp_publish.problems import DeclarationError
@@ -6,6 +6,7 @@ from awp_publish.problems import DeclarationError
 
 def _open(url: str, namespace: str) -> Store:
     try:
+        from awp_publish.plugins.redis.cluster import RedisClusterStore
         from awp_publish.plugins.redis.store import RedisStore
     except ImportError as error:
         package = (error.name or "redis").partition(".")[0]
@@ -14,7 +15,10 @@ def _open(url: str, namespace: str) -> Store:
         remedy = 'Install it: pip install "awp-publish[redis]".'
         detail = f"store= is in Redis, for which the package {package} is missing."
         raise DeclarationError("site", detail, remedy) from None
-    return RedisStore(url, namespace)
+    is_cluster = url.partition(":")[0].endswith("+cluster")
+    return RedisClusterStore(url, namespace) if is_cluster else RedisStore(url, namespace)
 
 
-PLUGIN = Plugin(name="redis", stores=dict.fromkeys(("redis", "rediss", "unix"), _open))
+_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
+_ALL = [f"{scheme}{kind}" for scheme in _SCHEMES for kind in ("", "+cluster", "+sentinel")]
+PLUGIN = Plugin(name="redis", stores=dict.fromkeys((*_ALL, "unix"), _open))

@@ -1,4 +1,4 @@
-"""A store that several machines share: a Redis server, version 6 or newer, not a cluster.
+"""A store that several machines share: a Redis server, version 6 or newer, or a Valkey. For a cluster, see `cluster`.
 
 Each run is one call of a Lua script, which Redis executes atomically; all waiting requests are one pipeline, one round
 trip. Time is the server's. A server that was paused executes, once it resumes, what it was sent meanwhile; so each run
@@ -7,6 +7,10 @@ carries its deadline, in the server's time, and is refused after it. That time i
 What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer survives a crash of the
 server only as far as its append-only file does: set `appendonly yes`, and `appendfsync always` where a `durable` run
 has to be on disk when it is answered (with `everysec` it is within a second).
+
+Where a replica takes the place of a primary that is gone (sentinels, a cluster), it has only what was copied to it. So
+a batch with a claim or a `durable` run waits until a connected replica has it; if none has it in time, the durable runs
+are answered as unavailable, although they were carried out. What is not durable may be lost with a primary.
 """
 
 import time
@@ -15,7 +19,6 @@ from hashlib import sha1
 from importlib.resources import files
 from math import ceil
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -28,9 +31,10 @@ from redis.exceptions import (
     TimeoutError as RedisTimeout,
 )
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
-from awp_publish.problems import DeclarationError
-from awp_publish.stores.batches import BatchedStore, BatchThread, StoreRequest, TakeDue
+from awp_publish.plugins.redis.address import RedisAddress, read_address
+from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import (
     NEVER_EXPIRES,
     Add,
@@ -60,6 +64,9 @@ CLOCK_INTERVAL: Final = 1.0
 MAX_CLOCK_AGE: Final = 60.0
 """Seconds for which a measured clock offset is relied on: clocks drift."""
 
+COPY_SECONDS: Final = 0.4
+"""Seconds that a batch waits until a replica has it."""
+
 _Argument: TypeAlias = bytes | int | float
 _Command: TypeAlias = tuple[_Argument, ...]
 
@@ -67,22 +74,37 @@ _Command: TypeAlias = tuple[_Argument, ...]
 class RedisStore(BatchedStore):
     """Keeps everything under `awp:{namespace}:` on a Redis server.
 
-    `url` is redis://, rediss:// (TLS) or unix://. `timeout` limits the seconds from a request to its answer. Raises
-    DeclarationError for a URL that cannot be read, without repeating it: it may contain a password.
+    `url` is redis://, rediss:// (TLS) or unix://, or redis+sentinel://host,host/name for the primary that sentinels
+    know by a name. `timeout` limits the seconds from a request to its answer. Raises DeclarationError for a URL that
+    cannot be read, without repeating it: it may contain a password.
     """
 
     def __init__(self, url: str, namespace: str, *, timeout: float = 2.0) -> None:
-        try:  # so that mistakes are found at start-up; this does not connect
-            pool = redis.ConnectionPool.from_url(url)
-            pool.connection_class(**pool.connection_kwargs)
-            number = urlsplit(url).path.removeprefix("/")
-            is_valid = url.startswith("unix:") or not number or number.isdecimal()
-        except (ValueError, TypeError, RedisError):
-            is_valid = False
-        if not is_valid:
-            remedy = 'Write store="redis://host:6379/0", with a percent-encoded password redis://:password@host:6379/0.'
-            raise DeclarationError("site", "store= is a Redis URL that cannot be read.", remedy) from None
-        super().__init__(lambda: BatchThread(_RedisBackend(url, namespace, timeout)), timeout)
+        address = read_address(url)
+
+        def start() -> BatchThread:
+            client, has_replicas = _connect(address, timeout), address.kind == "sentinel"
+            return BatchThread(RedisBackend(client, namespace, has_replicas=has_replicas))
+
+        super().__init__(start, timeout)
+
+
+def client_options(timeout: float) -> dict[str, Any]:
+    """Return the options of every connection. Nothing is sent twice: a run might count twice."""
+    no_retry = Retry(NoBackoff(), 0)
+    timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+    return {**timeouts, "retry": no_retry, "retry_on_error": [], "decode_responses": False}
+
+
+def _connect(address: RedisAddress, timeout: float) -> "redis.Redis":
+    options = client_options(timeout)
+    if address.kind == "sentinel":
+        sentinel = Sentinel(address.hosts, sentinel_kwargs=options)  # type: ignore[no-untyped-call]
+        primary_of: Callable[..., redis.Redis] = sentinel.master_for
+        return primary_of(address.primary, **{**address.options, **options})
+    client = redis.Redis.from_url(address.url, **options)
+    client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
+    return client
 
 
 class _Script:
@@ -93,16 +115,31 @@ class _Script:
         self.digest = sha1(self.text, usedforsecurity=False).hexdigest().encode()
 
 
-class _RedisBackend:
-    """The client and its pipelines."""
+class RedisBackend:
+    """A client of one server and its pipelines.
 
-    def __init__(self, url: str, namespace: str, timeout: float) -> None:
-        no_retry = Retry(NoBackoff(), 0)  # a run that is sent twice might count twice
-        self._client = redis.Redis.from_url(
-            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=no_retry, retry_on_error=[]
-        )
-        self._client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
-        self._prefix = f"awp:{namespace}"
+    With `has_replicas`, claims and durable runs wait for one. `refused` returns what is answered for an error of the
+    server to one run; before each command the client sends `before`.
+    """
+
+    def __init__(
+        self,
+        client: "redis.Redis",
+        namespace: str,
+        *,
+        has_replicas: bool = False,
+        refused: "Callable[[Exception], Exception] | None" = None,
+        before: tuple[_Command, ...] = (),
+    ) -> None:
+        self._client = client
+        self._has_replicas = has_replicas
+        self._refused = refused or (lambda error: unavailable(detail_of(error)))
+        self._before = before
+        self._namespace = namespace
+        self._replicas = 0
+        """Replicas that are connected to the server, as it said when it was asked for its time."""
+        self._is_copied = True
+        """Whether a replica has the last batch, if one is connected and something waited for it."""
         self._run = _Script("redis.lua")
         self._take = _Script("redis_take.lua")
         self._clock_offset: float | None = None
@@ -114,10 +151,12 @@ class _RedisBackend:
             replies = self._send(wanted)
         except (RedisError, OSError) as error:
             self._clock_offset = None  # it may be another server that answers next
-            raise unavailable(_detail(error)) from error
+            raise unavailable(detail_of(error)) from error
         for request, reply in zip(wanted, replies, strict=True):
             if isinstance(reply, Exception):
-                request.answer = unavailable(_detail(reply))
+                request.answer = self._refused(reply)
+            elif not self._is_copied and isinstance(request.order, RunSteps) and request.order.durable:
+                request.answer = unavailable("The site's store did not confirm in time.")
             elif isinstance(request.order, TakeDue):
                 request.answer = tuple(map(decode, reply))
             else:
@@ -136,7 +175,8 @@ class _RedisBackend:
         if not requests:
             return []
         asked = time.monotonic()
-        replies = self._pipe([self._command(request) for request in requests])
+        is_claim = self._has_replicas and any(map(_has_to_be_copied, requests))
+        replies = self._pipe([self._command(request) for request in requests], is_claim=is_claim)
         lost = any(isinstance(reply, NoScriptError) for reply in replies)
         again = [
             index
@@ -147,21 +187,38 @@ class _RedisBackend:
             self._pipe([])  # measures the clock offset anew
         if again:
             loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)] if lost else []
-            second = self._pipe([*loads, *(self._command(requests[index]) for index in again)])
+            commands = [*loads, *(self._command(requests[index]) for index in again)]
+            second = self._pipe(commands, is_claim=is_claim)
             for index, reply in zip(again, second[len(loads) :], strict=True):
                 replies[index] = reply
         return replies
 
-    def _pipe(self, commands: Sequence[_Command]) -> list[object]:
+    def _pipe(self, commands: Sequence[_Command], *, is_claim: bool = False) -> list[object]:
+        waits, self._is_copied = is_claim and self._replicas > 0, True
         with self._client.pipeline(transaction=False) as pipeline:
             put: Callable[..., object] = pipeline.execute_command
             for command in commands:
-                put(*command)
+                for one in (*self._before, command):
+                    put(*one)
             sent = time.monotonic()
-            if commands and self._clock_offset is not None and sent - self._offset_measured < CLOCK_INTERVAL:
-                return list(pipeline.execute(raise_on_error=False))
-            pipeline.time()
-            *replies, told = pipeline.execute(raise_on_error=False)
+            measures = not commands or self._clock_offset is None or sent - self._offset_measured >= CLOCK_INTERVAL
+            if measures:
+                put("TIME")
+                if self._has_replicas:
+                    put("ROLE")
+            if waits:
+                put("WAIT", 1, int(COPY_SECONDS * 1000))
+            replies = list(pipeline.execute(raise_on_error=False))
+        if waits:
+            copies = replies.pop()
+            self._is_copied = isinstance(copies, int) and copies > 0
+        if measures and self._has_replicas:
+            role = replies.pop()
+            self._replicas = len(role[2]) if isinstance(role, list) and role[0] == b"master" else 0
+        told = replies.pop() if measures else None
+        replies = replies[len(self._before) :: len(self._before) + 1]
+        if not measures:
+            return replies
         received = time.monotonic()
         if not isinstance(told, tuple):
             self._clock_offset = None
@@ -184,14 +241,21 @@ class _RedisBackend:
             deadline = request.deadline + self._clock_offset
         order = request.order
         if isinstance(order, TakeDue):
-            key = self._name(":q:", order.queue)
+            key = queue_name(self._namespace, order.queue)
             return (b"EVALSHA", self._take.digest, 1, key, deadline, order.lease, max(order.most, 0))
-        keys = [self._name(_KINDS[type(step)], step[0]) for step in order.steps]
+        keys = [name_of(self._namespace, step) for step in order.steps]
         arguments = [argument for step in order.steps for argument in _arguments(step)]
         return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *arguments)
 
-    def _name(self, kind: str, name: str) -> bytes:
-        return encode(self._prefix + kind + name)
+
+def name_of(namespace: str, step: Step) -> bytes:
+    """Return the name of a step's key or queue on the server."""
+    return encode(f"awp:{namespace}{_KINDS[type(step)]}{step[0]}")
+
+
+def queue_name(namespace: str, queue: str) -> bytes:
+    """Return the name of a queue on the server."""
+    return encode(f"awp:{namespace}:q:{queue}")
 
 
 _KINDS: Final[dict[type, str]] = {
@@ -226,6 +290,12 @@ def _arguments(step: Step) -> _Command:
             return b"R", amount, -1 if most is None else max(most, 0), _milliseconds(seconds)
 
 
+def _has_to_be_copied(request: StoreRequest) -> bool:
+    """Return True for what must not be done twice, or was accepted: a replica has to know of it."""
+    order = request.order
+    return isinstance(order, RunSteps) and (order.durable or any(type(step) is Add for step in order.steps))
+
+
 def _is_late(reply: object) -> bool:
     return isinstance(reply, ResponseError) and str(reply).startswith(LATE)
 
@@ -234,7 +304,7 @@ def _milliseconds(seconds: float) -> int:
     return max(ceil(min(seconds * 1000, MAX_MILLISECONDS)), 0)
 
 
-def _detail(error: Exception) -> str:
+def detail_of(error: Exception) -> str:
     if isinstance(error, RedisTimeout) or _is_late(error):
         return "The site's store did not answer in time."
     if isinstance(error, OutOfMemoryError):

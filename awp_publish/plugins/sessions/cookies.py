@@ -23,6 +23,7 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.gates.prerequisites import success_key
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.client_address import network_around
 from awp_publish.model import Catalog
@@ -221,14 +222,17 @@ class CookieSessions:
             if is_renewed and new is not None:
                 key = session_key(new_id)
                 moved = orjson.dumps({"moved": key})
-                steps: list[Step] = [Swap(session.key, session.raw, moved, IDLE), Add(key, new, seconds)]
-                steps += await self._remembered(session.key, key, successes)
-                ran = await self._store.run(steps)
+                # The old one moves last, once what it moves to is there.
+                steps: list[Step] = [*await self._remembered(session.key, key, successes), Add(key, new, seconds)]
+                swap = Swap(session.key, session.raw, moved, IDLE)
+                ran = await self._store.run((*steps, swap))
+                has_changed = ran.failed == len(steps)
             else:
                 ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
+                has_changed = ran.failed is not None
             if ran.failed is None:
                 return new_id if is_renewed else None
-            found = await self.load(session.key, follows=True) if ran.failed == 0 else None
+            found = await self.load(session.key, follows=True) if has_changed else None
             if found is None:
                 return None
             may_renew = may_renew and found.key == session.key
@@ -239,11 +243,11 @@ class CookieSessions:
         """Return the steps that remember the successes of a session under its new key."""
         if not successes:
             return []
-        names = [f"done:{action}:session:" for action in successes]
-        seen = (await self._store.run([Look(name + before) for name in names])).seen
+        looks = [Look(success_key(action, f"session:{before}")) for action in successes]
+        seen = (await self._store.run(looks)).seen
         return [
-            Add(name + after, value, LIFETIME)
-            for name, value in zip(names, seen, strict=True)
+            Add(success_key(action, f"session:{after}"), value, LIFETIME)
+            for action, value in zip(successes, seen, strict=True)
             if isinstance(value, bytes)
         ]
 

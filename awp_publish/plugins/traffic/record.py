@@ -352,7 +352,7 @@ class TrafficRecord:
 
 
 def _key(name: str, shard: int) -> str:
-    return f"traffic:{name}:{shard}"
+    return f"{{traffic}}{name}:{shard}"
 
 
 def _unpacked(value: bytes | None) -> _Cells:
