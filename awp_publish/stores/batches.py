@@ -24,8 +24,8 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Look, Ran, Reserve, Step, Swap, unavailable
-from awp_publish.stores.transaction import LeasingTransaction, carry_out
 from awp_publish.stores.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
+from awp_publish.stores.transaction import LeasingTransaction, carry_out
 
 logger: Final = logging.getLogger("awp_publish.stores")
 

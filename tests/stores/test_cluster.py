@@ -12,7 +12,7 @@ import redis
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.problems import StoreUnavailable
