@@ -10,7 +10,7 @@ from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
 from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
 from awp_publish.http import sockets
-from awp_publish.maps import expressions, live_page, rules, runtime, steps
+from awp_publish.maps import expressions, live_page, rules, runtime
 from awp_publish.plugins.actions_json import drift, items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
@@ -22,7 +22,6 @@ from awp_publish.problems import (
     SessionUnknown,
     StoreUnavailable,
     TemporarilyUnavailable,
-    code_of,
 )
 from awp_publish.schema.options import option_rows
 
@@ -146,16 +145,6 @@ def bridge_code_table() -> str:
     return table("| status at other doors | codes |", rows)
 
 
-def refusal_table() -> str:
-    """Return what the problems of the site are at the bridge."""
-    by_code: dict[str, list[str]] = {}
-    for kind in ALL:
-        code = code_of(kind.slug)
-        by_code.setdefault(items.failure_of(kind.default_status, {"code": code}).code, []).append(f"`{code}`")
-    rows = [f"| `{code}` | {', '.join(by_code[code])} |" for code in runtime.CODES if code in by_code]
-    return table("| code | `evidence.code` |", rows)
-
-
 def argument_table() -> str:
     """The arguments of `actions.site`."""
     properties = cast(Mapping[str, Mapping[str, str]], SITE_INPUTS["properties"])
@@ -171,15 +160,6 @@ def bridge_limit_table() -> str:
 def code_table(codes: Mapping[str, str]) -> str:
     """Codes with their meanings."""
     return table("| code | means |", [f"| `{code}` | {words} |" for code, words in codes.items()])
-
-
-def recovery_table() -> str:
-    """The classes of failures of workflows."""
-    rows = [
-        f"| `{name}` | {state} | {'yes' if again else 'no'} | {words} |"
-        for name, (state, again, words) in steps.RECOVERY.items()
-    ]
-    return table("| class | failed state | retryable | safe recovery |", rows)
 
 
 def drift_table() -> str:
@@ -216,15 +196,10 @@ MAKERS = {
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "page options": lambda: option_table(DEFAULT, PageSettings),
     "runtime codes": lambda: code_table({str(code): words for code, words in runtime.CODES.items()}),
-    "workflow codes": lambda: code_table(steps.WORKFLOW_CODES),
-    "failure classes": recovery_table,
-    "primitive codes": lambda: code_table(live_page.CODES),
-    "projection codes": lambda: code_table(runtime.PROJECTION_CODES),
     "runtime limits": limit_table,
     "drift": drift_table,
     "bridge items": item_table,
     "bridge codes": bridge_code_table,
-    "bridge refusals": refusal_table,
     "bridge arguments": argument_table,
     "bridge limits": bridge_limit_table,
     "problems": problem_table,

@@ -50,7 +50,7 @@ if failed:
 def test_every_example_runs(tmp_path, part):
     """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
     scripts, lines = [], 0
-    some_site = (ROOT / "docs" / "cookbook.md").read_text()
+    some_site = (ROOT / "docs" / "testing.md").read_text()
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
             script = tmp_path / f"{page.stem}-{number}" / "example.py"
@@ -173,14 +173,10 @@ PLACES = {
     "agent options": "actions.md",
     "page options": "actions-json.md",
     "runtime codes": "actions-json.md",
-    "workflow codes": "actions-json.md",
-    "failure classes": "actions-json.md",
-    "primitive codes": "actions-json.md",
-    "projection codes": "actions-json.md",
     "runtime limits": "actions-json.md",
     "drift": "actions-json.md",
     **dict.fromkeys(
-        ("bridge items", "bridge codes", "bridge refusals", "bridge arguments", "bridge limits"), "actions-bridge.md"
+        ("bridge items", "bridge codes", "bridge arguments", "bridge limits"), "actions-bridge.md"
     ),
 }
 

@@ -591,7 +591,7 @@ def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
 #     fetch = next(steps)                         # StopIteration.value is the result
 #     fetch = steps.send(fetched)
 #
-# docs/browsing.md has the parameters and results of each. The default of `page_id` is the session's oldest open page;
+# docs/awp.md has the parameters and results of each. The default of `page_id` is the session's oldest open page;
 # every session begins with one, `p_1`. `params` are as orjson and msgpack decode them: valid Unicode, 64-bit integers.
 
 

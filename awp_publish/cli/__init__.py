@@ -225,7 +225,11 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     )
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
     check.add_argument(
-        "--explain", nargs="?", const="", metavar="ID", help="print what a check demands, and by which specification"
+        "--explain",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="print what a check demands, and by which specification; 'codes': how tools of a map fail",
     )
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
     show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")

@@ -19,7 +19,7 @@ from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
-from awp_publish.maps import rules
+from awp_publish.maps import live_page, rules, runtime, steps
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError, did_you_mean
@@ -78,7 +78,9 @@ def check(
 
 
 def explain_checks(console: Console, check_id: str) -> int:
-    """Print what one check demands, or all of them. Returns 1 if there is no such check."""
+    """Print what one check demands, or all of them; with "codes", the codes with which a map's tools fail."""
+    if check_id == "codes":
+        return _explain_codes(console)
     checks = [check for check in all_checks() if check_id in ("", check.id)]
     if not checks:
         near = did_you_mean(check_id, [check.id for check in all_checks()])
@@ -89,6 +91,24 @@ def explain_checks(console: Console, check_id: str) -> int:
         console.say(checks[0].hint)
     names = ("check", "level", "about", "source", "hint")
     console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
+    return 0
+
+
+def _explain_codes(console: Console) -> int:
+    classes = {
+        name: f"{words} Failed: the {state}. {'It may be tried again.' if again else 'Do not simply try again.'}"
+        for name, (state, again, words) in steps.RECOVERY.items()
+    }
+    kinds = {
+        "call": runtime.CODES,
+        "workflow": steps.WORKFLOW_CODES,
+        "primitive": live_page.CODES,
+        "projection": runtime.PROJECTION_CODES,
+        "class of a failure": classes,
+    }
+    rows = [(kind, str(code), words) for kind, codes in kinds.items() for code, words in codes.items()]
+    console.table(("of a", "code", "means"), rows)
+    console.json([dict(zip(("kind", "code", "means"), row, strict=True)) for row in rows])
     return 0
 
 

@@ -881,7 +881,7 @@ class SiteSettings:
         Option(
             "`Traffic(days=90, metrics=False)`: for how many days counts of calls are kept in the store, and "
             "whether `/agents/metrics` serves totals as OpenMetrics (`True`, or the required scope); `False` "
-            "keeps nothing, see [traffic](traffic.md)",
+            "keeps nothing, see [traffic](overview.md#traffic)",
             "not published",
         ),
     ] = None

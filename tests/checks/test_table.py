@@ -50,6 +50,10 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     assert 'Write "1", with quotation marks.' in capsys.readouterr().out
     assert main(["check", "--explain", "woa-versoin"]) == 2
     assert 'Did you mean "woa-version"?' in capsys.readouterr().err
+    assert main(["check", "--explain", "codes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {one["code"] for one in told}
+    assert all(one["means"].strip() for one in told)
     assert main(["check"]) == 2
     assert "needs a target" in capsys.readouterr().err
 
