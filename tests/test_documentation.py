@@ -175,9 +175,7 @@ PLACES = {
     "runtime codes": "actions-json.md",
     "runtime limits": "actions-json.md",
     "drift": "actions-json.md",
-    **dict.fromkeys(
-        ("bridge items", "bridge codes", "bridge arguments", "bridge limits"), "actions-bridge.md"
-    ),
+    **dict.fromkeys(("bridge items", "bridge codes", "bridge arguments", "bridge limits"), "actions-bridge.md"),
 }
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import dataclasses
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from awp_publish.browsing.acting import VERBS
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.page import PageCache, SessionLimits
+from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import METHODS, Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 
