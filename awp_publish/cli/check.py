@@ -3,10 +3,10 @@
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.checks import Finding, all_checks, check_document, check_documents
@@ -99,7 +99,7 @@ def _explain_codes(console: Console) -> int:
         name: f"{words} Failed: the {state}. {'It may be tried again.' if again else 'Do not simply try again.'}"
         for name, (state, again, words) in steps.RECOVERY.items()
     }
-    kinds = {
+    kinds: dict[str, Mapping[Any, str]] = {
         "call": runtime.CODES,
         "workflow": steps.WORKFLOW_CODES,
         "primitive": live_page.CODES,
