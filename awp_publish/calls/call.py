@@ -206,9 +206,11 @@ class Call:
         "key_in_input",
         "label",
         "listener",
+        "needs_whole",
         "objection",
         "on_arrival",
         "on_cookies",
+        "on_part",
         "places",
         "principal",
         "receipts",
@@ -275,6 +277,10 @@ class Call:
         self.on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
         """Is asked at the route, with the scope that all middleware has made, whether the call may go on to it."""
 
+        self.on_part: TakePart | None = None
+        """Takes the parts of an answer that is not JSON as the route sends them."""
+        self.needs_whole = True
+        """Whether the whole answer has to be there before any of it is given to the caller."""
         self.answer: Result | None = None
         self.is_delivered = False
         self.started = 0.0
@@ -371,7 +377,7 @@ class Outcome:
     """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
     `content` is set if the JSON is a string that stands for something else, or was sent to be saved as a file;
-    `redirect` if the route redirects there.
+    `redirect` if the route redirects there; `is_streamed` if the caller has got its parts as they came.
     """
 
     body: bytes
@@ -380,12 +386,16 @@ class Outcome:
     headers: RawHeaders = ()
     content: Content | None = None
     redirect: str = ""
+    is_streamed: bool = False
 
 
 Result: TypeAlias = Outcome | Problem
 
 Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 """Delivers a result to the caller."""
+
+TakePart: TypeAlias = Callable[[Outcome, bytes], Awaitable[bool]]
+"""Takes the status and headers of an answer, and a part of it. Returns True if the caller has got this part."""
 
 CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 """Receives the facts of each call. Runs in the event loop, so it must not block."""

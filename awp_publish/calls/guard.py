@@ -146,6 +146,10 @@ class Guard:
                 await check.consider(call, ask, looked)
         return [step for ask in asked.values() for step in ask.claims]
 
+    def needs_answer(self, call: Call) -> bool:
+        """Return True if the answer of an admitted call has to be whole before its caller gets any of it."""
+        return any(check.needs_answer(call, call.asked.get(check)) for check in self._ending)
+
     async def conclude(self, call: Call, result: Result) -> None:
         """Tell the gates how an admitted call ended: they record its answer, and add to its headers."""
         for check in self._ending:

@@ -68,6 +68,7 @@ class _Prepared:
 
     `accept` is set for background actions. `content` is the header of an answer that is declared as base64-encoded
     media. `headers` has the name, header and schema of each input that may be taken from the caller's own request.
+    `takes_any_text` is set if every text and every file is a valid answer.
     """
 
     action: Action
@@ -78,6 +79,7 @@ class _Prepared:
     rehearse: Callable[[Call], Awaitable[None]] | None = None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
+    takes_any_text: bool = False
 
 
 def _prepare(
@@ -107,7 +109,12 @@ def _prepare(
             and one.name in required
             and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
         )
-    return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers)
+    takes_any_text = action.outputs.get("type", "string") == "string" and _OF_ANY_TEXT.issuperset(action.outputs)
+    return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers, takes_any_text)
+
+
+_OF_ANY_TEXT: Final = frozenset({"type", "title", "description", "contentMediaType", "contentEncoding"})
+"""Members of a schema that refuse no text."""
 
 
 _ABOUT_THE_CALL: Final = re.compile(
@@ -366,6 +373,8 @@ class Invoker:
         calls = self._running.get(loop)
         if calls is None:
             calls = self._watch_deadlines(loop)
+        if call.on_part is not None:
+            call.needs_whole = not prepared.takes_any_text or (guard is not None and guard.needs_answer(call))
         call.deliver = deliver
         call.deadline = perf_counter() + action.timeout
         call.task = current_task(loop)
@@ -409,7 +418,7 @@ class Invoker:
     def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
         """Mark the call as delivered. Return the result, or InvalidOutput if it is not valid (WoA section 5.2)."""
         call.is_delivered = True
-        if type(result) is Outcome:
+        if type(result) is Outcome and not result.is_streamed:
             is_valid = prepared.outputs.is_valid
             if result.redirect and not is_valid(result.output):
                 return _without_location(result, call.action, is_valid)

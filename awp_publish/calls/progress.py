@@ -15,10 +15,11 @@ MAX_MESSAGE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a call: `fraction` from 0 to 1, and a message for people."""
+    """The progress of a call: `fraction` from 0 to 1, and a message for people. Without a `total`, a count of bytes."""
 
     fraction: float
     message: str = ""
+    total: float | None = 1.0
 
 
 Listener: TypeAlias = Callable[[Progress], None]

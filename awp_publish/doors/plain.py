@@ -118,6 +118,7 @@ class PlainDoor(Endpoint):
         unknown = partial(self._unknown, self._action.id if named is None else named)
         call = self._calls.make(self._action, given, request, beside, unknown=unknown, objection=objection)
         request.call = call
+        call.on_part = request.take_part if isinstance(request, PlainRequest) else None
         await self._invoker.run(call, request.deliver)
 
     async def _read(self, request: DoorRequest) -> dict[str, object]:

@@ -150,6 +150,8 @@ class RouteCaller:
         if status >= 500 or status < 200:
             logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
         answer = call.answer
+        if answer is None and exchange.is_streamed:
+            return HandlerFailed(f"Action {call.action.id} ended in the middle of its answer.")
         if answer is None:
             unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
             answer = read_answer(call, status, exchange.headers, unfinished, self.codes)

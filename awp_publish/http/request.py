@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 from itertools import count
+from math import inf
 from typing import Final
 
 from awp_publish.calls.call import Call, Content, Outcome, Result
@@ -138,7 +139,39 @@ class DoorRequest:
 class PlainRequest(DoorRequest):
     """A request that is answered with the route's own body and media type, as the file that it may be."""
 
-    __slots__ = ()
+    __slots__ = ("_streams",)
+
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(renderer, cors, scope, receive, send)
+        self._streams: bool | None = None
+
+    async def take_part(self, head: Outcome, part: bytes) -> bool:
+        """Pass a part of the answer on as it comes, unless the whole of it is needed first."""
+        call = self.call
+        if self._streams is None:
+            # The cookies of a session that we keep are changed, and its new id is handed out, once the call has ended.
+            self._streams = call is not None and not (call.needs_whole or call.session_id)
+            if self._streams and call is not None:
+                call.deadline = inf  # it has answered in time
+                await self._begin(head, call)
+        if self._streams:
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        return self._streams
+
+    async def _begin(self, head: Outcome, call: Call) -> None:
+        static, _ = self.write(head, head.content or Content("", ""))
+        replaced = {name for name, _ in call.headers}
+        carried = (pair for pair in head.headers if pair[0] not in replaced)
+        headers = [*static, *self._cors, (b"x-request-id", self.request_id.encode()), *call.headers, *carried]
+        await self._send({"type": "http.response.start", "status": head.status, "headers": headers})
+
+    async def deliver(self, result: Result) -> None:
+        """Answer the request, or end its answer. One that is not whole has no end, by which its caller knows."""
+        if not self._streams:
+            await super().deliver(result)
+        elif isinstance(result, Outcome):
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        self.call = None
 
     def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
         """Return the route's media type, its Content-Disposition and its body."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Final
 
-from awp_publish.calls.call import Call
+from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
 from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, JsonObject, Target
@@ -15,17 +15,20 @@ CONNECTION_MEMBERS: Final = ("asgi", "http_version", "scheme", "server", "client
 class RouteCall:
     """The ASGI exchange of a call with its route: provides the request's body and collects the answer.
 
-    `parts` are the chunks of a streamed answer. `is_misrouted` is set if the routing has chosen another route.
+    `parts` are the chunks of a streamed answer; `is_streamed` is set if the caller gets them as they come.
+    `is_misrouted` is set if the routing has chosen another route.
     """
 
     __slots__ = (
         "_call",
         "_codes",
+        "_head",
         "_request",
         "_session",
         "body",
         "headers",
         "is_misrouted",
+        "is_streamed",
         "outer_session",
         "parts",
         "session_cookies",
@@ -37,6 +40,8 @@ class RouteCall:
         self._call = call
         self._request: bytes | None = request
         self._codes = codes
+        self._head: Result | None = None
+        self.is_streamed = False
         self.parts: list[bytes] | None = None
         self.status = 0
         self.headers: Iterable[tuple[bytes, bytes]] = ()
@@ -109,7 +114,14 @@ class RouteCall:
                 on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
         elif kind == "http.response.body":
             body = message.get("body", b"")
-            if message.get("more_body"):
+            is_last = not message.get("more_body")
+            if self._call.on_part is not None and (self.parts is not None or not is_last or self.is_streamed):
+                self.is_streamed = await self._give_part(body)
+            if self.is_streamed:
+                if is_last and isinstance(head := self._head, Outcome):
+                    self._call.answer = Outcome(b"", None, head.status, is_streamed=True)
+                return
+            if not is_last:
                 self.parts = self.parts or []
                 self.parts.append(body)
                 return
@@ -121,6 +133,20 @@ class RouteCall:
             answer = read_answer(self._call, self.status, self.headers, body, self._codes)
             if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
                 self._call.answer = answer
+
+    async def _give_part(self, body: bytes) -> bool:
+        """Give a part of the answer to whoever takes it as it comes. Returns True if the caller has got it."""
+        on_part = self._call.on_part
+        if on_part is None or not body:
+            return self.is_streamed
+        if self._head is None:
+            if self.outer_session is not None:
+                self._copy_session_out()
+            self._head = read_answer(self._call, self.status, self.headers, body, self._codes)
+        head = self._head
+        if not isinstance(head, Outcome) or head.content is None or head.redirect:
+            return False
+        return await on_part(head, body)
 
     def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""

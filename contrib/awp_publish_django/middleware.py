@@ -45,7 +45,7 @@ from awp_publish_django.pages import alternates_of, answer_page, answer_page_asy
 from awp_publish_django.portal import Conversation, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
-from awp_publish_django.responses import read_response, read_response_async
+from awp_publish_django.responses import is_stream, read_response, read_response_async, send_made
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -110,14 +110,16 @@ def _answer(
         read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions))
     )
 
-    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+    async def respond(inner: HttpRequest, is_fresh: bool, send: Send) -> None:
         answer = publication.project.answer if is_fresh else call_view
 
-        def run() -> Reply:
+        def run() -> Reply | HttpResponseBase:
             with speaking(inner):
-                return read_response(inner, answer(inner), is_wanted)
+                response = answer(inner)
+                has_parts = is_stream(response) and not response.is_async  # type: ignore[attr-defined]
+                return response if has_parts else read_response(inner, response, is_wanted)
 
-        return await conversation.in_thread(run)
+        await send_made(await conversation.in_thread(run), conversation.in_thread, send)
 
     bridge = Bridge(request, respond, is_outside)
     app = partial(publication.publisher, {**scope, BRIDGE: bridge})
@@ -182,10 +184,12 @@ async def _answer_async(
     is_direct, largest = ARRIVED in scope, largest_body(publication.site.settings, publication.site.catalog.actions)
     sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
-    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+    async def respond(inner: HttpRequest, is_fresh: bool, send: Send) -> None:
         answer = publication.project.answer_async if is_fresh else call_view
         with speaking(inner):
-            return await read_response_async(inner, await answer(inner))
+            response = await answer(inner)
+            made = response if is_stream(response) else await read_response_async(inner, response)
+            await send_made(made, lambda function: sync_to_async(function)(), send)
 
     async def respond_directly() -> Reply:
         return await read_response_async(request, await get_response(request))

@@ -54,21 +54,28 @@ class Bridge:
     """
 
     request: HttpRequest
-    respond: Callable[[HttpRequest, bool], Awaitable[Reply]]
+    respond: Callable[[HttpRequest, bool, Send], Awaitable[None]]
     is_from_outside: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message, call = await receive(), scope.get(ROUTE_CALL)
         is_fresh = self.is_from_outside or isinstance(call, SessionPass) or (call is not None and call.is_fresh)
         inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=is_fresh)
+
+        async def note_and_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note_caller(call, inner)
+            await send(message)
+
         try:
-            reply = await self.respond(inner, is_fresh)
+            await self.respond(inner, is_fresh, note_and_send)
         finally:
             inner.close()
+
+    def _note_caller(self, call: object, inner: HttpRequest) -> None:
         if not isinstance(call, SessionPass):  # the caller's own pass ends later, and would write the older session
             for name in _OF_CALLER & vars(inner).keys():
                 setattr(self.request, name, getattr(inner, name))
-        await send_reply(reply, send)
 
 
 @dataclass(frozen=True, slots=True)

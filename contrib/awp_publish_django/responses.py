@@ -8,10 +8,11 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from html import unescape
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -29,7 +30,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
-from awp_publish.http.exchange import RawHeaders, Reply
+from awp_publish.http.exchange import RawHeaders, Reply, Send, send_reply
 from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
 from awp_publish.http.route_answers import SURE_PLACE
 from awp_publish.http.route_exchange import RouteCall
@@ -79,6 +80,34 @@ async def read_response_async(request: HttpRequest, response: HttpResponseBase) 
         return make_reply(request, response, await _read_in_thread(response))
     finally:
         close_response(response)
+
+
+def is_stream(response: HttpResponseBase) -> bool:
+    """Return True for an answer whose parts may be passed on as they come. Pages are read: they may refuse."""
+    is_success = response.streaming and 200 <= response.status_code < 300
+    return is_success and not response.get("Content-Type", "").startswith("text/html")
+
+
+async def send_made(
+    made: Reply | HttpResponseBase, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]], send: Send
+) -> None:
+    """Send a reply, or a streamed answer: one that is not asynchronous part by part, each made `in_thread`."""
+    if isinstance(made, Reply):
+        await send_reply(made, send)
+        return
+    response: Any = made
+    try:
+        await send({"type": "http.response.start", "status": made.status_code, "headers": list(headers_of(made))})
+        if response.is_async:
+            async for part in response:
+                await send({"type": "http.response.body", "body": _as_bytes(part), "more_body": True})
+        else:
+            parts = iter(response)
+            while (part := await in_thread(partial(next, parts, None))) is not None:
+                await send({"type": "http.response.body", "body": _as_bytes(part), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        await in_thread(partial(close_response, made))
 
 
 async def _gather(response: HttpResponseBase, is_wanted: IsWanted) -> bytes:

@@ -3,12 +3,13 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import orjson
 import pytest
 from fastapi import BackgroundTasks, FastAPI, Response
+from fastapi.responses import StreamingResponse
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, OAuth, report_progress
@@ -126,6 +127,29 @@ async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode
     assert told == [(0.5, 1.0, "half"), (1.0, 1.0, None)]
     assert result.is_error is False
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_asks_for_progress_is_told_what_a_route_streams(site, mode):
+    app, is_told = FastAPI(), asyncio.Event()
+
+    @app.get("/story")
+    @site.action("story")
+    async def story() -> StreamingResponse:
+        """Tell a story."""
+
+        async def parts() -> AsyncIterator[str]:
+            yield "Once "
+            await asyncio.wait_for(is_told.wait(), 20)
+            yield "upon a time"
+
+        return StreamingResponse(parts(), media_type="text/plain")
+
+    app.add_middleware(AgentPublisher, site=site)
+    async with connect(noted(app, is_told.set), mode) as client:
+        told, result = await heard(client, "story")
+    assert told[0] == (5, None, "Once ")
+    assert result.content[0].text == "Once upon a time"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -137,6 +137,10 @@ class _Confirmation(GateCheck[_Consent]):
         """Raise ConfirmationSpent: another call was faster."""
         raise ConfirmationSpent(_USED)
 
+    def needs_answer(self, call: Call, ask: _Consent | None) -> bool:
+        """Return False: what is given back is the confirmation of a call without an answer."""
+        return False
+
     async def ended(self, call: Call, ask: _Consent | None, result: Result) -> None:
         """Give the confirmation of a call back that was not started, or that asks for something first."""
         if ask is None or ask.spend is None:

@@ -85,6 +85,10 @@ class GateCheck(Generic[AskT]):
     async def replayed(self, call: Call, answer: Outcome) -> None:
         """Add to the headers of a call that is answered from a record."""
 
+    def needs_answer(self, call: Call, ask: AskT | None) -> bool:
+        """Return True if `ended` needs the whole answer, or adds to its headers: then it is not passed on in parts."""
+        return True
+
     async def ended(self, call: Call, ask: AskT | None, result: Result) -> None:
         """Record how an admitted call ended. It may add to the call's headers; its answer stands, whatever happens."""
 

@@ -163,6 +163,10 @@ class _Keys(GateCheck[_Claim]):
         detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, known ones more. The next is possible"
         raise too_many(detail, cast(Counted, seen))
 
+    def needs_answer(self, call: Call, ask: _Claim | None) -> bool:
+        """Return True for a call with a key, under which its answer is recorded."""
+        return ask is not None
+
     async def ended(self, call: Call, ask: _Claim | None, result: Result) -> None:
         """Record how the call ended under its key. The answer stands even if that fails."""
         if ask is None:

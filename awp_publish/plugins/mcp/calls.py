@@ -48,7 +48,7 @@ from awp_publish.plugins.mcp.exchange import (
     WireResult,
     exchange_of,
 )
-from awp_publish.plugins.mcp.progress import follow_job, notify_progress
+from awp_publish.plugins.mcp.progress import follow_job, note_parts, notify_progress
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
 from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent, did_you_mean
 from awp_publish.schema import media
@@ -434,6 +434,7 @@ class Tools:
         by then is answered as usual, with the address to poll.
         """
         async with notify_progress(context.session) as note:
+            call.on_part = note_parts(note)
             await self._invoker.run(call, deliver)
             accepted = exchange.result
             if exchange.is_answered or self._jobs is None or not call.action.is_background:

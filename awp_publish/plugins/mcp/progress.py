@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from mcp.server.session import ServerSession
 
-from awp_publish.calls.progress import Progress, open_report
+from awp_publish.calls.call import Outcome, TakePart
+from awp_publish.calls.progress import MAX_MESSAGE, Progress, open_report, printable
 from awp_publish.problems import Problem
 
 PROGRESS_INTERVAL: Final = 0.1
@@ -40,7 +41,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
         nonlocal sent
         if latest is not None and latest.fraction > sent:
             sent = latest.fraction
-            await session.report_progress(sent, 1.0, latest.message or None)
+            await session.report_progress(sent, latest.total, latest.message or None)
 
     async def keep_notifying() -> None:
         while True:
@@ -58,6 +59,20 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
         notifying.cancel()
         await asyncio.wait({notifying})
     await notify()
+
+
+def note_parts(note: Callable[[Progress], None]) -> TakePart:
+    """Return what reports the parts of a text that a route streams, as they come. The result has the whole."""
+    received = 0
+
+    async def take(head: Outcome, part: bytes) -> bool:
+        nonlocal received
+        received += len(part)
+        if head.content is not None and head.content.charset:
+            note(Progress(received, printable(part.decode(head.content.charset, "replace"))[:MAX_MESSAGE], None))
+        return False
+
+    return take
 
 
 async def follow_job(jobs: Any, job_id: str, caller: str, note: Callable[[Progress], None]) -> Any:
