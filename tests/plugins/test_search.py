@@ -16,8 +16,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Robots, Search, Site
-from awp_publish.plugins.search.index import IndexedPage, PageIndex
+from awp_publish.plugins.postgres.pages import PostgresPageIndex
+from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.robots import RobotsRules
+from awp_publish.stores.page_index import IndexedPage, PageIndex
 
 URL = "https://shop.example"
 MCP = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
@@ -256,7 +258,7 @@ def test_an_index_beside_an_sqlite_store_is_there_again_after_a_restart(tmp_path
     with serve(shop, make_site(shop, store=store)) as client:
         assert ids(client, "lamp") == ["/lamps"]
     assert (tmp_path / "agents-search.db").exists()
-    with closing(PageIndex(f"{tmp_path}/agents-search.db", "shop.example")) as other:
+    with closing(SqlitePageIndex(f"{tmp_path}/agents-search.db", "shop.example")) as other:
         assert other.claim(time.time()), "another process reads the pages"
         with serve(shop, make_site(shop, store=store)) as client:
             asked = len(shop.asked)
@@ -366,13 +368,19 @@ def test_a_query_that_is_too_long_is_refused_as_any_input_is():
         assert (refused.status_code, refused.json()["code"]) == (422, "INVALID_INPUT")
 
 
-@pytest.fixture(scope="module")
-def index() -> Iterator[PageIndex]:
-    made = PageIndex(None, "shop.example")
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def index(request: pytest.FixtureRequest) -> Iterator[PageIndex]:
+    made = open_index(request, request.param, "shop.example")
     made.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp of brass."), 1.0)
     made.put(IndexedPage(path="/tokyo", title="東京", text="ランプは東京の港にあります。"), 1.0)
     yield made
     made.close()
+
+
+def open_index(request: pytest.FixtureRequest, kind: str, site: str, file: str | None = None) -> PageIndex:
+    if kind == "sqlite":
+        return SqlitePageIndex(file, site)
+    return PostgresPageIndex(request.getfixturevalue("postgres_url"), site)
 
 
 @given(
@@ -386,7 +394,7 @@ def test_no_query_is_an_error(index, query):
 
 @given(texts=st.lists(st.text(max_size=60), max_size=6))
 def test_what_is_indexed_is_found_again_and_leaves_no_word_behind(texts):
-    with closing(PageIndex(None, "x")) as index:
+    with closing(SqlitePageIndex(None, "x")) as index:
         for round_ in range(2):
             for number, text in enumerate(texts):
                 index.put(IndexedPage(path=f"/{number}", title=text[:5], text=f"{text} lamp{number}x"), float(round_))
@@ -403,14 +411,17 @@ def test_scripts_without_spaces_are_searched_by_their_characters(index):
     assert index.search("京東", 10) == []
 
 
-def test_two_sites_share_a_file_without_seeing_each_other(tmp_path):
-    file = f"{tmp_path}/agents-search.db"
-    with closing(PageIndex(file, "a.example")) as first, closing(PageIndex(file, "b.example")) as second:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_sites_share_a_database_without_seeing_each_other(request, tmp_path, kind):
+    def open_for(site: str) -> Any:
+        return closing(open_index(request, kind, site, f"{tmp_path}/agents-search.db"))
+
+    with open_for("a.example") as first, open_for("b.example") as second:
         first.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp."), 1.0)
         assert second.search("lamp", 10) == []
         assert second.claim(10.0)
         assert first.claim(10.0)
-        with closing(PageIndex(file, "a.example")) as third:
+        with open_for("a.example") as third:
             assert [path for path, _ in third.search("lamp", 10)] == ["/lamps"]
             assert not third.claim(10.0)
             first.release()
@@ -419,14 +430,66 @@ def test_two_sites_share_a_file_without_seeing_each_other(tmp_path):
             assert first.claim(1_000.0), "one that was killed does not hold it forever"
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_index_finds_stems_titles_first_and_rare_words_before_common_ones(request, kind):
+    with closing(open_index(request, kind, "ranked.example")) as index:
+        index.put(IndexedPage(path="/oil", title="Oil", text="Oil for each lamp, in bottles. Café."), 1.0)
+        index.put(IndexedPage(path="/lamps", title="Lamps", text="A light of brass."), 1.0)
+        for number in range(8):
+            index.put(IndexedPage(path=f"/soap/{number}", title="Soap", text="Soap of the harbour, not a light."), 1.0)
+        assert [path for path, _ in index.search("lamp", 10)] == ["/lamps", "/oil"]
+        assert [path for path, _ in index.search("bottled cafe", 10)] == ["/oil"]
+        assert index.search("light oil", 10)[0][0] == "/oil"
+        assert len(index.search("soap", 3)) == 3
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_index_remembers_what_it_was_told(request, kind):
+    page = IndexedPage(path="/lamps", title="Lamps", text="A\0lamp.", modified="today", etag='"1"', digest=b"\0x")
+    with closing(open_index(request, kind, "facts.example")) as index:
+        assert (index.begun(), index.ended(), index.page("/lamps")) == (0.0, 0.0, None)
+        assert index.claim(1.0)
+        index.begin(2.0)
+        index.put(page, 3.0)
+        index.confirm("/lamps", 4.0)
+        index.end(5.0)
+        assert (index.begun(), index.ended()) == (2.0, 5.0)
+        found, known = index.page("/lamps"), index.known()["/lamps"]
+        assert found is not None
+        assert (found.title, found.modified, "lamp" in found.text) == ("Lamps", "today", True)
+        assert (known.etag, known.digest, known.checked) == ('"1"', b"\0x", 4.0)
+        index.remove("/lamps")
+        assert (index.known(), index.search("lamp", 10)) == ({}, [])
+
+
+def test_an_index_in_postgresql_is_shared_by_all_workers(postgres_url):
+    shop = Shop({"/lamps": LAMPS, "/oil": OIL})
+    with serve(shop, make_site(shop, store=postgres_url)) as client:
+        assert ids(client, "wick") == ["/lamps"]
+    with closing(PostgresPageIndex(postgres_url, "shop.example")) as other:
+        assert other.claim(time.time()), "another worker reads the pages"
+        asked = len(shop.asked)
+        with serve(shop, make_site(shop, store=postgres_url)) as client:
+            assert ids(client, "bottles") == ["/oil"]
+            assert client.post("/agents/fetch/invoke", json={"input": {"id": "/oil"}}).json()["title"] == "Oil"
+            assert shop.asked[asked:] == []
+
+
+def test_an_index_in_a_postgresql_that_is_gone_is_a_problem_and_no_crash():
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop, store="postgresql://nobody@127.0.0.1:1/nothing")) as client:
+        answer = client.post("/agents/search/invoke", json={"input": {"query": "lamp"}})
+        assert (answer.status_code, answer.json()["code"]) == (503, "STORE_UNAVAILABLE")
+
+
 def test_tables_of_another_version_are_made_again(tmp_path):
     file = f"{tmp_path}/agents-search.db"
-    with closing(PageIndex(file, "a.example")) as index:
+    with closing(SqlitePageIndex(file, "a.example")) as index:
         index.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp."), 1.0)
         facts = index._facts
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"UPDATE {facts} SET value = 0 WHERE name = 'version'")
-    with closing(PageIndex(file, "a.example")) as index:
+    with closing(SqlitePageIndex(file, "a.example")) as index:
         assert index.search("lamp", 10) == []
 
 

@@ -8,36 +8,21 @@ Several processes may share the file: a lease lets one of them write at a time. 
 """
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
+
+from awp_publish.stores.page_index import LEASE_SECONDS, IndexedPage, Known, query_words, words_of
 
 VERSION: Final = 1
 """Of the tables: those of another version are made again."""
 
-MAX_WORDS: Final = 32
-"""Different words of a query that count."""
-
-MAX_QUERY: Final = 2_000
-MAX_WORD: Final = 100
-
 WEIGHTS: Final = (4.0, 1.0)
 """How much a word in the title counts, and in the text."""
 
-LEASE_SECONDS: Final = 120.0
-"""For how long a process may write without saying again that it does. Reading one page takes no longer."""
-
 BUSY_SECONDS: Final = 5.0
-
-_WORD: Final = re.compile(r"[^\W_]+")
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-"""Kana and Han, between which no spaces are written."""
-
-_LINK_TARGET: Final = re.compile(r"\]\([^()\s]*\)")
 
 
 def has_full_text_search() -> bool:
@@ -50,47 +35,12 @@ def has_full_text_search() -> bool:
     return True
 
 
-def words_of(text: str) -> str:
-    """Return a text as it is indexed: without the addresses of links, and with spaces around Han and Kana."""
-    return _UNSPACED.sub(r" \g<0> ", _LINK_TARGET.sub("] ", text))
-
-
 def match_of(query: str) -> str:
     """Return a query in the syntax of FTS5: its words, any of which a page has; "" if it has none."""
-    words = dict.fromkeys(word[:MAX_WORD] for word in _WORD.findall(query[:MAX_QUERY]))
-    quoted = [f'"{words_of(word).strip()}"' for word in words]
-    return " OR ".join(quoted[:MAX_WORDS])
+    return " OR ".join(f'"{word}"' for word in query_words(query))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedPage:
-    """A page as it was read: its address below the site's url, its words, and what tells whether it has changed."""
-
-    path: str
-    title: str
-    text: str
-    description: str = ""
-    modified: str = ""
-    etag: str = ""
-    digest: bytes = b""
-
-    @property
-    def size(self) -> int:
-        return len(self.text.encode())
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is remembered of a page to ask whether it has changed. `checked` is when that was last asked."""
-
-    etag: str
-    modified: str
-    digest: bytes
-    checked: float
-    size: int
-
-
-class PageIndex:
+class SqlitePageIndex:
     """The pages of one site, in the file at `path`, or in a temporary database if that is None.
 
     Not thread-safe. `namespace` separates sites that share a file. Raises sqlite3.Error.

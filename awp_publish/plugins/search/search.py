@@ -4,7 +4,7 @@ The answers have the shape that ChatGPT's deep research and company knowledge de
 and `fetch`: `{results: [{id, title, url}]}`, and `{id, title, text, url, metadata}`.
 
 While the application runs, one task keeps the index up to date. Without a lifespan, the calls themselves read some of
-the pages, as far as that is due. Of several processes with one SQLite store, one reads the pages for all.
+the pages, as far as that is due. Of several processes that share an index, one reads the pages for all.
 """
 
 import asyncio
@@ -26,11 +26,12 @@ from pydantic import Field
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.tasks import OwnedTasks
 from awp_publish.model import seconds_of
-from awp_publish.plugin import Context, Setup
-from awp_publish.plugins.search.index import MAX_QUERY, IndexedPage, PageIndex
+from awp_publish.plugin import Context, DeclaredSite, Setup
+from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.options import Search
 from awp_publish.plugins.search.reading import RobotsUnknown, SitePages
 from awp_publish.problems import InvalidOutput, PageNotFound
+from awp_publish.stores.page_index import MAX_QUERY, IndexedPage, IndexesPages, PageIndex
 from awp_publish.stores.store import unavailable
 from awp_publish.stores.threads import ThreadsOfTheirOwn, is_gevent
 
@@ -199,7 +200,7 @@ class SiteSearch:
                 try:
                     await self._read_all(pages, index, None if seconds is None else time.monotonic() + seconds)
                 finally:
-                    await index.run(PageIndex.release)
+                    await index.run(lambda index: index.release())
         finally:
             self._is_refreshing = False
 
@@ -207,12 +208,12 @@ class SiteSearch:
         """Wait until all pages were read once, and return how many are indexed."""
         if self._first is not None:
             await self._first.wait()
-        return len(await self._indexed().run(PageIndex.known))
+        return len(await self._indexed().run(lambda index: index.known()))
 
     async def _catch_up(self) -> None:
         """Wait for the first reading of all pages, or read some of them where no task does and it is time."""
         index = self._indexed()
-        ended = await index.run(PageIndex.ended)
+        ended = await index.run(lambda index: index.ended())
         if self._is_kept:
             if not ended and self._first is not None:
                 try:
@@ -231,7 +232,7 @@ class SiteSearch:
         except RobotsUnknown:
             logger.warning("robots.txt fails, so it is not known what may be indexed; the index stays as it is")
             return
-        known = await index.run(PageIndex.known)
+        known = await index.run(lambda index: index.known())
         begun, ended = await index.run(lambda index: (index.begun(), index.ended()))
         if ended >= begun or not 0 <= now - begun < 2 * seconds_of(options.every):
             begun = now
@@ -239,7 +240,7 @@ class SiteSearch:
         found = await pages.addresses(rules, options.sitemaps, options.max_pages)
         is_more, paths = len(found) > options.max_pages, list(found)[: options.max_pages]
         for path in known.keys() - paths:
-            await index.run(partial(PageIndex.remove, path=path))
+            await index.run(partial(_remove, path=path))
         known = {path: one for path, one in known.items() if path in found}
         total, failures, refused = sum(one.size for one in known.values()), 0, 0
         for path in paths:
@@ -260,13 +261,13 @@ class SiteSearch:
             size = before.size if before is not None else 0
             if isinstance(page, IndexedPage) and total - size + page.size <= options.max_bytes:
                 total += page.size - size
-                await index.run(partial(PageIndex.put, page=page, now=time.time()))
+                await index.run(partial(_put, page=page))
             elif isinstance(page, IndexedPage) or page == "gone":
                 refused += page != "gone"
                 total -= size
-                await index.run(partial(PageIndex.remove, path=path))
+                await index.run(partial(_remove, path=path))
             elif page == "unchanged":
-                await index.run(partial(PageIndex.confirm, path=path, now=time.time()))
+                await index.run(partial(_confirm, path=path))
         await index.run(lambda index: index.end(time.time()))
         self._say(len(paths), is_more, refused)
 
@@ -286,9 +287,21 @@ class SiteSearch:
 
     def _indexed(self) -> "_IndexThread":
         if self._index is None or self._index.process != os.getpid():  # servers fork
-            settings = self._setup.site.settings
-            self._index = _IndexThread(path_beside(settings.store), settings.namespace)
+            self._index = _IndexThread(partial(open_index, self._setup.site))
         return self._index
+
+
+def open_index(site: DeclaredSite) -> PageIndex:
+    """Open the index of a site's pages: in a store that can search texts, beside an SQLite store, or of this process."""
+    if isinstance(site.store, IndexesPages):
+        return site.store.open_page_index()
+    settings = site.settings
+    if (path := path_beside(settings.store)) is not None:
+        try:
+            return SqlitePageIndex(path, settings.namespace)
+        except sqlite3.Error as error:
+            logger.warning("%s cannot be used (%s); this process keeps an index of its own", path, error)
+    return SqlitePageIndex(None, settings.namespace)
 
 
 def path_beside(store: object) -> str | None:
@@ -297,6 +310,18 @@ def path_beside(store: object) -> str | None:
         return None
     path = Path(store.removeprefix("sqlite:///"))
     return os.path.abspath(path.with_name(f"{path.stem}-search{path.suffix}"))
+
+
+def _put(index: PageIndex, page: IndexedPage) -> None:
+    index.put(page, time.time())
+
+
+def _confirm(index: PageIndex, path: str) -> None:
+    index.confirm(path, time.time())
+
+
+def _remove(index: PageIndex, path: str) -> None:
+    index.remove(path)
 
 
 async def _call(function: Callable[..., Any], query: str) -> object:
@@ -308,9 +333,9 @@ async def _call(function: Callable[..., Any], query: str) -> object:
 class _IndexThread:
     """The thread in which an index is opened and used, and the process that has it."""
 
-    def __init__(self, path: str | None, namespace: str) -> None:
+    def __init__(self, opens: Callable[[], PageIndex]) -> None:
         self.process = os.getpid()
-        self._path, self._namespace = path, namespace
+        self._opens = opens
         self._index: PageIndex | None = None
         threads: Executor = (
             ThreadsOfTheirOwn(is_single=True) if is_gevent() else ThreadPoolExecutor(1, "awp_publish search")
@@ -322,7 +347,7 @@ class _IndexThread:
 
         def call() -> T:
             if self._index is None:
-                self._index = self._open()
+                self._index = self._opens()
             return function(self._index)
 
         try:
@@ -330,14 +355,6 @@ class _IndexThread:
         except sqlite3.Error as error:
             logger.exception("the index of pages failed")
             raise unavailable("The search index of this site failed.") from error
-
-    def _open(self) -> PageIndex:
-        if self._path is not None:
-            try:
-                return PageIndex(self._path, self._namespace)
-            except sqlite3.Error as error:
-                logger.warning("%s cannot be used (%s); this process keeps an index of its own", self._path, error)
-        return PageIndex(None, self._namespace)
 
     async def close(self) -> None:
         def close() -> None:
