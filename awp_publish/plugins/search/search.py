@@ -292,7 +292,7 @@ class SiteSearch:
 
 
 def open_index(site: DeclaredSite) -> PageIndex:
-    """Open the index of a site's pages: in a store that can search texts, beside an SQLite store, or of this process."""
+    """Open the index of a site's pages: in a store that searches texts, beside an SQLite store, or of this process."""
     if isinstance(site.store, IndexesPages):
         return site.store.open_page_index()
     settings = site.settings
