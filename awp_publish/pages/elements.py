@@ -1,19 +1,19 @@
 """Makes elements of SOM from the candidates of the survey, without ids (SOM 1.0, section 4)."""
 
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 from urllib.parse import urljoin
 
 from awp_publish.pages.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_LENGTH, Attrs, Value, base_of, shorten_address
+from awp_publish.pages.distinct import distinct_names
 from awp_publish.pages.flags import DISABLED, INERT
-from awp_publish.pages.forms import form_method, is_secret, read_form
+from awp_publish.pages.forms import describe_hidden, form_method, is_secret
 from awp_publish.pages.hints import MAX_CLASS_LENGTH, hints_of
-from awp_publish.pages.items import MAX_ITEM_NAME, ItemNames
+from awp_publish.pages.items import ItemNames
 from awp_publish.pages.names import MAX_NODES, AccessibleNames, collapse
 from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN, input_type
-from awp_publish.pages.shortening import CHARACTERS, SHORTENED, ElementLimits, Losses, shorten_text
+from awp_publish.pages.shortening import CHARACTERS, SHORTENED, ElementLimits, Losses
 from awp_publish.pages.survey import MAX_REFERENCES, Survey
 from awp_publish.pages.tables import read_cells
 from awp_publish.pages.tree import written_in
@@ -70,50 +70,25 @@ class Elements:
     """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
     __slots__ = (
-        *("_actions", "_base", "_items", "_named", "_sent", "_survey", "_told", "_tree", "_url", "_visibility"),
+        *("_actions", "_base", "_distinct", "_named", "_sent", "_survey", "_tree", "_url", "_visibility", "items"),
         "names",
     )
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
         self._url, self._base = url, base_of(self._tree, url)
-        buttons, roles = dict[int, str](), survey.roles
-        regions = [*survey.regions, *survey.shadows.values()]
-        for button in [one for region in regions for one in region.candidates if roles[one] == "button"]:
-            text = survey.text(button)
-            buttons[button] = names.label(survey.nodes[button], text) or text
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
-        self._items: ItemNames | None = None
         self._named: set[str] | None = None
         """Forms named by controls outside of them."""
         self._sent: dict[int, tuple[str, str, int | None]] = {}
-        self._told: dict[int, str] = {}
-        """Names with a suffix for buttons that would otherwise have the same name."""
         self._visibility = visibility
-        if len({name.lower() for name in buttons.values()}) < len(buttons):
-            said = Counter[tuple[str, str]]()
-            items = self.items.tell_apart(buttons)
-            named = [(survey.nodes[candidate], name) for candidate, name in buttons.items()]
-            for node, name in named:
-                said[name.lower(), items.get(node, "")] += node in items
-            for node, name in named:
-                item, form = items.get(node, ""), survey.forms.get(node)
-                if form is not None and node in items and (not item or said[name.lower(), item] > 1):
-                    item = f"{item} {self._sent_by(form)[1]}".strip()  # they differ only in their hidden fields
-                if item and item.lower() not in name.lower():
-                    self._told[node] = f"{name} {item}"
-
-    @property
-    def items(self) -> ItemNames:
-        """The names of the items of the page."""
-        if self._items is None:
-            self._items = ItemNames(self._survey, self._visibility)
-        return self._items
+        self.items = ItemNames(survey, visibility)
+        self._distinct = distinct_names(survey, names, self.items, visibility)
 
     def name_of(self, candidate: int) -> str:
         """Return the name of an element, with a suffix if another has the same name."""
         text, node = self._survey.text(candidate), self._survey.nodes[candidate]
-        return self._told.get(node) or self.names.label(node, text) or text
+        return self._distinct.get(node) or self.names.name(node, text)
 
     def address(self, written: str) -> str:
         """Return an address, resolved if the page has a `<base href>` (HTML, 4.2.3)."""
@@ -136,8 +111,10 @@ class Elements:
         compact = limits.compact and role not in CONTROLS
         label = ""
         # In compact documents the text of a link is enough, unless it is only a symbol.
-        if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
-            label = self._told.get(node) or self.names.label(node, whole)
+        if node in self._distinct:
+            label = self._distinct[node]
+        elif tag and not (compact and role == "link" and any(map(str.isalnum, text))):
+            label = self.names.label(node, whole)
             if role == "details" and not whole and not label:  # its summary is only an image, or a symbol with a name
                 summary = next(
                     (child for child in self._tree.children(node) if self._tree.tags[child] == "summary"), -1
@@ -178,8 +155,9 @@ class Elements:
                 if attrs.get("input_type") == role:
                     del attrs["input_type"]
                 states = {name: value for name, value in states.items() if name in _STATES}
-            described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
-            if described and limits.compact and self._shows(attributes["aria-describedby"]):
+            ids = attributes.get("aria-describedby", "")
+            described = self.names.referred(ids, node) if ids else ""
+            if described and limits.compact and self._shows(ids):
                 described = ""  # compact documents do not repeat a text of the page
                 states.pop("describedby", None)
             if states.get("label") in (text, label):  # it is the text or the name already
@@ -235,17 +213,8 @@ class Elements:
         return form if is_sent else None
 
     def _sent_by(self, form: int) -> tuple[str, str, int | None]:
-        """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
         if form not in self._sent:
-            fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
-            for one in fields.hidden:
-                given = self._tree.attributes[one]
-                name, value = given["name"], given.get("value", "")
-                said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
-                plain += said[-1:] if not is_secret(name) else ()
-            sent = f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
-            told = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
-            self._sent[form] = sent, told, next(iter(fields.buttons), None)
+            self._sent[form] = describe_hidden(form, self._visibility)
         return self._sent[form]
 
     def form_facts(self, form: int) -> Attrs:

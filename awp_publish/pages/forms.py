@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from awp_publish.pages.roles import input_type
+from awp_publish.pages.shortening import shorten_text
 from awp_publish.pages.visibility import Visibility
 
 _SECRETS: Final = re.compile(
     r"csrf|xsrf|nonce|authenticity_?token|verification_?token|session|^_?(?:form_?)?token$", re.IGNORECASE
 )
 
+
+MAX_SENT: Final = 4_096
+MAX_SHORT: Final = 60
+"""Characters of descriptions of hidden fields."""
 
 _FIELDS: Final = frozenset(("input", "select", "textarea", "button"))
 _OWN_STRUCTURE: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "dl", "nav"))
@@ -70,3 +75,16 @@ def form_method(given: Mapping[str, str]) -> str:
     """Return the method of a form in capitals, GET for missing and unknown ones (HTML, 4.10.19.6)."""
     method = given.get("method", "").strip().upper()
     return method if method in ("POST", "DIALOG") else "GET"
+
+
+def describe_hidden(form: int, visibility: Visibility) -> tuple[str, str, int | None]:
+    """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
+    fields, full, plain = read_form(form, visibility), list[str](), list[str]()
+    for field in fields.hidden:
+        given = visibility.tree.attributes[field]
+        name, value = given["name"], given.get("value", "")
+        full.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
+        plain += full[-1:] if not is_secret(name) else ()
+    sent = f"Sends {', '.join(full)}"[:MAX_SENT] if full else ""
+    short = shorten_text(f"({', '.join(plain)})", MAX_SHORT) if plain else ""
+    return sent, short, next(iter(fields.buttons), None)

@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from awp_publish.pages.shortening import shorten_text
+from awp_publish.pages.surroundings import Surroundings
 from awp_publish.pages.survey import Survey
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility, text_of
 
 _MAX_CLIMB: Final = 12
 """Ancestors of a button or a form that are searched for a name."""
+
+_MAX_CELL_DEPTH: Final = 5
+"""Ancestors of a link among which its row is searched."""
+
+_MAX_HEADINGS: Final = 5
+"""Headings before a button or a form that are considered."""
 
 MAX_ITEM_NAME: Final = 60
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -22,10 +29,22 @@ _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "
 class ItemNames:
     """Names of the items of one page, from its headings and rows."""
 
-    __slots__ = ("_headings", "_heads", "_rows", "_starts", "_survey", "_tree", "_visibility")
+    __slots__ = (
+        "_forms",
+        "_headings",
+        "_heads",
+        "_rows",
+        "_starts",
+        "_surroundings",
+        "_survey",
+        "_tree",
+        "_visibility",
+    )
 
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
+        self._surroundings = Surroundings(visibility)
+        self._forms = self._tree.find("form")
         starts, roles = survey.starts, survey.roles
         regions = [*survey.regions, *survey.shadows.values()]
         everything = (one for region in regions for one in region.candidates if roles[one] == "heading")
@@ -48,18 +67,21 @@ class ItemNames:
                 return name
         return ""
 
-    def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
-        """Return the item of each button whose name another button has too, or "" if it cannot be determined."""
-        survey = self._survey
-        groups: dict[str, list[int]] = {}
-        for candidate, name in names.items():
-            groups.setdefault(name.lower(), []).append(candidate)
-        told: dict[int, str] = {}
-        for alike in groups.values():
-            if len(alike) > 1:
-                alike.sort(key=survey.starts.__getitem__)
-                told |= self.of_each([(survey.nodes[one], survey.starts[one], survey.ends[one]) for one in alike])
-        return told
+    def of_row(self, node: int) -> str:
+        """Return the name of the row in which a node is."""
+        rows = (around for around in ancestors(self._tree, node) if self._tree.tags[around] == "tr")
+        return next((self._named(row, node, 0) for row in rows), "")
+
+    def is_in_row(self, node: int) -> bool:
+        """Return True if a node is in a cell of a table, a few levels deep at most."""
+        tags, parents = self._tree.tags, self._tree.parents
+        for _ in range(_MAX_CELL_DEPTH):
+            node = parents[node]
+            if tags[node] == "td":
+                return True
+            if node < 0 or tags[node] in _BOUNDARIES:
+                return False
+        return False
 
     def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
         """Return the item of each of several nodes, given in order with the start and end of their texts."""
@@ -77,21 +99,21 @@ class ItemNames:
         return told
 
     def _of_one(self, node: int, start: int, owners: Mapping[int, int | None], after: int, has_headings: bool) -> str:
-        survey, said = self._survey, ""
+        survey, text = self._survey, ""
         for around in ancestors(self._tree, node):
             if owners[around] is None:  # a common ancestor: only a heading between them can help
-                before = self._preceding(start, around)
-                if before is not None and survey.starts[before] >= after and (has_headings or not said):
+                before = self._preceding(start, around, node)
+                if before is not None and survey.starts[before] >= after and (has_headings or not text):
                     return survey.text(before)
                 break
             if self._tree.tags[around] in _BOUNDARIES:
                 break
             if name := self._named(around, node, start):
                 return name
-            if not said:
-                said = text_of(self._visibility, around, node, 50, shows=True)
-                said = said if _LETTER.search(said) else ""
-        return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
+            if not text:
+                text = text_of(self._visibility, around, node, 50, shows=True)
+                text = text if _LETTER.search(text) else ""
+        return text or self._surroundings.before(node)
 
     def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
         tree, survey = self._tree, self._survey
@@ -105,20 +127,31 @@ class ItemNames:
             return next((shorten_text(text, MAX_ITEM_NAME) for cell, text in self._rows[around] if cell not in own), "")
         if around not in self._heads:
             return ""
-        heading = self._preceding(start, around)
-        if heading is None and or_later:
+        heading = self._preceding(start, around, node)
+        if heading is None and or_later and self._is_own(self._heads[around], node):
             heading = self._heads[around]
         return shorten_text(survey.text(heading), MAX_ITEM_NAME) if heading is not None else ""
 
-    def _preceding(self, start: int, around: int) -> int | None:
+    def _preceding(self, start: int, around: int, node: int) -> int | None:
         """Return the last heading that begins before a position, if it is inside of this element."""
         place = bisect_right(self._starts, start)
-        before = self._headings[place - 1] if place else None
-        is_in = before is not None and around in ancestors(self._tree, self._survey.nodes[before])
-        return before if is_in else None
+        for heading in reversed(self._headings[max(place - _MAX_HEADINGS, 0) : place]):
+            if around not in ancestors(self._tree, self._survey.nodes[heading]):
+                return None
+            if self._is_own(heading, node):
+                return heading
+        return None
+
+    def _is_own(self, heading: int, node: int) -> bool:
+        """Return True unless a heading is in a form in which the node is not."""
+        at = self._survey.nodes[heading]
+        place = bisect_right(self._forms, at) - 1
+        form = self._forms[place] if place >= 0 else -1
+        return form < 0 or at >= self._tree.ends[form] or form <= node < self._tree.ends[form]
 
 
 def ancestors(tree: Tree, node: int) -> Iterator[int]:
+    """Yield the nearest ancestors of a node, innermost first."""
     above = tree.parents[node]
     for _ in range(_MAX_CLIMB):
         if above < 0:

@@ -1,11 +1,13 @@
 """Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from awp_publish.pages.items import ancestors
 from awp_publish.pages.roles import ACTIONS, input_type, role_of
+from awp_publish.pages.surroundings import Surroundings
 from awp_publish.pages.survey import MAX_REFERENCES, references_of
+from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of, title_of
 
 MAX_NODES: Final = 500
@@ -32,25 +34,35 @@ _PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "s
 
 _OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
+_FILLED: Final = frozenset(("input", "select", "textarea"))
+_UNNAMED: Final = frozenset(("button", "hidden", "image", "reset", "submit"))
+"""Types of inputs that are no fields."""
 
 
 class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
-    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
+    __slots__ = (
+        *("_children", "_is_referred", "_labels", "_roots", "_surroundings", "_texts", "_texts_of_labels", "_tree"),
+        *("_visibility", "told"),
+    )
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
         self._tree, self._visibility = tree, visibility
+        self._children: Callable[[int], Sequence[int]] = visibility.flat.children if tree.contents else tree.children
+        self._surroundings = Surroundings(visibility)
+        self._roots = [(start, end, _ids_in(tree, start, end)) for start, end in tree.contents.values()]
+        """Of each template, the range of its nodes and its ids, to which nothing outside of it refers."""
         self._is_referred = False
         """True while the name of a referenced element is computed: references in it are ignored (accname 1.2, 2B)."""
         self._texts: dict[int, str] = {}
         self._texts_of_labels: dict[int, str] = {}
-        self._labels: dict[int | str, list[int]] = {}
-        """For an id, and for an element inside of labels, its labels."""
+        self._labels: dict[int, list[int]] = {}
         self.told: set[int] = set()
         """Labels that are the name of a visible control, and therefore not elements of their own."""
-        for label in tree.find("label"):
+        inner = (at for start, end, _ in self._roots for at in range(start, end) if tree.tags[at] == "label")
+        for label in (*tree.find("label"), *inner):
             control = next(
                 (
                     at
@@ -59,17 +71,16 @@ class AccessibleNames:
                 ),
                 None,
             )
-            target = tree.attributes[label].get("for") or control
+            target = self.find(named, label) if (named := tree.attributes[label].get("for")) else control
             if target is None:
                 continue
             known = self._labels.setdefault(target, [])
             if len(known) < MAX_REFERENCES:
                 known.append(label)
-                labelled = tree.find_id(target) if isinstance(target, str) else target
-                if labelled is None or tree.tags[labelled] not in _LABELABLE or visibility.hides(labelled):
+                if tree.tags[target] not in _LABELABLE or visibility.hides(target):
                     continue
-                given = tree.attributes[labelled]
-                if role_of(tree.tags[labelled], given) in ACTIONS and not any(
+                given = tree.attributes[target]
+                if role_of(tree.tags[target], given) in ACTIONS and not any(
                     given.get(name, "").strip() for name in _OVERRIDING
                 ):
                     self.told.add(label)
@@ -84,7 +95,7 @@ class AccessibleNames:
         known = text.lower()
         # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
         if references := references_of(given):
-            name = self.referred(references)
+            name = self.referred(references, element)
             if name and name.lower() != known:
                 return name
         if "aria-label" in given:
@@ -94,14 +105,36 @@ class AccessibleNames:
         for name in self._native(element):
             if name and name.lower() != known:
                 return name
+        if tag in _FILLED and not (tag == "input" and input_type(given) in _UNNAMED):
+            return self._surroundings.name_of(element)
         return ""
+
+    def name(self, element: int, text: str) -> str:
+        """Return the name of an element with a text. A title only describes it, though SOM has it as the label."""
+        name = self.label(element, text)
+        is_title = name != "" and name == collapse(self._tree.attributes[element].get("title"))
+        return text if not name or (is_title and any(map(str.isalnum, text))) else name
+
+    def unwritten(self, field: int) -> str:
+        """Return the name of a field as far as it is not written beside it: what its attributes say."""
+        given = self._tree.attributes[field]
+        references = references_of(given)
+        named = (self.referred(references, field) if references else "", collapse(given.get("aria-label")))
+        titles = ("placeholder",) if field in self._labels else ("title", "placeholder", "aria-placeholder")
+        return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
 
     def _holds_elements(self, element: int) -> bool:
         return any(self._tree.tags[at] for at in range(element + 1, self._tree.ends[element]))
 
-    def referred(self, ids: str) -> str:
-        """Return the names of the elements in a list of ids, as in `aria-labelledby`."""
-        nodes = [self._tree.find_id(name) for name in ids.split()[:MAX_REFERENCES]]
+    def find(self, name: str, near: int) -> int | None:
+        """Return the first element with an id in the shadow root of a node, or in the page if it is in none."""
+        if near < self._tree.size:
+            return self._tree.find_id(name)
+        return next((ids.get(name) for start, end, ids in self._roots if start <= near < end), None)
+
+    def referred(self, ids: str, near: int) -> str:
+        """Return the names of the elements in a list of ids, as in `aria-labelledby` of an element."""
+        nodes = [self.find(name, near) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
         texts = [self.named(node) for node in nodes if node is not None]
         self._is_referred = before
@@ -112,10 +145,9 @@ class AccessibleNames:
         tree = self._tree
         tag, attributes = tree.tags[element], tree.attributes[element]
         if tag in _LABELABLE:
-            by_id = self._labels.get(attributes["id"], []) if "id" in attributes else []
-            found = sorted({*by_id, *self._labels.get(element, ())})
+            found = self._labels.get(element, ())
             for label in found:
-                if label not in self._texts_of_labels:  # many elements may have the id that a label names
+                if label not in self._texts_of_labels:
                     given = tree.attributes[label]
                     said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
                     self._texts_of_labels[label] = said or collapse(given.get("title"))
@@ -160,7 +192,7 @@ class AccessibleNames:
         referring = length = 0
         owners = {element}
         tree, visibility = self._tree, self._visibility
-        waiting: list[int | None] = [*self._owned(element, owners), *reversed(tree.children(element))]
+        waiting: list[int | None] = [*self._owned(element, owners), *reversed(self._children(element))]
         for _ in range(MAX_NODES):
             if not waiting or length > MAX_NAME_LENGTH * 4:
                 break
@@ -173,11 +205,14 @@ class AccessibleNames:
                 pieces.append(tree.texts[node])
                 length += len(pieces[-1])
                 continue
+            if tag == "slot":  # it is shown as its content
+                waiting.extend(reversed(self._children(node)))
+                continue
             if not given and tag in _PLAIN and node not in visibility.by_rule:
                 if only is not None:
                     pieces.append(only)
                 else:
-                    waiting.extend(reversed(tree.children(node)))
+                    waiting.extend(reversed(self._children(node)))
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node == without or (
@@ -187,7 +222,7 @@ class AccessibleNames:
             said = None
             if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
                 referring += 1
-                said = self.referred(references) or None
+                said = self.referred(references, node) or None
             if said is None and given.get("role") == "menu":
                 said = ""
             if said is None and (tag in _VALUED or given.get("role") in _VALUED):
@@ -208,7 +243,7 @@ class AccessibleNames:
                 if parted:
                     waiting.append(None)
                 waiting.extend(self._owned(node, owners))
-                waiting.extend(reversed(tree.children(node)))
+                waiting.extend(reversed(self._children(node)))
             elif "title" in given:
                 pieces.append(given["title"])
             if parted:
@@ -222,7 +257,7 @@ class AccessibleNames:
         if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
             owners.add(owner)
             for name in given["aria-owns"].split()[:MAX_REFERENCES]:
-                node = self._tree.find_id(name)
+                node = self.find(name, owner)
                 if node is not None and node not in owners:
                     owners.add(node)
                     found = [node, None, *found]
@@ -270,6 +305,11 @@ class AccessibleNames:
             said = said or self.content(node, is_hidden=self._is_hidden(node))
             self._texts[node] = said or collapse(given.get("title"))
         return self._texts[node]
+
+
+def _ids_in(tree: Tree, start: int, end: int) -> dict[str, int]:
+    """Return the first element with each id in a range."""
+    return {name: at for at in range(end - 1, start - 1, -1) if (name := tree.attributes[at].get("id"))}
 
 
 def collapse(text: str | None) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 from awp_publish.pages.declarations import style_hides
 from awp_publish.pages.sheets import reads_media
+from awp_publish.pages.slots import FlatTree
 from awp_publish.pages.styles import hidden_by_rules
 from awp_publish.pages.tree import COMMENT, Tree, shadow_mode_of, written_in
 
@@ -43,20 +44,20 @@ class Visibility:
     """The hidden elements of one page.
 
     `by_rule` are those that the page's own `<style>` rules hide, and the children of a host that its shadow root has no
-    slot for. A shadow root has rules of its own only. `withdrawn` are these and those that an attribute hides.
+    slot for. A shadow root has rules of its own only. `withdrawn` are these and those that an attribute hides; a slot
+    with content counts as hidden, because its content is where the page has it.
     """
 
-    __slots__ = ("by_rule", "tree", "withdrawn")
+    __slots__ = ("by_rule", "flat", "tree", "withdrawn")
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        found = set[int]()
+        self.tree, self.flat = tree, FlatTree(tree)
+        found = {*self.flat.unassigned, *self.flat.assigned}
         if sheets := [written_in(tree, style) for style in tree.find("style") if self._applies(style)]:
             found |= hidden_by_rules(tree, sheets, 0, tree.size)
         for template, (start, end) in tree.contents.items():
             if shadow_mode_of(tree.attributes[template]) is None:
                 continue
-            found |= _unslotted(tree, tree.parents[template], start, end)
             styles = (at for at in range(start, end) if tree.tags[at] == "style" and self._applies(at))
             if sheets := [written_in(tree, style) for style in styles]:
                 found |= hidden_by_rules(tree, sheets, start, end)
@@ -101,29 +102,13 @@ class Visibility:
         return bool(style) and tag not in _NEVER_HIDDEN and style_hides(style)
 
 
-def _unslotted(tree: Tree, host: int, start: int, end: int) -> set[int]:
-    """Return the children of a host without a slot in its shadow root, and the slots that have other content."""
-    slots: dict[str, int] = {}
-    for at in range(start, end):
-        if tree.tags[at] == "slot":
-            slots.setdefault(tree.attributes[at].get("name", ""), at)
-    found = set[int]()
-    for child in tree.children(host):
-        tag = tree.tags[child]
-        if tag in (COMMENT, "template") or (not tag and tree.texts[child].isspace()):
-            continue
-        name = tree.attributes[child].get("slot", "")
-        found.add(slots.get(name, child))
-    return found
-
-
 def title_of(tree: Tree, drawing: int) -> str:
     """Return the text of an `<svg>`'s `<title>`."""
     titles = (child for child in tree.children(drawing) if tree.tags[child] == "title")
     return " ".join("".join(written_in(tree, title) for title in titles).split())
 
 
-_CONTROLS: Final = frozenset(("button", "select", "textarea"))
+_CONTROLS: Final = frozenset(("button", "form", "select", "textarea"))
 
 
 def text_of(
@@ -132,7 +117,7 @@ def text_of(
     """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
 
     `without` is a node to skip; nodes after the first `max_nodes` are left out. `shows` adds the alternative texts of
-    images and leaves out controls.
+    images and leaves out controls and forms.
     """
     tree = visibility.tree
     tags, texts, ends = tree.tags, tree.texts, tree.ends

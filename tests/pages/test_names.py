@@ -313,3 +313,70 @@ def test_a_link_that_shows_but_a_sign_is_called_by_its_name_in_markdown():
     html = "<a href=/r aria-label='Remove Assam'>&times;</a> <a href=/2 aria-label='Page 2'>2</a> <a href=/n>→</a>"
     signs = "[Remove Assam](https://shop.example/r) [2](https://shop.example/2) [→](https://shop.example/n)\n"
     assert write_markdown(html, URL) == signs
+
+
+TABLE = "<table><tr><th>Name<th>Does<th>Cups</tr>{}</table>".format(
+    "".join(
+        f"<tr><td>{name}<td><a href=/edit/{name}>Edit</a> <button>Delete</button><td><input name={name}></tr>"
+        for name in ("Ada", "Emma")
+    )
+)
+
+
+def test_links_buttons_and_fields_of_rows_are_called_after_their_row_in_each_format():
+    names = [one["label"] for one in elements_in(TABLE) if "label" in one]
+    assert names == ["Edit Ada", "Delete Ada", "Ada Cups", "Edit Emma", "Delete Emma", "Emma Cups"]
+    written = write_markdown(TABLE, URL)
+    assert "[Edit Ada](https://shop.example/edit/Ada) [button: Delete Ada]" in written
+    assert "[Edit Emma](https://shop.example/edit/Emma) [button: Delete Emma]" in written
+
+
+def test_links_of_rows_that_lead_to_one_address_need_no_names():
+    rows = "".join(f"<tr><td>{name}<td><a href=/tea>Tea</a>" for name in ("Ada", "Emma"))
+    assert not [one["label"] for one in elements_in(f"<table>{rows}</table>") if "label" in one]
+
+
+@pytest.mark.parametrize(
+    ("html", "name"),
+    [
+        ("<p>Your name: <input></p>", "Your name"),
+        ("<p>Your name *<br><input></p>", "Your name"),
+        ("<div>City</div><div><select><option>x</select></div>", "City"),
+        ("<div><span>City</span></div><div><div><input></div></div>", "City"),
+        ("<dl><dt>Street<dd><input></dl>", "Street"),
+        ("<table><tr><td>Street<td><input></table>", "Street"),
+        ("<table><tr><th>Street<td><input></table>", "Street"),
+        ("<table><tr><th>Tea<th>Cups<tr><th>Assam<td><input></table>", "Assam Cups"),
+        ("<input type=checkbox> Remember me", "Remember me"),
+        ("<input type=radio> Milk <input type=radio> Lemon", "Milk"),
+        ("<label>Name</label><input>", "Name"),
+        ("<p>Note<p><textarea></textarea>", "Note"),
+        ("<p>Your name: <input title=Person></p>", "Person"),
+        # What belongs to something else names nothing.
+        ("<label for=a>Name</label><input id=a><input id=b>", "Name"),
+        ("<h2>Login</h2><input>", None),
+        ("<form>Search</form><input>", None),
+        ("<p>Search <button>Go</button> <input>", None),
+        (f"<p>{'word ' * 30}<input></p>", None),
+        ("<p>: <input></p>", None),
+    ],
+)
+def test_a_field_without_a_label_is_called_after_what_stands_around_it(html, name):
+    fields = [one for one in elements_in(html) if one["role"] not in ("paragraph", "button", "heading", "table")]
+    assert fields[0].get("label") == name
+    assert all("label" not in one for one in fields if one.get("html_id") == "b")
+
+
+def test_a_form_and_its_button_are_not_called_after_another_form():
+    html = "<form action=/a><h2>Login</h2><button>Go</button></form><form action=/b><input><button>Go</button></form>"
+    login, other = compiled(html)["regions"]
+    assert (login["label"], other.get("label")) == ("Login", None)
+    assert [one.get("label") for one in elements_in(html) if one["role"] == "button"] == ["Go Login", None]
+
+
+def test_content_is_written_in_its_slots():
+    html = (
+        "<x-card><template shadowrootmode=open><h2><slot name=title></slot></h2><p>By <slot>nobody</slot></p>"
+        "<p><slot name=more>None</slot></template>Ada<b slot=title>Tea</b></x-card>"
+    )
+    assert write_markdown(html, URL) == "## **Tea**\n\nBy Ada\n\nNone\n"

@@ -12,6 +12,7 @@ from awp_publish.pages.landmarks import is_permalink
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
 from awp_publish.pages.markdown.joining import BREAK, CLOSE, Mark, Piece, join_pieces
 from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.tree import written_in
 
 MAX_OPTIONS: Final = 40
@@ -26,12 +27,8 @@ _MAX_REPEATED: Final = 3
 
 _ENCTYPES: Final = ("multipart/form-data", "text/plain")
 
-MAX_NAMING_NODES: Final = 100
-"""Nodes that are searched for a name within a link or a button without text."""
-
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
-_BUTTON_LABELS: Final = {"submit": "Submit", "reset": "Reset", "button": "", "image": ""}
-"""Labels that browsers give to buttons without one (HTML Standard, section 4.10.5.1.18)."""
+_BUTTONS: Final = frozenset(("button", "image", "reset", "submit"))
 
 MAX_INLINE_DEPTH: Final = 60
 """Levels of nested elements; of deeper ones only the text is written."""
@@ -65,8 +62,17 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 class Inline:
     """Writes running text of one page at `url`, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, url: str, base: str, visible: VisibleNodes, formulas: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        base: str,
+        visible: VisibleNodes,
+        formulas: Mapping[int, str],
+        names: AccessibleNames,
+        distinct: Mapping[int, str],
+    ) -> None:
         self._url, self._base = url, base
+        self._names, self._distinct = names, distinct
         self._visible = visible
         self._formulas = formulas
         self.later: set[int] = set()
@@ -136,9 +142,9 @@ class Inline:
             if address is None:
                 return self._inside(node, depth, linked)
             paragraphs = join_pieces(self._inside(node, depth, True))
-            text = " ".join(line for lines in paragraphs for line in lines) or escape_text(self.name(node), True)
-            if not any(map(str.isalnum, text)):  # only a symbol: its name says more
-                text = escape_text(collapse(given.get("aria-label") or given.get("title") or "").strip(), True) or text
+            text = " ".join(line for lines in paragraphs for line in lines)
+            if node in self._distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
+                text = escape_text(self.name(node), True) or text
             if not text:
                 return []
             # White space at the ends of a link's text goes around the link.
@@ -191,7 +197,7 @@ class Inline:
 
     def _inside(self, node: int, depth: int, linked: bool) -> list[Piece]:
         tree, pieces = self._visible.tree, list[Piece]()
-        if (only := tree.only(node)) is not None:
+        if (only := self._visible.only(node)) is not None:
             return [escape_text(collapse(only), linked)]
         for child in self._visible.children(node):
             if tree.tags[child]:
@@ -238,16 +244,10 @@ class Inline:
         tags, attributes = self._visible.tags, self._visible.attributes
         tag, given = tags[node], attributes[node]
         kind = (given.get("type") or "text").strip().lower() if tag == "input" else tag
-        label = collapse(given.get("aria-label", "")).strip()
         if kind == "hidden":
             return []
-        if kind in _BUTTON_LABELS:
-            if tag == "button":
-                name = self._visible.plain_text(node) or self.name(node)
-            else:
-                name = given.get("alt" if kind == "image" else "value") or ""
-                name = name or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
-            text = escape_text(collapse(name).strip(), in_brackets=True)
+        if kind in _BUTTONS:
+            text = escape_text(self.name(node), in_brackets=True)
             off = " (disabled)" if "disabled" in given else ""
             own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
@@ -273,6 +273,7 @@ class Inline:
             pair: list[Piece] = [Mark("markdown", self._pair(given, "on")), " "] if given.get("name") else []
             if (form := self._named_form(given)) is not None:
                 pair += [Mark("control", f"[of the form {self.target(form)}]"), " "]
+            label = self._names.unwritten(node)
             return [" ", mark, " ", *pair, f"{escape_text(label)} " if label else ""]
         if tag == "select":
             options = [one for one in self._visible.walk(node) if tags[one] == "option"]
@@ -297,7 +298,7 @@ class Inline:
             text = escape_text(collapse(value).strip(), in_brackets=True)
             content = f"“{text}”" if text else ""
             kind = "text area" if tag == "textarea" else kind if kind == "file" else f"{kind} field"
-        label = collapse(given.get("aria-label") or given.get("placeholder") or "").strip()
+        label = self._names.unwritten(node)
         facts = (
             f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
             f"“{escape_text(label, in_brackets=True)}”" if label else "",
@@ -321,17 +322,9 @@ class Inline:
         return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
     def name(self, node: int) -> str:
-        """Return the name of a node that contains only an image: its own, or the first one within."""
-        tree = self._visible.tree
-        for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
-            given = tree.attributes[one]
-            label = collapse(given.get("aria-label") or given.get("title") or "").strip()
-            if not label and tree.tags[one] == "svg":
-                titles = (child for child in tree.children(one) if tree.tags[child] == "title")
-                label = next(map(self._visible.plain_text, titles), "")
-            if label:
-                return label
-        return ""
+        """Return the name of an element, which tells it apart from others."""
+        text = "" if self._visible.tags[node] == "input" else self._visible.plain_text(node)
+        return self._distinct.get(node) or self._names.name(node, text) or self._names.named(node)
 
 
 _OWN_WRITING: Final = (

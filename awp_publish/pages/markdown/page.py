@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from awp_publish.pages.attributes import base_of
 from awp_publish.pages.content import MainContent, find_content
+from awp_publish.pages.distinct import distinct_names, has_alike
 from awp_publish.pages.formulas import read_formulas
+from awp_publish.pages.items import ItemNames
 from awp_publish.pages.markdown.escaping import collapse, escape_line, escape_text, fence_for
 from awp_publish.pages.markdown.inline import CONTROLS, Inline, link_to
 from awp_publish.pages.markdown.joining import Mark, Piece, join_pieces
 from awp_publish.pages.markdown.lines import Lines
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.paging import find_paging
 from awp_publish.pages.selectolax import parse
+from awp_publish.pages.survey import survey
 from awp_publish.pages.tables import is_layout
 from awp_publish.pages.tree import Tree, read_title
 
@@ -100,8 +104,14 @@ class _Page:
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
         self._visible = VisibleNodes(tree)
-        formulas = read_formulas(self._visible.visibility)
-        self._inline = Inline(url, base_of(tree, url) or url, self._visible, formulas)
+        visibility = self._visible.visibility
+        self._content = find_content(tree, visibility)
+        names, distinct = AccessibleNames(visibility), dict[int, str]()
+        if has_alike(visibility):
+            found = survey(tree, visibility, self._content, names.told)
+            distinct |= distinct_names(found, names, ItemNames(found, visibility), visibility)
+        base, formulas = base_of(tree, url) or url, read_formulas(visibility)
+        self._inline = Inline(url, base, self._visible, formulas, names, distinct)
         self._lines = Lines()
         self._filled = 0
         """The number of empty cells."""
@@ -112,11 +122,14 @@ class _Page:
         self._holders: set[int] = set()
         """Inline elements that contain blocks, such as a link around a heading."""
         tags, parents = tree.tags, tree.parents
-        for node in range(tree.body_at, tree.ends[tree.body_at]):
-            above = parents[node] if tags[node] in BLOCKS else -1
-            while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
-                self._holders.add(above)
-                above = parents[above]
+        slots = ((slot, child) for slot, inner in visibility.flat.assigned.items() for child in inner)
+        roots = (node for start, end in tree.contents.values() for node in range(start, end))
+        inner = ((parents[node], node) for node in chain(range(tree.body_at, tree.ends[tree.body_at]), roots))
+        for above, node in chain(slots, inner):
+            if tags[node] in BLOCKS or node in self._holders:
+                while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
+                    self._holders.add(above)
+                    above = parents[above]
 
     def write(self, omitted: Sequence[int] = ()) -> str:
         """Return the text, without the elements `omitted` but with the forms in them.
@@ -183,7 +196,7 @@ class _Page:
         Only an article stands alone. On other pages (a list, a form, a basket) small navigations are needed to act, so
         only large ones are left out.
         """
-        content = find_content(self._tree, self._visible.visibility)
+        content = self._content
         omitted = self._beside(content) if content.is_article else self._large_chrome(content)
         links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
         if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:

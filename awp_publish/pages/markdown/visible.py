@@ -1,15 +1,15 @@
 """The visible elements of a page, from the point of view of Markdown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from awp_publish.pages.tree import Tree, shadow_mode_of
+from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import STRIPPED, Visibility
 
 HEADINGS: Final[Mapping[str, int]] = {f"h{level}": level for level in range(1, 7)}
 LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
-SILENT: Final = STRIPPED - {"template"} | {"area"}
-"""Elements without visible content. A template has some if it is a shadow root."""
+SILENT: Final = STRIPPED | {"area"}
+"""Elements without visible content."""
 
 _BLOCKS: Final = (
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -25,22 +25,24 @@ PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
 class VisibleNodes:
     """The visible nodes of one page, as far as the page itself determines that, by their numbers in the tree."""
 
-    __slots__ = ("attributes", "tags", "tree", "visibility")
+    __slots__ = ("attributes", "children", "tags", "tree", "visibility")
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.visibility = tree, Visibility(tree)
         self.tags, self.attributes = tree.tags, tree.attributes
+        self.children: Callable[[int], Sequence[int]] = (
+            self.visibility.flat.children if tree.contents else tree.children
+        )
+        """Returns the children of an element, with content in its slots."""
 
-    def children(self, node: int) -> Sequence[int]:
-        """Return the children of an element, or the content of a template that is a declarative shadow root."""
-        if self.tags[node] == "template":
-            return self.tree.content(node) if shadow_mode_of(self.attributes[node]) else ()
-        return self.tree.children(node)
+    def only(self, node: int) -> str | None:
+        """Return the text of an element that has nothing else; otherwise None."""
+        return None if node in self.visibility.flat.assigned else self.tree.only(node)
 
     def shows(self, node: int) -> bool:
         """Return True if an element is visible, provided that its parent is."""
         tag = self.tags[node]
-        if tag in SILENT or node in self.visibility.withdrawn:
+        if tag in SILENT or (node in self.visibility.withdrawn and node not in self.visibility.flat.assigned):
             return False
         return tag != "dialog" or "open" in self.attributes[node]
 
