@@ -45,7 +45,7 @@ class House:
 
     def open_jobs(self, **options: Any) -> JobStore:
         """JobStore as another process sees them. A short lease is for tests that let one run out."""
-        return JobStore(self.store, **{"lease_seconds": 60.0, "beat_seconds": 0.05, **options})
+        return JobStore(self.store, **{"lease_seconds": 60.0, "beat_seconds": 0.05, "absent_seconds": 0.0, **options})
 
     def start(self, run: Run = answer, jobs: JobStore | None = None, **options: Any) -> Worker:
         jobs = jobs or self.jobs

@@ -23,8 +23,8 @@ from awp_publish.problems import (
     Violation,
 )
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import Swap
-from tests.jobs.conftest import Clock, House, new_namespace
+from awp_publish.stores.store import JOB, Swap
+from tests.jobs.conftest import REPEATABLE, Clock, House, new_namespace
 
 
 async def accept(house, action="again", **facts):
@@ -142,6 +142,19 @@ async def test_a_handler_that_cancels_itself_fails_the_job(house):
     house.start(run)
     failed = await house.until(await accept(house))
     assert type(failed.problem) is HandlerFailed
+
+
+async def test_a_job_waits_for_a_worker_that_has_its_action(house, monkeypatch):
+    monkeypatch.setattr("awp_publish.plugins.jobs.jobs.ABSENT_PAUSE", 0.05)
+    job = await accept(house, "new", principal="ann")
+    behind = await accept(house, "again", principal="ben")
+    old = house.start(jobs=house.open_jobs(absent_seconds=600.0), concurrency=1)
+    await house.until(behind)  # so the other was taken, too
+    await old.stop()
+    assert (await house.jobs.show(job.id, "ann")).status == "accepted"
+    monkeypatch.setitem(REPEATABLE, "new", False)
+    house.start()
+    assert (await house.until(job)).attempt == 1
 
 
 async def test_an_action_that_the_site_no_longer_has_ends_its_jobs_with_a_problem(house):
@@ -262,7 +275,7 @@ async def test_a_record_that_cannot_be_read_is_an_unavailable_store_and_stops_no
     bad, good = await accept(house), await accept(house)
     raw = (await house.jobs.look(bad.id)).raw
     assert raw.replace(*DAMAGE[damage]) != raw
-    await house.store.run([Swap(f"job:{bad.id}", raw, raw.replace(*DAMAGE[damage]), 60.0)])
+    await house.store.run([Swap(f"{JOB}{bad.id}", raw, raw.replace(*DAMAGE[damage]), 60.0)])
     for verb in (house.jobs.show, house.jobs.cancel):
         with pytest.raises(StoreUnavailable):
             await verb(bad.id, "")
@@ -278,7 +291,7 @@ async def test_a_result_that_is_not_the_one_that_was_written_is_not_told(house):
     house.start()
     await house.until(job)
     raw = (await house.jobs.look(job.id)).raw
-    await house.store.run([Swap(f"job:{job.id}", raw, raw[:-1], 60.0)])
+    await house.store.run([Swap(f"{JOB}{job.id}", raw, raw[:-1], 60.0)])
     with pytest.raises(StoreUnavailable):
         await house.jobs.show(job.id, "")
 
@@ -287,7 +300,7 @@ async def test_a_job_whose_record_is_damaged_while_it_runs_gives_its_slot_back(h
     async def run(job: Job) -> JobResult:
         if job.action == "once":
             raw = (await house.jobs.look(job.id)).raw
-            await house.store.run([Swap(f"job:{job.id}", raw, b"damaged", 60.0)])
+            await house.store.run([Swap(f"{JOB}{job.id}", raw, b"damaged", 60.0)])
         return JobResult(200, (), b"1")
 
     await house.jobs.accept("once", {})

@@ -82,6 +82,9 @@ MAX_JOBS_OF_CALLER: Final = 1_000
 BYTES_OF_UNKNOWN: Final = "{jobs}bytes"
 """The key of the bytes of all unknown callers together."""
 
+ABSENT_PAUSE: Final = 2.0
+"""Seconds after which a job is taken again that found a worker without its action: another may be faster."""
+
 RECORD_BYTES: Final = 1024
 """Bytes that a job needs in the store besides its record: keys, and members of queues."""
 
@@ -153,8 +156,10 @@ class JobStore:
     """The background jobs of one store.
 
     A result can be polled for `result_seconds`; a job that is never run is forgotten after `pending_seconds`. A run
-    renews its lease of `lease_seconds` every `beat_seconds`. At most `most` unfinished jobs are accepted from all known
-    callers, half as many from unknown ones, and `most_of_caller` from one caller, with at most `most_bytes`.
+    renews its lease of `lease_seconds` every `beat_seconds`. While a new version of a site is deployed, old workers
+    take jobs whose action they have not got: such a job waits `absent_seconds` for a worker that has it. At most `most`
+    unfinished jobs are accepted from all known callers, half as many from unknown ones, and `most_of_caller` from one
+    caller, with at most `most_bytes`.
     """
 
     def __init__(
@@ -165,6 +170,7 @@ class JobStore:
         pending_seconds: float = 604_800.0,
         lease_seconds: float = 30.0,
         beat_seconds: float = 2.0,
+        absent_seconds: float = 600.0,
         most: int = MAX_JOBS,
         most_of_caller: int = MAX_JOBS_OF_CALLER,
         most_bytes: ByteLimits = ByteLimits(),  # noqa: B008
@@ -173,6 +179,7 @@ class JobStore:
         self.store = store
         self.lease_seconds = lease_seconds
         self.beat_seconds = beat_seconds
+        self._absent_seconds = absent_seconds
         self.clock = clock
         self.result_seconds = result_seconds
         self._pending_seconds = pending_seconds
@@ -370,7 +377,10 @@ class JobStore:
         if stored.job.status == "running":  # it has begun meanwhile, and was leased once more
             return None
         if is_repeatable(stored.job.action) is None:
-            await self._end_unknown(stored)
+            if self._may_come(stored.job):
+                await self.put_back(stored, ABSENT_PAUSE)
+            else:
+                await self._end_unknown(stored)
             return None
         return stored
 
@@ -400,7 +410,9 @@ class JobStore:
                 job_id, self.lease_seconds
             )  # it runs here: its lease expired while the store was unavailable
             return
-        if repeatable is None:
+        if repeatable is None and self._may_come(job):
+            await self.postpone(job_id, ABSENT_PAUSE)
+        elif repeatable is None:
             await self._end_unknown(stored)
         else:
             await self.give_up(stored, repeatable)
@@ -426,6 +438,10 @@ class JobStore:
             return waiting
         more: list[Step] = [of_caller._replace(delay=delay), *unlease, Schedule(MORE, job.id, delay)]
         return await self.change(stored, job, more, durable=durable)
+
+    def _may_come(self, job: Job) -> bool:
+        """Return whether a worker with the action of a job, which this one does not have, may yet come."""
+        return (self.clock() - job.updated).total_seconds() < self._absent_seconds
 
     async def _end_unknown(self, stored: Stored) -> None:
         detail = f'The site no longer has action "{stored.job.action}".'

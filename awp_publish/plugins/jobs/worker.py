@@ -58,8 +58,8 @@ class Runner:
             stored = await self.jobs.look(job_id)
         except UnreadableJob:
             return
-        if stored is None or stored.job.status != "accepted":
-            return
+        if stored is None or stored.job.status != "accepted" or self._is_repeatable(stored.job.action) is None:
+            return  # of an action that this version of the site has not got, it waits to be sent again
         await self._carry(stored)
 
     async def _carry(self, waiting: Stored | None) -> None:

@@ -2,8 +2,9 @@
 
 Listening clients are notified that what they have read may have changed: when the site publishes anew
 (`Site.refresh`), when its status is set (`Site.set_status`), and when the list of tools for this caller has changed,
-because of what it may call. Workers notify each other through the site's store if it is shared. Nothing is replayed:
-clients that were not connected read again.
+because of what it may call. Workers notify each other through the site's store if it is shared, also when one starts
+whose documents are others than those of the last: while a new version is deployed. Nothing is replayed: clients that
+were not connected read again.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
 from typing import Any, Final, cast
 
 import mcp_types as types
@@ -46,7 +48,6 @@ VERIFY_SECONDS: Final = 5.0
 
 MAX_RESOURCES: Final = 1_000
 KEPT_SECONDS: Final = 86_400.0
-_CHANGED: Final = "mcp-changed"
 
 
 class Subscriptions:
@@ -58,6 +59,7 @@ class Subscriptions:
         self._streams = streams
         self._identify = identify_caller(door)
         self._store: Store = door.guards.store
+        self._key = f"mcp-changed:{door.catalog.absolute('/')}"
         self._listening: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._version = 0
         self._digested: tuple[int, dict[str, str]] = (-1, {})
@@ -220,14 +222,17 @@ class Subscriptions:
         has_looked = False
         while True:
             try:
-                raw = (await self._store.run((Look(_CHANGED),))).seen[0]
+                raw = (await self._store.run((Look(self._key),))).seen[0]
                 now = raw if isinstance(raw, bytes) else None
                 if has_looked and now != seen and now is not None:
                     self._note_change(is_elsewhere=True)
+                published = sha256(repr(sorted(self._digests().items())).encode()).digest()
+                if not has_looked and (now is None or now[8:] != published):
+                    unwritten.set()
                 seen, has_looked = now, True
                 if unwritten.is_set():
-                    new = secrets.token_bytes(8)
-                    step = Add(_CHANGED, new, KEPT_SECONDS) if now is None else Swap(_CHANGED, now, new, KEPT_SECONDS)
+                    new, key = secrets.token_bytes(8) + published, self._key
+                    step = Add(key, new, KEPT_SECONDS) if now is None else Swap(key, now, new, KEPT_SECONDS)
                     if (await self._store.run((step,))).failed is not None:
                         continue
                     seen = new
