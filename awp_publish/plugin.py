@@ -235,6 +235,21 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A table in the overview, for operators: what a plug-in has of a site.
+
+    `rows` reads it by the plug-in's state: for each row its cells, and what `act` gets when the `button` of this row is
+    pressed. `act` returns what has happened, in a sentence.
+    """
+
+    title: str
+    heads: Sequence[str]
+    rows: Callable[[Any], Awaitable[Sequence[tuple[str, Sequence[str]]]]]
+    button: str
+    act: Callable[[Any, str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallHooks:
     """How a plug-in takes part in every call of one address.
 
@@ -329,6 +344,7 @@ class Plugin:
     doors: Callable[[Setup, Paths], Iterable[Door]] | None = None
 
     commands: Mapping[str, Command] = field(default_factory=dict)
+    panel: Panel | None = None
 
 
 def open_store(url: str, namespace: str, plugins: Iterable[Plugin] = ()) -> Store:

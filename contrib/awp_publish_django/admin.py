@@ -193,7 +193,7 @@ class ConnectedAgentAdmin(ReadOnlyAdmin):
     def _end(self, request: HttpRequest, sign_in: "SignInSite", grant_id: str) -> None:
         async def end() -> "Grant | None":
             RUNNER.set(lambda function: sync_to_async(function)())  # in the thread of this request
-            return await sign_in.end(grant_id)
+            return await sign_in.disconnect(grant_id)
 
         try:
             ended = async_to_sync(end)()

@@ -8,7 +8,18 @@ from fastapi import FastAPI, Header, HTTPException, Request
 from fastapi.responses import JSONResponse
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Client, DeclarationError, Person, SessionUser, SignIn, Site, current_caller
+from awp_publish import (
+    AgentPublisher,
+    ApiKey,
+    Client,
+    DeclarationError,
+    Person,
+    Principal,
+    SessionUser,
+    SignIn,
+    Site,
+    current_caller,
+)
 from tests.sign_in.shop import BACK, KEYS, URL, Agent, invoke, make_shop
 
 
@@ -290,3 +301,27 @@ def test_cookies_of_a_narrow_path_are_sent_where_they_belong(open_client):
     token = Agent(shop, TestClient(app, base_url=URL)).sign_in()["access_token"]
     assert invoke(shop, "open_list", token).json() == "opened"
     assert invoke(shop, "show_list", token).json() == "7"
+
+
+@pytest.mark.parametrize("role", ["operator", "reader"])
+def test_an_operator_sees_and_ends_connected_agents_in_the_overview(open_client, role):
+    keys = ApiKey({"the-key-of-ann": Principal("owner", frozenset({role}))})
+    shop = open_client(make_shop(settings={"overview": True, "authenticate": keys}))
+    owner = {"x-api-key": "the-key-of-ann"}
+    agent = Agent(shop, TestClient(shop.app, base_url=URL), client_name="Reading helper")
+    tokens = agent.sign_in()
+    assert "Reading helper" not in shop.get("/agents").text
+    page = shop.get("/agents", headers=owner).text
+    forms = re.findall(r'name="awp-panel" value="([^"]+)"', page)
+    if role == "reader":
+        assert not forms
+        return
+    assert "Connected agents (1)" in page
+    assert shop.post("/agents", data={"awp-panel": forms[0]}).status_code == 403
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 200
+    ended = shop.post("/agents", data={"awp-panel": forms[0]}, headers=owner).text
+    assert "Reading helper is disconnected from ann." in ended
+    assert 'name="awp-panel"' not in ended
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
+    assert "It had ended." in shop.post("/agents", data={"awp-panel": forms[0]}, headers=owner).text
+    assert "Let Reading helper act for you?" in agent.follow(agent.ask()).text

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, cast
 
-from awp_publish.calls.call import Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.overview.markup import block, fill
-from awp_publish.plugins.overview.view import View, scopes_of
+from awp_publish.plugins.overview.view import View, caller_key, scopes_of
 from awp_publish.plugins.overview.words import policy_facts, schema_tables
 from awp_publish.problems import DeclarationError, InsufficientPermissions, InvalidInput
 from awp_publish.stores.store import Add, Swap
@@ -27,12 +26,10 @@ APPROVING_FOR: Final = 5.0
 APPROVABLE_FOR: Final = 3600.0
 """Seconds for which an approval form is valid."""
 
+FIELD: Final = "awp-approve"
+
 MAX_DETAILED: Final = 100
 """Actions that are listed with their inputs and outputs."""
-
-
-def caller_key(caller: Principal | None) -> str:
-    return caller.key if caller is not None else ""
 
 
 @dataclass(slots=True)
@@ -97,7 +94,7 @@ def approval_section(view: View, waiting: Waiting, tokens: Tokens, notice: Html 
             return None
         digests = {name: waiting.approvals.digest_of(waiting.actions[name]) for name in names}
         token, _ = tokens.write({"caller": caller_key(view.caller), "digests": digests})
-        return fill("approve", root=view.root, token=token, label=label)
+        return fill("act", root=view.root, section="approval", name=FIELD, token=token, label=label)
 
     cards = list[Html]()
     for name, state in waiting.states.items():
@@ -129,15 +126,15 @@ def _card(catalog: Catalog, action: Action, state: str, button: Html | None, is_
     )
 
 
-async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> Html:
-    """Approve the actions of an operator's form, and return the result. Raises a Problem for an invalid form."""
+async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> tuple[str, Html]:
+    """Approve the actions of a form, and return section and result. Raises a Problem for an invalid form."""
     site, caller, approvals = view.door.site, view.caller, view.door.ask("approval")
-    if approvals is None or "awp-approve" not in fields:
+    if approvals is None or FIELD not in fields:
         raise InvalidInput("This is not a form of the overview.", recovery="Load the page again.")
     if not view.may_approve:
         raise InsufficientPermissions('Only a caller with the scope "operator" can approve actions.')
     try:
-        read = tokens.read(str(fields["awp-approve"]))
+        read = tokens.read(str(fields[FIELD]))
     except (NotOurs, Expired):
         read = {}
     if not read or read["caller"] != caller_key(caller):
@@ -166,7 +163,7 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> H
         except (DeclarationError, OSError) as error:
             logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
             wrong = f"{name} cannot be written. Approve on the command line."
-            return tag("p", wrong, class_="error", role="alert")
+            return "approval", tag("p", wrong, class_="error", role="alert")
         finally:
             await store.run((Swap(turn.key, turn.value, None),))
         if late:
@@ -175,4 +172,4 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> H
             logger.info("%s approved %s", caller.id if caller is not None else "", ", ".join(same))
             then = f"Every worker publishes it within seconds. Keep {name} in version control."
             notices.append(f"Approved: {', '.join(same)}. {then}")
-    return tag("div", notices, role="status")
+    return "approval", tag("div", notices, role="status")

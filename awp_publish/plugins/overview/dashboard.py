@@ -21,19 +21,22 @@ from awp_publish.plugins.overview.figures import (
     traffic_section,
 )
 from awp_publish.plugins.overview.markup import NO_FIGURE, bytes_of, code, count_words, fill, size_of, table, tokens_of
+from awp_publish.plugins.overview.panels import ShownPanel, panel_section
 from awp_publish.plugins.overview.view import View
 from awp_publish.plugins.traffic.record import TrafficReport
 
 
-def dashboard(view: View, tokens: Tokens, query: Mapping[str, object], notice: Html | None) -> Html:
-    """Return the content of the first page. `notice` is the result of an approval that was just made."""
+def dashboard(
+    view: View, tokens: Tokens, query: Mapping[str, object], notices: Mapping[str, Html], panels: Sequence[ShownPanel]
+) -> Html:
+    """Return the content of the first page. `notices` has the result of a form that was just sent, by section."""
     catalog, site = view.catalog, view.catalog.site
     report = view.traffic if isinstance(view.traffic, TrafficReport) else None
     by_action = figures_by_action(report) if report is not None else {}
     waiting = read_waiting(view)
     sees = query.get("sees", "")
     buttons = clients(catalog)
-    sections = [*_sections(view, tokens, query, notice, by_action, waiting, str(sees))]
+    sections = [*_sections(view, tokens, query, notices, by_action, waiting, str(sees), panels)]
     if others := buttons.get(""):
         summary = tag("summary", "The MCP Inspector, and client libraries for Python and TypeScript")
         content = tag("details", summary, tag("div", others, class_="clients"))
@@ -61,20 +64,24 @@ def _sections(
     view: View,
     tokens: Tokens,
     query: Mapping[str, object],
-    notice: Html | None,
+    notices: Mapping[str, Html],
     by_action: Mapping[str, Figures],
     waiting: Waiting | None,
     sees: str,
+    panels: Sequence[ShownPanel],
 ) -> Iterable[tuple[str, str, object]]:
     """Yield the id, the title and the content of each section; those that would be empty are left out."""
     catalog, door = view.catalog, view.door
     if waiting is not None:
         title = f"Approval ({len(waiting.names)} waiting)" if waiting.unread is None else "Approval"
-        yield "approval", title, approval_section(view, waiting, tokens, notice)
+        yield "approval", title, approval_section(view, waiting, tokens, notices.get("approval"))
     yield "actions", f"Actions ({len(catalog.actions)})", actions_section(view, by_action, Choice.read(query))
     if view.traffic is not None:
         came = traffic_section(view.traffic, with_callers=view.is_restricted)
         yield "traffic", "Who came", (came, _connections(view))
+    for shown in panels:
+        count = f" ({len(shown.rows)})" if shown.rows else ""
+        yield shown.plugin, f"{shown.panel.title}{count}", panel_section(view, shown, tokens, notices.get(shown.plugin))
     yield "sees", "What a caller sees", callers_section(view, sees)
     if view.findings:
         yield "findings", f"Findings ({len(view.findings)})", _findings(view)

@@ -43,6 +43,7 @@ from awp_publish.plugins.overview.approval import APPROVABLE_FOR, approve
 from awp_publish.plugins.overview.dashboard import dashboard
 from awp_publish.plugins.overview.figures import DAYS
 from awp_publish.plugins.overview.markup import STATIC, fill
+from awp_publish.plugins.overview.panels import FIELD, act, read_panels
 from awp_publish.plugins.overview.requests import WIRES
 from awp_publish.plugins.overview.sending import time_call, time_handler
 from awp_publish.plugins.overview.trial import Trial
@@ -174,16 +175,19 @@ class OverviewDoor(Endpoint):
             return await self._try(request, caller, path.removeprefix("/try/"))
         if path not in ("", "/"):
             raise UnknownAction("The overview has no such page.")
-        notice: Html | None = None
+        notices: dict[str, Html] = {}
         if scope["method"] == "POST":
             fields_of_form = dict(await self._read_form(request))
-            notice = await approve(self._view(caller), self._tokens, fields_of_form)
+            take = act if FIELD in fields_of_form else approve
+            section, notice = await take(self._view(caller), self._tokens, fields_of_form)
+            notices[section] = notice
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
             check = partial(check_published, self.door.site, catalog.public, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         view = self._view(caller, await self._read_traffic())
-        make = partial(dashboard, view, self._tokens, dict(read_query(scope["query_string"])), notice)
+        shown = await read_panels(view)
+        make = partial(dashboard, view, self._tokens, dict(read_query(scope["query_string"])), notices, shown)
         return f"{catalog.site.name} for agents", await run_in_thread(make, asyncio.to_thread), ()
 
     async def _try(

@@ -21,6 +21,11 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
+def caller_key(caller: Principal | None) -> str:
+    """Return what tells a caller from others in forms, "" for an anonymous one."""
+    return caller.key if caller is not None else ""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What a page of the overview is made from. `wires` are the protocols that the site speaks.

@@ -16,6 +16,7 @@ from awp_publish.plugins.sign_in import metadata
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
 from awp_publish.plugins.sign_in.calls import SignedInCalls, SignInTokens
 from awp_publish.plugins.sign_in.options import SignIn
+from awp_publish.plugins.sign_in.panel import PANEL
 from awp_publish.plugins.sign_in.paths import SignInPaths
 from awp_publish.plugins.sign_in.people import framework_of
 from awp_publish.problems import DeclarationError
@@ -120,4 +121,5 @@ PLUGIN = Plugin(
     at=SignInAt,
     calls=lambda context: CallHooks(carry=SignedInCalls(context)),
     doors=_doors,
+    panel=PANEL,
 )

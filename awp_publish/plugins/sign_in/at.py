@@ -111,6 +111,19 @@ class SignInSite:
             await self.framework.end_session({cookie.name: cookie.value for cookie in ended.cookies})
         return ended
 
+    async def disconnect(self, grant_id: str) -> Grant | None:
+        """End a grant as `end` does, and forget that its client was allowed: it is asked about again."""
+        ended = await self.end(grant_id)
+        if ended is not None and ended.person is not None:
+            key = consent_key(ended.person, ended.client)
+            for _ in range(MAX_TRIES):
+                raw = (await self._site.store.run((Look(key),))).seen[0]
+                if not isinstance(raw, bytes):
+                    break
+                if (await self._site.store.run((Swap(key, raw, None, 0.0),))).failed is None:
+                    break
+        return ended
+
     @property
     def issuer(self) -> str:
         """The issuer identifier: the site's canonical address (RFC 8414 section 2)."""
@@ -218,14 +231,6 @@ class SignInAt:
     async def end(self, grant: Grant) -> None:
         """End a grant, and the session that it has."""
         await self.state.end(grant.id)
-
-    async def forget(self, person: str, client: str) -> None:
-        """Forget that a person has allowed a client: it is asked about again."""
-        key = consent_key(person, client)
-        for _ in range(MAX_TRIES):
-            raw = (await self.store.run((Look(key),))).seen[0]
-            if not isinstance(raw, bytes) or (await self.store.run((Swap(key, raw, None, 0.0),))).failed is None:
-                return
 
     def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""

@@ -36,8 +36,7 @@ class ConnectionsEndpoint(PageEndpoint):
                 raise Shown("This page is out of date", "Open it again, and answer within ten minutes.", 403)
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
-                    await at.end(grant)
-                    await at.forget(signed.principal.key, grant.client)
+                    await at.state.disconnect(grant.id)
                     ended = self._described(grant)["name"]
         nonce = nonce or secrets.token_urlsafe(24)
         await request.reply(await self._page(request, signed, nonce, ended))

@@ -1,0 +1,70 @@
+"""Panels of plug-ins: tables that operators read, with a button in each row."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
+from awp_publish.http.html import Html, tag
+from awp_publish.plugin import Panel
+from awp_publish.plugins.overview.markup import fill, table
+from awp_publish.plugins.overview.view import View, caller_key
+from awp_publish.problems import InsufficientPermissions, InvalidInput, StoreUnavailable
+
+logger: Final = logging.getLogger("awp_publish.overview")
+
+FIELD: Final = "awp-panel"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPanel:
+    """A panel with its rows, which are None if the store cannot be read."""
+
+    plugin: str
+    panel: Panel
+    rows: Sequence[tuple[str, Sequence[str]]] | None
+
+
+async def read_panels(view: View) -> list[ShownPanel]:
+    """Return the panels of the site's plug-ins, none for a reader who is no operator."""
+    shown = list[ShownPanel]()
+    for name, setup in view.door.site.plugins.items() if view.may_approve else ():
+        if (panel := setup.plugin.panel) is not None:
+            try:
+                shown.append(ShownPanel(name, panel, await panel.rows(setup.state)))
+            except StoreUnavailable as problem:
+                logger.warning("the panel of %s cannot be read: %s", name, problem.detail)
+                shown.append(ShownPanel(name, panel, None))
+    return shown
+
+
+def panel_section(view: View, shown: ShownPanel, tokens: Tokens, notice: Html | None) -> Sequence[object]:
+    """Return the table of a panel, below what a button has just done.
+
+    A button submits a signed token, which is for one operator and one row.
+    """
+    if shown.rows is None:
+        return notice, tag("p", "This cannot be read at the moment.", class_="error")
+
+    def button(row: str) -> Html:
+        token, _ = tokens.write({"caller": caller_key(view.caller), "panel": shown.plugin, "row": row})
+        return fill("act", root=view.root, section=shown.plugin, name=FIELD, token=token, label=shown.panel.button)
+
+    rows = [(*cells, button(row)) for row, cells in shown.rows]
+    return notice, table(shown.panel.title, (*shown.panel.heads, ""), rows)
+
+
+async def act(view: View, tokens: Tokens, fields: Mapping[str, object]) -> tuple[str, Html]:
+    """Do what a button of a panel is for, and return section and result. Raises a Problem for an invalid form."""
+    if not view.may_approve:
+        raise InsufficientPermissions('Only a caller with the scope "operator" can do that.')
+    try:
+        read = tokens.read(str(fields[FIELD]))
+    except (NotOurs, Expired):
+        read = {}
+    setup = view.door.site.plugins.get(str(read.get("panel")))
+    if setup is None or setup.plugin.panel is None or read["caller"] != caller_key(view.caller):
+        raise InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
+    done = await setup.plugin.panel.act(setup.state, str(read["row"]))
+    return setup.plugin.name, tag("p", done, role="status")
