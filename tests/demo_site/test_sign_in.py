@@ -1,7 +1,5 @@
 """The shop's reader connects the official MCP client, which asks them to sign in, and buys a book for them."""
 
-import os
-import shutil
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,9 +19,8 @@ from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
 from tests.serve.mcp_messages import MODERN, MODES
-from tests.sign_in.test_official_clients import Storage
+from tests.sign_in.people import CHROMIUM, Storage, open_chromium
 
-CHROMIUM = shutil.which("chromium")
 PARCEL = {"name": "Ada", "address": "1 Quiet Lane, Oxford"}
 
 
@@ -125,14 +122,9 @@ async def test_the_official_client_signs_the_reader_in_and_buys_a_book_that_they
 @pytest.mark.limit(OF_BROWSERS)
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 async def test_the_reader_signs_in_and_allows_the_client_in_a_real_browser():
-    from playwright.async_api import async_playwright
-
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    async with serve(make_shop) as url, async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
+    async with serve(make_shop) as url, open_chromium() as browser:
         reader = ReaderInChromium(browser)
         order = await buy(url, reader, MODERN)
-        await browser.close()
     assert order["total_cents"] == 1900
     first, question = reader.titles
     assert first.startswith("Sign in")

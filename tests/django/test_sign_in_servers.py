@@ -5,21 +5,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 import pytest
-from mcp.client.auth import OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientMetadata
-from pydantic import AnyUrl
 
 from benchmarks.person import hidden_fields
 from tests.django.servers import ROOT, environment, wait_for
 from tests.django.signing_in import PASSWORD
 from tests.serve.test_real_server import free_port
-from tests.sign_in.test_official_clients import BACK, Person, Storage
+from tests.sign_in.people import Person, Storage
 
 pytest.importorskip("allauth", reason="allauth is not installed")
 
@@ -48,42 +45,19 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         assert server.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
-class AllauthPerson(Person):
-    """Somebody who signs in with allauth's form, and allows whatever is asked."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    def log_in(self, page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return what allauth's form asks for."""
-        if 'type="password"' not in page:
-            return None
-        return here, {**hidden_fields(page), "login": self.name, "password": PASSWORD}
-
-    def answer_to(self, page: str) -> Mapping[str, Any]:
-        """Return the next answer, or yes."""
-        self.pages.append(page)
-        return {"answer": self.answers.pop(0) if self.answers else "allow"}
-
-    def __init__(self, name: str, *answers: str) -> None:
-        super().__init__(name)
-        self.pages: list[str] = []
-        self.answers = list(answers)
-
-
-def tools_of(url: str, person: AllauthPerson, storage: Storage) -> httpx2.AsyncClient:
-    """Return the HTTP client of an agent that asks a person when it is told to."""
-    metadata = OAuthClientMetadata(client_name="A test", redirect_uris=[AnyUrl(BACK)])
-    provider = OAuthClientProvider(f"{url}/mcp", metadata, storage, person.open, person.come_back)
-    return httpx2.AsyncClient(auth=provider, timeout=60)
+def log_in_by_allauth(name: str, page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return what allauth's form asks for."""
+    if 'type="password"' not in page:
+        return None
+    return here, {**hidden_fields(page), "login": name, "password": PASSWORD}
 
 
 @pytest.mark.slow
 async def test_the_official_client_signs_its_person_in_and_buys(address):
-    async with AllauthPerson("ann") as person:
+    async with Person("ann", log_in=log_in_by_allauth) as person:
         storage = Storage()
         async with (
-            tools_of(address, person, storage) as http,
+            person.agent(address, storage) as http,
             Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
         ):
             listed: Any = await client.call_tool("list_books", {})
@@ -100,11 +74,11 @@ async def test_the_official_client_signs_its_person_in_and_buys(address):
 
 @pytest.mark.slow
 async def test_allauth_lets_somebody_else_sign_in_than_who_is_shown(address):
-    async with AllauthPerson("ann", "other") as person:
-        person._http.event_hooks = {"response": [change_to("ben", person)]}
+    async with Person("ann", "other", log_in=log_in_by_allauth) as person:
+        person.browser.event_hooks = {"response": [change_to("ben", person)]}
         storage = Storage()
         async with (
-            tools_of(address, person, storage) as http,
+            person.agent(address, storage) as http,
             Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
         ):
             ordered: Any = await client.call_tool("order_book", {"title": "Emma"})
@@ -112,7 +86,7 @@ async def test_allauth_lets_somebody_else_sign_in_than_who_is_shown(address):
         assert [re.findall(r"<dd>(\w+)</dd>", page)[0] for page in person.pages] == ["ann", "ben"]
 
 
-def change_to(name: str, person: AllauthPerson) -> Any:
+def change_to(name: str, person: Person) -> Any:
     """Return a hook after which a person signs in by another name, once the first consent page was shown."""
 
     async def change(answer: httpx2.Response) -> None:
