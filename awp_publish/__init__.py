@@ -24,8 +24,8 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
 from awp_publish.declare.settings import (
     About as About,
+    Limits as Limits,
     OAuth as OAuth,
-    Pages as Pages,
     Proxies as Proxies,
 )
 from awp_publish.declare.site import Site as Site
@@ -53,22 +53,28 @@ from awp_publish.problems import DeclarationError as DeclarationError, Problem a
 if _TYPE_CHECKING:
     from awp_publish.calls.progress import report_progress as report_progress
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
+    from awp_publish.plugins.approval.options import Approval as Approval
     from awp_publish.plugins.awp.options import Awp as Awp
     from awp_publish.plugins.discovery.options import Discovery as Discovery
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
     from awp_publish.plugins.jobs.options import Jobs as Jobs
+    from awp_publish.plugins.mcp.options import Mcp as Mcp
     from awp_publish.plugins.overview.options import Overview as Overview
+    from awp_publish.plugins.pages.options import Pages as Pages
     from awp_publish.plugins.search.options import Search as Search
     from awp_publish.plugins.sign_in.options import Client as Client, Person as Person, SignIn as SignIn
     from awp_publish.plugins.traffic.options import Traffic as Traffic
 
 _OF_PLUGINS = {
+    "Approval": "awp_publish.plugins.approval.options",
     "Awp": "awp_publish.plugins.awp.options",
     "Bridge": "awp_publish.plugins.actions_json.options",
     "Discovery": "awp_publish.plugins.discovery.options",
     "Jobs": "awp_publish.plugins.jobs.options",
+    "Mcp": "awp_publish.plugins.mcp.options",
     "Overview": "awp_publish.plugins.overview.options",
+    "Pages": "awp_publish.plugins.pages.options",
     "Client": "awp_publish.plugins.sign_in.options",
     "Person": "awp_publish.plugins.sign_in.options",
     "SignIn": "awp_publish.plugins.sign_in.options",

@@ -776,7 +776,7 @@ class SiteFacts:
     updated: datetime | None = None
     imports: Mapping[str, Import] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
-    robots: Robots | None = None
+    robots: Robots = Robots()
     security: Security | None = None
     extensions: JsonObject = field(default_factory=dict)
 

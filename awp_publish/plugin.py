@@ -35,6 +35,7 @@ from awp_publish.documents import CORE
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
 from awp_publish.model import Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
+from awp_publish.schema.options import listing
 from awp_publish.stores import open_store as open_core_store
 from awp_publish.stores.store import Store as Store
 
@@ -111,16 +112,32 @@ class DeclaredSite(Interface):
 
 @dataclass(slots=True)
 class Setup:
-    """A plug-in of one site, from its declaration on. `options` are its settings, `state` is what `start` returned."""
+    """A plug-in of one site, from its declaration on. `options` are its settings, `state` is what `start` returned.
+
+    `is_named` is False if the site has it by default.
+    """
 
     plugin: Plugin
     options: Any
     site: DeclaredSite
     state: Any = None
+    is_named: bool = True
 
     def ask(self, plugin: str) -> Any:
         """Return the state of another plug-in of this site, None if the site does not have it."""
         return self.site.ask(plugin)
+
+
+def refuse_unasked_lists(setup: Setup, catalog: Catalog) -> None:
+    """Refuse a door's option `list_only_allowed` where only routes ask who calls. Raises DeclarationError."""
+    by_routes = [action.id for action in catalog.actions if action.route_authenticates]
+    if setup.options.list_only_allowed and by_routes and not setup.site.authenticators:
+        raise DeclarationError(
+            "site",
+            f"plugins.{setup.plugin.name}.list_only_allowed: only routes authenticate callers ({listing(by_routes)}), "
+            "and they are not asked for a list.",
+            "Give Site(authenticate=...), or leave it out.",
+        )
 
 
 class Serving(Interface):

@@ -91,7 +91,7 @@ async def _measure(seconds: float) -> dict[str, Series]:
 
 
 def _door() -> AsgiApp:
-    site = Site("Bookshop", "Find books.", url="https://books.example", doors=["a2a"])
+    site = Site("Bookshop", "Find books.", url="https://books.example", plugins=["a2a"])
 
     @site.agent("search_books")
     async def search_books(author: str, most: int = BOOKS) -> Books:

@@ -128,7 +128,7 @@ class _PassOn:
 def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = None) -> Site:
     """Both routes as actions, and the function behind the writing one as an agent of its own, without the route."""
     described = "Find, read about and order public-domain books."
-    site = Site("Bookshop", described, "https://books.example", doors=doors, pages=pages)
+    site = Site("Bookshop", described, "https://books.example", plugins=doors, pages=pages)
     site.action("read_book")(read_book)
     site.action("order_books", effect="write")(order_books)
     site.agent("price_books")(_price_books)

@@ -71,7 +71,7 @@ _NAME: Final = {"name": "order_shipped"}
 
 def _shop(store: str) -> AsgiApp:
     app = FastAPI()
-    site = Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"], store=store)
+    site = Site("Bookshop", "Order books.", "https://books.example", plugins=["mcp"], store=store)
     site.event("order_shipped", payload=Shipped)
 
     @site.agent("look")

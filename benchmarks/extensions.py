@@ -42,7 +42,7 @@ def extensions(seconds: float) -> list[Row]:
 
 
 async def _measure(seconds: float) -> dict[str, Series]:
-    site = Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"])
+    site = Site("Bookshop", "Order books.", "https://books.example", plugins=["mcp"])
 
     @site.agent("look")
     async def look() -> list[str]:

@@ -64,7 +64,7 @@ async def _measure(seconds: float) -> dict[str, Series]:
 
 def _many_tools() -> AsgiApp:
     """A thousand tools, of which the one that is called is the last."""
-    app, site = FastAPI(), Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"])
+    app, site = FastAPI(), Site("Bookshop", "Order books.", "https://books.example", plugins=["mcp"])
     for number in range(999):
         _add_tool(site, number)
     app.post(ORDERS)(site.action(TOOL, effect="write")(order_books))

@@ -38,7 +38,10 @@ async def _measure(cases: list[Case], seconds: float) -> dict[str, Series]:
 
 def _bare_cases() -> list[Case]:
     page, accepting = bare(headers=HTML_ANSWER), ((b"accept", BROWSER),)
-    without, pages = AgentPublisher(page, empty_site(pages=False)), AgentPublisher(page, empty_site(pages=True))
+    without, pages = (
+        AgentPublisher(page, empty_site(plugins=["no:pages"])),
+        AgentPublisher(page, empty_site(plugins=["pages"])),
+    )
     return [
         Case("beside", beside(page), BOOK),
         Case("HTML only", without, BOOK),
@@ -50,8 +53,8 @@ def _bare_cases() -> list[Case]:
 def _route_cases() -> list[Case]:
     return [
         Case("nowhere", shop("nowhere"), BOOK),
-        Case("inside", shop("inside", pages=False), BOOK),
-        Case("outermost", shop("outermost", pages=False), BOOK),
-        Case("pages", shop("outermost", pages=True), BOOK),
+        Case("inside", shop("inside", plugins=["no:pages"]), BOOK),
+        Case("outermost", shop("outermost", plugins=["no:pages"]), BOOK),
+        Case("pages", shop("outermost", plugins=["pages"]), BOOK),
         Case("linking", AgentPublisher(shop("nowhere"), empty_site(), link_headers=True), BOOK),
     ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, Principal, Robots, Search, SessionUser, SignIn, Site, Workflow
+from awp_publish import About, Discovery, Limits, Principal, Robots, Search, SessionUser, SignIn, Site, Workflow
 from demo_site import accounts, books
 from demo_site.database import Database
 from demo_site.models import Book, Sort, Summary
@@ -98,13 +98,16 @@ def create_site(
             workflows=[BUY_A_BOOK],
         ),
         errors=RECOVERIES,
-        robots=Robots(disallow=["/basket", "/checkout", "/sign-in"]),
+        plugins=[
+            SignIn(login="/sign-in", user=customers),
+            *([Search()] if with_search else []),
+            *doors,
+            Discovery(robots=Robots(disallow=["/basket", "/checkout", "/sign-in"])),
+        ],
         authenticate=customers,
-        rate_limit=SITE_LIMIT,
+        limits=Limits(rate_limit=SITE_LIMIT),
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
-        doors=doors,
-        plugins=[SignIn(login="/sign-in", user=customers), *([Search()] if with_search else [])],
     )
     declare_summarizer(site)
     declare_prompt(site, database)

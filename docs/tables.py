@@ -1,16 +1,28 @@
 """Write the tables that are made from the code into the pages: `make docs`. A test notices when one is out of date."""
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, cast
 
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
-from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
+from awp_publish.declare.settings import (
+    About,
+    ActionSettings,
+    AgentSettings,
+    AwasSettings,
+    Limits,
+    PageSettings,
+    SiteSettings,
+)
 from awp_publish.http import sockets
 from awp_publish.maps import expressions, live_page, rules, runtime
+from awp_publish.plugin import ENTRY_POINTS, installed
 from awp_publish.plugins.actions_json import drift, items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
@@ -185,11 +197,39 @@ def option_table(columns: str, options: type, *, beyond: type | None = None) -> 
     return table(columns, rows)
 
 
+def feature_table() -> str:
+    """The plug-ins of this package: the value that chooses each, and what its options mean."""
+    rows = []
+    for name, plugin in sorted(installed().items()):
+        words = inspect.getdoc(plugin.options) if plugin.options is not None else _heading_of(name)
+        by_default = "; there by default" if plugin.is_default is True else ""
+        value = f"`{plugin.options.__name__}{_call_of(plugin.options)}`" if plugin.options is not None else "no options"
+        rows.append(f"| `{name}` | {value} | {' '.join(str(words).split())}{by_default} |".replace(".;", ";"))
+    return table("| feature | value with its options | what they mean |", rows)
+
+
+def _call_of(options: type) -> str:
+    """The fields of a class of options with their defaults, as they are written."""
+    parts = []
+    for field in fields(options):  # type: ignore[arg-type]  # every class of options is a dataclass
+        is_plain = isinstance(field.default, (bool, int, str)) or field.default is None
+        parts.append(f"{field.name}={field.default!r}" if is_plain else field.name)
+    return f"({', '.join(parts)})".replace("'", '"')
+
+
+def _heading_of(name: str) -> str | None:
+    """The first line of the docstring of a plug-in's module."""
+    point = next(point for point in entry_points(group=ENTRY_POINTS) if point.name == name)
+    return (import_module(point.module).__doc__ or "").partition("\n")[0]
+
+
 PUBLISHED = "| option | what it says | where it is published |"
 DEFAULT = "| option | what it says | default |"
 
 MAKERS = {
     "site options": lambda: option_table(PUBLISHED, SiteSettings),
+    "limits options": lambda: option_table(PUBLISHED, Limits),
+    "features": feature_table,
     "about options": lambda: option_table(PUBLISHED, About),
     "action options": lambda: option_table(DEFAULT, ActionSettings),
     "awas options": lambda: option_table(DEFAULT, AwasSettings),

@@ -120,7 +120,7 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
 
 
 def make_site(about: About = About()) -> Site:  # noqa: B008
-    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, doors=["mcp", "a2a"])
+    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, plugins=["mcp", "a2a"])
 
 
 @pytest.fixture

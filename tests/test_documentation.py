@@ -83,7 +83,7 @@ async def test_clients_connect_as_their_page_says():
     """Whatever of it runs here, with the address of a site that is there: blocks of Python, and lines of curl."""
 
     def make(url: str) -> FastAPI:
-        site = Site("Bookshop", "Finds books.", url=url, doors=["mcp", "a2a", "awp"])
+        site = Site("Bookshop", "Finds books.", url=url, plugins=["mcp", "a2a", "awp"])
         app = FastAPI()
 
         @app.get("/search")

@@ -53,7 +53,7 @@ def plan_django(folder: Path, module: str) -> Iterator[FileChange]:
                 f"    name={quoted(name)},",
                 f"    description={quoted(sentence('', name))},",
                 f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
-                *(['    doors=["mcp"],'] if find_spec("mcp") is not None else []),
+                *(['    plugins=["mcp"],'] if find_spec("mcp") is not None else []),
                 ")",
                 "site.include()  # the views that only read; @site.action declares others",
                 "",

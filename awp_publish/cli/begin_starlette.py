@@ -106,7 +106,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
         f"    name={quoted(name)},",
         f"    description={quoted(sentence(application.description, name))},",
         f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
-        *(['    doors=["mcp"],'] if find_spec("mcp") is not None else []),
+        *(['    plugins=["mcp"],'] if find_spec("mcp") is not None else []),
         ")",
         f"{site}.include()  # the routes that only read; @{site}.action declares others",
         f"{application.name}.add_middleware(AgentPublisher, site={site})",

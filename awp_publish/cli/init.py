@@ -22,7 +22,7 @@ site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
     url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
-    # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # plugins=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
     # secret_keys=["..."],  # signs confirmations; without it they end with the process
 )
@@ -75,7 +75,7 @@ site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
     url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
-    # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # plugins=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
 )
 
@@ -121,7 +121,7 @@ site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
     url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
-    # doors=["mcp", "a2a"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # plugins=["mcp", "a2a"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
 )
 

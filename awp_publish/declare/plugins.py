@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
@@ -21,32 +21,17 @@ LEAVE_OUT: Final = "no:"
 _REMEDY: Final = 'Write plugins=["mcp", Traffic(days=30)]: names, options, or plug-ins of your own.'
 
 
-@dataclass(frozen=True, slots=True)
-class ByOption:
-    """A plug-in that an option of the site chooses, with its options if there are some."""
-
-    plugin: str
-    options: object = None
-    option: str = ""
-
-
 def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
     """Return the plug-ins of a site by name: defaults first, then those that it names. Raises DeclarationError."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise DeclarationError("site", "plugins: must be a list.", _REMEDY)
     chosen: dict[str, tuple[Plugin, object]] = {}
     unwanted: set[str] = set()
-    by_option: set[str] = set()
     for value in values:
         if isinstance(value, str) and value.startswith(LEAVE_OUT):
             unwanted.add(_named(value.removeprefix(LEAVE_OUT)).name)
             continue
         plugin, options = _read(value)
-        if isinstance(value, ByOption):
-            by_option.add(plugin.name)
-        elif plugin.name in by_option:  # the list says more
-            by_option.discard(plugin.name)
-            del chosen[plugin.name]
         if plugin.name in chosen:
             raise DeclarationError("site", f'plugins: "{plugin.name}" is named twice.', "Leave one out.")
         _check_packages(plugin)
@@ -58,7 +43,10 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         for plugin in installed().values()
         if plugin.name not in chosen and plugin.name not in unwanted and _is_default(plugin)
     }
-    setups = {name: Setup(plugin, options, site) for name, (plugin, options) in (defaults | chosen).items()}
+    setups = {
+        name: Setup(plugin, options, site, is_named=name in chosen)
+        for name, (plugin, options) in (defaults | chosen).items()
+    }
     _refuse_shared_options(setups)
     return setups
 
@@ -108,11 +96,6 @@ def _read(value: object) -> tuple[Plugin, object]:
     if isinstance(value, str):
         plugin = _named(value)
         return plugin, _options_of(plugin)
-    if isinstance(value, ByOption):
-        plugin = _named(value.plugin)
-        if value.options is None:
-            return plugin, _options_of(plugin)
-        return plugin, check("site", _adapter(plugin.options), unpack(value.options), value.option)
     known = [*installed().values(), *_beside(type(value))]
     for plugin in known:
         if plugin.options is not None and type(value) is plugin.options:

@@ -14,7 +14,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from functools import wraps
-from importlib.util import find_spec
 from ipaddress import ip_network
 from string import Formatter
 from typing import Annotated, Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
@@ -25,7 +24,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainValidator,
-    Strict,
     TypeAdapter,
 )
 from typing_extensions import TypedDict
@@ -47,7 +45,6 @@ from awp_publish.model import (
     Place,
     Projection,
     RateLimit,
-    Robots,
     Security,
     Signal,
     State,
@@ -58,7 +55,6 @@ from awp_publish.model import (
 from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema import check_dialect
 from awp_publish.schema.options import (
-    SCOPE,
     Audience,
     Count,
     Duration,
@@ -251,42 +247,6 @@ def read_updated(value: object) -> datetime | None:
     if not isinstance(moment, datetime):
         raise ValueError(f"must be a date or a datetime, not {value!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def read_approval(value: object) -> bool | str:
-    """Read whether actions need approval before they are published; a text is the path of the approval file."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if isinstance(value, bool) or (isinstance(value, str) and value.strip() and "\0" not in value):
-        return value
-    raise ValueError('must be True, False or the path of a file, such as "agents-approved.json"')
-
-
-def read_pages(value: object) -> object:
-    """Return the settings of page formats, or False if there are none.
-
-    By default pages are offered if the extra is installed. Raises ValueError for an invalid value or a missing extra.
-    """
-    given = unpack(value)
-    is_said = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
-    is_said = is_said and all(isinstance(flag, bool) for flag in cast(Mapping[str, object], given).values())
-    if value is not None and not isinstance(value, bool) and not is_said:
-        raise ValueError("must be True, False or Pages(in_query=True, shared_cache=True)")
-    is_installed = find_spec(PAGES_PACKAGE) is not None
-    if value and not is_installed:
-        raise ValueError('needs a package that is missing. Install it: pip install "awp-publish[pages]"')
-    if value is False or not is_installed:
-        return False
-    return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
-
-
-def read_overview(value: object) -> bool | str | None:
-    """Return whether there is an overview, or the scope that it requires; None leaves it to the environment."""
-    if value is None or isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or not re.fullmatch(SCOPE, value):
-        raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
-    return value
 
 
 # --- Secrets and summaries ---
@@ -491,36 +451,6 @@ def read_urls(given: object) -> tuple[str, ...]:
     return tuple(urls)
 
 
-_SIGNALS: Final = {
-    "search": ("yes", "no"),
-    "ai-input": ("yes", "no"),
-    "ai-train": ("yes", "no"),
-    "use": ("immediate", "reference", "full"),
-}
-"""The keys of Content-Signal and their values."""
-
-_TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+")
-
-
-def check_robots(value: Robots) -> Robots:
-    """Refuse values that would break a line of robots.txt, and unknown signals."""
-    for path in value.disallow:
-        if not re.fullmatch(r"/[!-~]*", path):
-            raise ValueError(f'disallow: {path!r} must be a path such as "/account", without spaces')
-    for name in value.bots:
-        if not _TOKEN.fullmatch(name):
-            raise ValueError(f'bots: {name!r} is not the name of a crawler, such as "GPTBot"')
-    for name, signal in value.content_signal.items():
-        if name not in _SIGNALS or signal not in _SIGNALS[name]:
-            known = "; ".join(f"{key}: {', '.join(values)}" for key, values in _SIGNALS.items())
-            raise ValueError(f"content_signal: {name}={signal} is not known. There are: {known}")
-    if value.content_usage is not None and not re.fullmatch(r"[!-~]+(?: [!-~]+)*", value.content_usage):
-        raise ValueError('content_usage must be one line of AIPREF, such as "train-ai=n"')
-    if value.license is not None:
-        check_link(value.license)
-    return value
-
-
 def read_security(value: object) -> object:
     """Parse the time at which it expires, as other dates are parsed."""
     given = unpack(value)
@@ -657,16 +587,25 @@ class Proxies:
 
 
 @strict
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """Ways to request the formats of HTML pages, besides Accept.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits that hold for each call. An action may have its own, of all but the time for a confirmation."""
 
-    `in_query` also accepts `?format=som`, `?format=md` and, for whole pages in Markdown, `?content=all`. `shared_cache`
-    means that the caches in front of the site respect Vary, so that they may store responses selected by Accept.
-    """
-
-    in_query: Flag = False
-    shared_cache: Flag = False
+    rate_limit: Annotated[
+        Rate | None,
+        Option(
+            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
+            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together',
+            "AWAS `rateLimit`",
+        ),
+    ] = None
+    timeout: Annotated[Seconds, Option("the timeout of handlers in seconds, 30 by default", "not published")] = 30.0
+    max_body_bytes: Annotated[
+        Count, Option("the maximum size of a call's body in bytes, 1 MiB by default", "not published")
+    ] = 1_048_576
+    confirm_within: Annotated[
+        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
+    ] = "10m"
 
 
 @strict
@@ -694,14 +633,6 @@ class SiteSettings:
             "see below",
         ),
     ] = About()
-    robots: Annotated[
-        Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
-        Option(
-            "`Robots(disallow, bots, content_signal, content_usage, license)`: the contents of robots.txt if the "
-            "application has none of its own, see [discovery](discovery.md)",
-            "`/robots.txt`",
-        ),
-    ] = None
     oauth: Annotated[
         OAuth | None,
         BeforeValidator(unpack),
@@ -709,14 +640,6 @@ class SiteSettings:
             "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers obtain the "
             "tokens that you accept; `authenticate` verifies them",
             "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
-        ),
-    ] = None
-    rate_limit: Annotated[
-        Rate | None,
-        Option(
-            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
-            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together',
-            "AWAS `rateLimit`",
         ),
     ] = None
     errors: Annotated[
@@ -737,59 +660,26 @@ class SiteSettings:
             "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
     ] = field(default_factory=Paths)
-    doors: Annotated[
-        Sequence[Literal["mcp", "a2a", "awp", "bridge"]],
-        AfterValidator(lambda names: tuple(dict.fromkeys(names))),
-        Option(
-            'additional protocols: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
-            "bridge), see [MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md), [the bridge](actions-bridge.md)",
-            "WoA `transports`, agent.json `protocols`, the agent card",
-        ),
-    ] = ()
     plugins: Annotated[
         object,
         Option(
-            'the features of the site: `["mcp", Traffic(days=30), "no:discovery"]`, names of installed plug-ins, their '
-            "options, or [plug-ins of your own](plugins.md)",
+            'the features of the site: `["mcp", "a2a", Traffic(days=30), "no:discovery"]`, names of installed '
+            "plug-ins, their options, or [plug-ins of your own](plugins.md)",
             "see each",
         ),
     ] = ()
-    browsing: Annotated[
-        object,
+    limits: Annotated[
+        Limits,
+        BeforeValidator(unpack),
         Option(
-            "`Awp(auth_required=False, sessions=500, messages_per_second=50)`, also for the bridge: whether browsing "
-            "agents have to authenticate, the maximum sessions of a process, and the maximum message rate of a "
-            "connection, see [AWP](awp.md)",
-            "not published",
+            "`Limits(rate_limit, timeout, max_body_bytes, confirm_within)`: limits that hold for each call, see below",
+            "see below",
         ),
-    ] = None
-    timeout: Annotated[
-        Seconds,
-        Option("the timeout of handlers in seconds, 30 by default; an action may have its own", "not published"),
-    ] = 30.0
-    max_body_bytes: Annotated[
-        int,
-        Strict(),
-        Field(gt=0),
-        Option(
-            "the maximum size of a call's body in bytes, 1 MiB by default; an action may have its own", "not published"
-        ),
-    ] = 1_048_576
+    ] = Limits()
     allow_origins: Annotated[
         Sequence[Annotated[str, AfterValidator(check_origin)]],
         Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
     ] = ()
-    list_only_allowed: Annotated[
-        Flag, Option("`True`: MCP's `tools/list` lists only the tools that the caller may call", "not published")
-    ] = False
-    trust_outer_middleware: Annotated[
-        Flag,
-        Option(
-            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of routes need not "
-            "[pass it](guards.md) a second time",
-            "not published",
-        ),
-    ] = False
     guard_routes: Annotated[
         Flag,
         Option(
@@ -834,57 +724,6 @@ class SiteSettings:
             "not published",
         ),
     ] = Proxies()
-    confirm_within: Annotated[
-        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
-    ] = "10m"
-    jobs: Annotated[
-        object,
-        Option(
-            "`Jobs(queue, concurrency=4)`: the Redis by which taskiq distributes background jobs to worker "
-            "processes, and how many jobs a process runs at a time, see [jobs](jobs.md)",
-            "not published",
-        ),
-    ] = None
-    overview: Annotated[
-        bool | str | None,
-        PlainValidator(read_overview),
-        Field(validate_default=True),
-        Option(
-            '`True`: serve the [overview](overview.md) at `/agents`; the name of a scope, such as `"operator"`: '
-            "only for callers with that scope; by default, it is served if the environment has "
-            "`AWP_PUBLISH_OVERVIEW=1`, and in Django with `DEBUG`",
-            "not published",
-        ),
-    ] = None
-    pages: Annotated[
-        bool | Pages | None,
-        PlainValidator(read_pages),
-        Field(validate_default=True),
-        Option(
-            "whether HTML pages are also served as SOM and Markdown; `Pages(in_query, shared_cache)`: whether "
-            "`?format=` requests them too, and whether shared caches honour `Vary`, see [pages](pages.md); by "
-            "default, if `awp-publish[pages]` is installed",
-            "`/.well-known/som.json`, agent.json `protocols`",
-        ),
-    ] = None
-    approval: Annotated[
-        bool | str,
-        PlainValidator(read_approval),
-        Option(
-            "`True`: publish only actions that you have approved with `awp-publish approve`; the path of the "
-            "file with the approvals, instead of `agents-approved.json`; see [guards](guards.md#approval)",
-            "not published",
-        ),
-    ] = False
-    traffic: Annotated[
-        object,
-        Option(
-            "`Traffic(days=90, metrics=False)`: for how many days counts of calls are kept in the store, and "
-            "whether `/agents/metrics` serves totals as OpenMetrics (`True`, or the required scope); `False` "
-            "keeps nothing, see [traffic](overview.md#traffic)",
-            "not published",
-        ),
-    ] = None
     log_inputs: Annotated[
         Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
     ] = False
@@ -901,11 +740,6 @@ class SiteSettings:
         Sites below different paths of one host may share a store and secret keys.
         """
         return self.urls[0].partition("://")[2]
-
-    @property
-    def page_formats(self) -> Pages | None:
-        """Return the settings for other formats of HTML pages, or None if pages are served as HTML only."""
-        return self.pages if isinstance(self.pages, Pages) else None
 
 
 @strict

@@ -34,7 +34,7 @@ from awp_publish.declare.discover import find_injector, find_openapi, find_route
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import ByOption, check_options, options_of, read_plugins, split_options, start
+from awp_publish.declare.plugins import check_options, options_of, read_plugins, split_options, start
 from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, find_pages, resolve
 from awp_publish.declare.settings import (
     ACTION,
@@ -85,29 +85,6 @@ AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 Listener = Callable[["Site"], None]
 
 
-def _chosen(settings: SiteSettings) -> Sequence[object]:
-    """Return the plug-ins that a site names: in its list, and by options of its own."""
-    listed = list(settings.plugins) if isinstance(settings.plugins, (list, tuple)) else [settings.plugins]
-    own: dict[str, ByOption] = {name: ByOption(name) for name in settings.doors}
-    if settings.browsing is not None:
-        own |= {name: ByOption(name, settings.browsing, "browsing") for name in ("awp", "bridge") if name in own}
-    if settings.jobs is not None:
-        own["jobs"] = ByOption("jobs", settings.jobs, "jobs")
-    if settings.approval:
-        own["approval"] = ByOption("approval")
-    if isinstance(settings.overview, str):
-        own["overview"] = ByOption("overview", {"audience": settings.overview}, "overview")
-    elif settings.overview:
-        own["overview"] = ByOption("overview")
-    elif settings.overview is False:
-        listed.append("no:overview")
-    if settings.traffic is False:
-        listed.append("no:traffic")
-    elif settings.traffic not in (None, True):
-        own["traffic"] = ByOption("traffic", settings.traffic, "traffic")
-    return [*own.values(), *listed]
-
-
 def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
     given = settings.store
     if isinstance(given, str):
@@ -154,12 +131,11 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
         description=settings.description,
         imports=dict(about.imports),
         provenance=dict(about.provenance),
-        robots=settings.robots,
         security=about.security,
         version=about.version,
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=authentication,
-        rate_limit=read_rate(settings.rate_limit) if settings.rate_limit is not None else None,
+        rate_limit=read_rate(limit) if (limit := settings.limits.rate_limit) is not None else None,
         entities={name: given for name, given in about.entities.items() if isinstance(given, Mapping)},
         entity_schemas=schemas,
         errors=dict(settings.errors),
@@ -190,7 +166,7 @@ class Site:
         self._own_authenticators = read_authenticators(given_authenticators) if given_authenticators is not None else ()
         self.authenticators: tuple[Authenticator, ...] = self._own_authenticators
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
-        self.plugins = read_plugins(_chosen(self.settings), self)
+        self.plugins = read_plugins(self.settings.plugins, self)
         """The plug-ins of the site by name, each with its options and its state."""
         self.store: Store = _open_store(self.settings, self.plugins)
         self.liveness = Liveness(self.settings.paths.status)
@@ -255,13 +231,13 @@ class Site:
     def override(self, given: Given) -> None:
         """Replace options of the site with those from a framework's settings, before it is frozen.
 
-        Meant for options of the deployment: url, store, doors, secret_keys. Raises DeclarationError.
+        Meant for options of the deployment: url, store, plugins, secret_keys. Raises DeclarationError.
         """
         self.refuse_when_frozen("site")
         self._given = {**self._given, **given}
         self.settings = check("site", SITE, self._given, known=SITE_OPTIONS)
         self.keys = tuple(self.settings.secret_keys) or self.keys
-        chosen = read_plugins(_chosen(self.settings), self)
+        chosen = read_plugins(self.settings.plugins, self)
         if "store" in given:
             self.store = _open_store(self.settings, chosen)
         started = {name: setup for name, setup in chosen.items() if name not in self.plugins}
@@ -429,8 +405,8 @@ class Site:
                 subject, "is declared after the site was published.", "Declare before the application starts."
             )
 
-    def _doors(self, paths: Paths) -> Iterator[Door]:
-        """Return the doors of plug-ins."""
+    def doors(self, paths: Paths) -> Iterator[Door]:
+        """Return the doors of the site's plug-ins, at these paths."""
         for setup in self.plugins.values():
             if setup.plugin.doors is not None:
                 yield from setup.plugin.doors(setup, paths)
@@ -444,7 +420,7 @@ class Site:
                 if step not in known:
                     wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
                     raise DeclarationError("site", wrong)
-        doors = {*DOORS, *(door.name for door in self._doors(catalog.paths))}
+        doors = {*DOORS, *(door.name for door in self.doors(catalog.paths))}
         for action in actions:
             for name in action.expose or ():
                 if name not in doors:
@@ -452,14 +428,6 @@ class Site:
                     near = did_you_mean(name, doors)
                     remedy = near or f"There are: {', '.join(sorted(doors))}."
                     raise DeclarationError(f'action "{action.id}"', wrong, remedy)
-        by_routes = [action.id for action in actions if action.route_authenticates]
-        if self.settings.list_only_allowed and by_routes and not self.authenticators:
-            raise DeclarationError(
-                "site",
-                f"list_only_allowed: only routes authenticate callers ({listing(by_routes)}), and they are not asked "
-                "for a list.",
-                "Give Site(authenticate=...), or leave it out.",
-            )
         narrowed = [action.id for action in actions if action.audience != PUBLIC]
         if narrowed and not self.authenticators:
             logger.warning(
@@ -543,7 +511,7 @@ class Site:
                 self._agents,
                 self._inclusions,
                 routes,
-                self.settings.timeout,
+                self.settings.limits.timeout,
                 find_injector(app),
                 self.settings.paths.actions,
                 {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},

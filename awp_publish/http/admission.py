@@ -37,7 +37,7 @@ class Admission:
 
 def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
     """Return the largest limit of any action, in bytes."""
-    return max([settings.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
+    return max([settings.limits.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
 
 
 def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) -> Admission:
@@ -47,5 +47,5 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
         tuple(settings.allow_origins),
         frozenset(map(origin_of, settings.urls)),
         read_trusted_proxies(settings.proxies.trusted, settings.proxies.header),
-        settings.max_body_bytes,
+        settings.limits.max_body_bytes,
     )

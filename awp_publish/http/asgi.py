@@ -145,8 +145,9 @@ class AgentPublisher:
     `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
     around any ASGI application. `protocols` are what is published: by default the documents of the core and of the
     site's plug-ins. The application's HTML pages get a `Link` header (RFC 8288) that points at the documents; with
-    `link_headers=True` its JSON does too, with False neither. `check` logs what the checks find in the documents when
-    the server starts. Raises DeclarationError at start-up for a wrong declaration.
+    `link_headers=True` its JSON does too, with False neither. `trust_outer_middleware` says that no middleware outside
+    of this one decides by the path, so that calls of routes need not pass it a second time. `check` logs what the
+    checks find in the documents when the server starts. Raises DeclarationError at start-up for a wrong declaration.
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class AgentPublisher:
         protocols: Sequence[Protocol] | None = None,
         *,
         link_headers: bool | None = None,
+        trust_outer_middleware: bool = False,
         check: bool = True,
     ) -> None:
         given: object = app
@@ -168,6 +170,7 @@ class AgentPublisher:
         self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
         self._problems = [kind for setup in site.plugins.values() for kind in setup.plugin.problems]
         self._link_headers = link_headers
+        self._trusts_outer = trust_outer_middleware
         self._check = check
         self._status = StatusKeeper(site.liveness, site.probe)
         counters = (one.plugin.counter(one) for one in site.plugins.values() if one.plugin.counter is not None)
@@ -362,14 +365,14 @@ class AgentPublisher:
         mounted below an application with middleware, which a call of an action would not pass.
         """
         app = scope.get("app")
-        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.settings.trust_outer_middleware]
+        listed = [one for one in getattr(app, "user_middleware", ()) if not self._trusts_outer]
         if listed and "endpoint" in scope and getattr(app, "router", None) is not unwrap(self.app):
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
                 "site",
                 f"is published from within another application, whose middleware no call of an action passes: {names}.",
                 "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
-                "write Site(trust_outer_middleware=True).",
+                "write AgentPublisher(..., trust_outer_middleware=True).",
             )
         return bool(listed) and self._has_outer_middleware(scope)
 
@@ -483,7 +486,7 @@ class AgentPublisher:
         """Return what the guards of a catalog share."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
-        confirm_within = float(seconds_of(settings.confirm_within))
+        confirm_within = float(seconds_of(settings.limits.confirm_within))
         confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
         receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
         # Without a secret key, processes that share a store sign with different keys.

@@ -71,7 +71,7 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
         return
     place = settings.MIDDLEWARE.index(MIDDLEWARE)
     above = settings.MIDDLEWARE[:place]
-    has_formats = publication.site.settings.page_formats is not None
+    has_formats = publication.site.ask("pages") is not None
     if has_formats and FETCH in above and UPDATE in settings.MIDDLEWARE[place:]:
         yield Error(
             f"{FETCH} is above AgentPublisherMiddleware and {UPDATE} below it: agents would get browsers' HTML "
@@ -139,7 +139,7 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
     calls = [path for one in catalog.actions for path in (catalog.invoke_path_of(one), catalog.plain_path_of(one))]
-    doors = [getattr(catalog.paths, name) for name in publication.site.settings.doors]
+    doors = [door.path for door in publication.site.doors(catalog.paths)]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:
             found = get_resolver().resolve(path)
@@ -160,7 +160,7 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
     actions = [action.id for action in site.catalog.actions if action.remembers]
     kept = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
     kept += ["what people have allowed"] if "sign_in" in site.plugins else []
-    kept += ["the tasks of the A2A door"] if "a2a" in site.settings.doors else []
+    kept += ["the tasks of the A2A door"] if "a2a" in site.plugins else []
     if kept and not site.store.is_shared and not settings.DEBUG:
         yield CheckWarning(
             f"The memory of one process keeps {' and '.join(kept)}; "

@@ -4,7 +4,8 @@ AWP_PUBLISH = {
     "SITE": "shop.agents.site",   # where the Site is; required
     "URL": "https://...",         # in place of the site's own: its address or addresses,
     "STORE": "django",            #   its store, of which "django" is this project's database,
-    "DOORS": ["mcp"],             #   its doors
+    "PLUGINS": ["mcp"],           #   its doors and other features
+    "TRUST_OUTER_MIDDLEWARE": True,  # no middleware above ours decides by the path: calls need not pass it again
     "LINK_HEADERS": False,        # no Link header that points at the documents; True: for JSON too, not for HTML alone
     "RECENT_CALLS": 1000,         # how many calls are kept for the admin; 0 without the admin
     "AUTODISCOVER": False,        # whether agents.py of every installed application is imported
@@ -30,7 +31,8 @@ KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "SITE": str,
     "URL": (str, list, tuple),
     "STORE": object,
-    "DOORS": (list, tuple),
+    "PLUGINS": (list, tuple),
+    "TRUST_OUTER_MIDDLEWARE": bool,
     "LINK_HEADERS": bool,
     "RECENT_CALLS": int,
     "AUTODISCOVER": bool,
@@ -47,6 +49,7 @@ class Settings:
     site: str
     overrides: Mapping[str, object] = field(default_factory=dict)
     link_headers: bool | None = None
+    trust_outer_middleware: bool = False
     recent_calls: int = 0
     keeps_by_default: bool = False
     """Whether recent calls are kept because nothing is said of them."""
@@ -70,12 +73,19 @@ def read_settings() -> Settings:
     kept = given.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
     if kept < 0:
         raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}; it must not be negative.")
-    overrides = {name.lower(): given[name] for name in ("URL", "STORE", "DOORS") if name in given}
+    overrides = {name.lower(): given[name] for name in ("URL", "STORE", "PLUGINS") if name in given}
     if overrides.get("store") == DATABASE:
         from awp_publish_django.store import DjangoStore
 
         overrides["store"] = DjangoStore()
-    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS"), kept, "RECENT_CALLS" not in given)
+    return Settings(
+        given["SITE"],
+        overrides,
+        given.get("LINK_HEADERS"),
+        given.get("TRUST_OUTER_MIDDLEWARE", False),
+        kept,
+        "RECENT_CALLS" not in given,
+    )
 
 
 def place_of_middleware(wanted: str) -> int | None:
@@ -128,10 +138,10 @@ def load_site(options: Settings) -> Site:
         kinds = type(overrides.get("store", found.settings.store)).__mro__
         if is_testing() and any(one.__name__ == "DjangoStore" for one in kinds):
             overrides["store"] = "memory:"
-        is_left_out = "no:overview" in cast(Sequence[object], found.settings.plugins)
-        if settings.DEBUG and found.settings.overview is None and not is_left_out:
-            overrides["overview"] = True
         found.override(overrides)
+        plugins = cast(Sequence[object], found.settings.plugins)
+        if settings.DEBUG and "overview" not in found.plugins and "no:overview" not in plugins:
+            found.override({"plugins": [*plugins, "overview"]})
     return found
 
 

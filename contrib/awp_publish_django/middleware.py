@@ -258,7 +258,7 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
 def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
     """The body, which the view reads too; b"" if it is too large, for its length is enough to refuse it."""
     length = str(request.META.get("CONTENT_LENGTH") or "0")
-    is_too_large = length.isdecimal() and int(length[:20]) > publication.site.settings.max_body_bytes
+    is_too_large = length.isdecimal() and int(length[:20]) > publication.site.settings.limits.max_body_bytes
     return b"" if is_too_large else request.body
 
 

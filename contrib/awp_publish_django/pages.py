@@ -104,7 +104,7 @@ def alternates_of(publication: Publication, request: HttpRequest, scope: Scope) 
 
 
 def _negotiate(publication: Publication, request: HttpRequest, accept: Accept) -> NegotiatedRequest | None:
-    formats = publication.site.settings.page_formats
+    formats = publication.site.ask("pages")
     is_likely = accept.requested is not None or (formats is not None and formats.in_query)
     if not is_likely or request.method not in PAGE_METHODS:
         return None
@@ -246,6 +246,6 @@ def _with_vary(
         is_page = response.get("Content-Type", "").lower().startswith(_HTML)
     else:
         is_page = response.status_code == 304 and stands_for_page(accept.names_html, request.path)
-    if is_page and publication.site.settings.page_formats is not None and _is_at_home(publication, request):
+    if is_page and publication.site.ask("pages") is not None and _is_at_home(publication, request):
         patch_vary_headers(response, ["Accept"])
     return response

@@ -64,7 +64,7 @@ class Publication:
     def middleware_above(self) -> tuple[str, ...]:
         """The middleware above ours that is not Django's own, unless the site trusts it to look at no address."""
         listed = list(settings.MIDDLEWARE)
-        if self.site.settings.trust_outer_middleware or MIDDLEWARE not in listed:
+        if self.settings.trust_outer_middleware or MIDDLEWARE not in listed:
             return ()
         return tuple(filter(is_own, listed[: listed.index(MIDDLEWARE)]))
 
@@ -133,7 +133,9 @@ def _publish() -> Publication:
         from awp_publish_django.sign_in import serve_sign_in
 
         serve_sign_in(site)
-    publisher = AgentPublisher(project, site, link_headers=options.link_headers)
+    publisher = AgentPublisher(
+        project, site, link_headers=options.link_headers, trust_outer_middleware=options.trust_outer_middleware
+    )
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()

@@ -18,7 +18,7 @@ ORIGIN = "https://books.example"
 
 @pytest.fixture(scope="module")
 def demo():
-    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
+    with TestClient(create_app(ORIGIN, plugins=DOORS), base_url=ORIGIN) as client:
         yield client
 
 
@@ -55,7 +55,7 @@ def test_the_demo_keeps_every_rule_of_the_ard_suite(demo, name):
 )
 @pytest.mark.parametrize("name", ["Tea", "茶", "—"])
 def test_any_site_keeps_every_rule_of_the_ard_suite(open_client, url, name):
-    site, app = Site(name, "Sells tea.", url=url, doors=["mcp", "a2a"]), FastAPI()
+    site, app = Site(name, "Sells tea.", url=url, plugins=["mcp", "a2a"]), FastAPI()
 
     @app.post("/orders")
     @site.action("order", examples=[{"what": "tea", "much": 1}, {"what": "x" * 300}], tags=["a", "b"])

@@ -55,7 +55,7 @@ def encoded(kind: str) -> dict[str, Any]:
 def make_application(url: str) -> AsgiApp:
     """The application, for one address."""
     site = Site(
-        "Conformance", "What the published scenarios are run against.", url=url, doors=["mcp"], secret_keys=["k" * 32]
+        "Conformance", "What the published scenarios are run against.", url=url, plugins=["mcp"], secret_keys=["k" * 32]
     )
 
     @site.agent("test_simple_text", effect="read")

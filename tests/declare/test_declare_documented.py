@@ -11,11 +11,16 @@ from starlette.testclient import TestClient
 
 from awp_publish import (
     About,
+    Approval,
     Awp,
     DeclarationError,
+    Discovery,
     Idempotency,
     Jobs,
+    Limits,
+    Mcp,
     OAuth,
+    Overview,
     Pages,
     Paths,
     Proxies,
@@ -26,6 +31,7 @@ from awp_publish import (
     Workflow,
 )
 from awp_publish.declare.settings import ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
+from awp_publish.plugin import installed
 from awp_publish.schema.options import option_rows
 
 MOST_OPTIONS = 116
@@ -49,7 +55,14 @@ def names(settings: type) -> list[str]:
 
 
 def test_every_option_of_a_site_has_its_line():
-    assert rows("site.md", "Options") == [*names(SiteSettings), *names(About)]
+    assert rows("site.md", "Options") == [*names(SiteSettings), *names(Limits), *names(About)]
+
+
+def test_every_option_of_a_feature_is_in_its_line():
+    section = (DOCS / "site.md").read_text().split("\n## Features\n")[1].split("\n## ")[0]
+    for name, plugin in installed().items():
+        (line,) = re.findall(rf"^\| `{name}` \|.*", section, re.MULTILINE)
+        assert [option for option in getattr(plugin.options, "__annotations__", ()) if option not in line] == []
 
 
 def test_every_option_of_an_action_has_its_line():
@@ -63,13 +76,13 @@ def test_every_option_of_an_agent_has_its_line():
 
 def test_options_are_few():
     """Groups count as what is in them, and options of a site and of an action leave room in their calls."""
-    said = (About, Robots, Security, Workflow, AwasSettings, PageSettings)
-    groups = (*said, OAuth, Proxies, Awp, Jobs, Pages, Paths, Idempotency, Traffic)
+    facts = (About, Robots, Security, Workflow, AwasSettings, PageSettings)
+    plugins = (Approval, Awp, Discovery, Jobs, Mcp, Overview, Pages, Traffic)
+    groups = (*facts, *plugins, OAuth, Proxies, Limits, Paths, Idempotency)
     parts = sum(len(group.__annotations__) for group in groups)
     of_agents = [name for name in names(AgentSettings) if name not in names(ActionSettings)]
-    grouping = {"about", "oauth", "proxies", "browsing", "jobs", "paths", "workflows", "awas"}
-    grouping |= {"robots", "security", "traffic"}
-    assert len(names(SiteSettings)) <= 30
+    grouping = {"about", "oauth", "proxies", "limits", "plugins", "paths", "workflows", "awas", "robots", "security"}
+    assert len(names(SiteSettings)) <= 16
     assert len(names(ActionSettings)) <= 26
     whole = len(names(SiteSettings)) + len(names(ActionSettings)) + len(of_agents) + parts
     assert whole - len(grouping) <= MOST_OPTIONS + 1

@@ -18,7 +18,7 @@ OWN = "https://shop.example"
 
 
 def make_site(**options: Any) -> Site:
-    return Site("Shop", "Sells things.", url=OWN, pages=True, **options)
+    return Site("Shop", "Sells things.", url=OWN, plugins=["pages"], **options)
 
 
 async def about(request: Request) -> Response:

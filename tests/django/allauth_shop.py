@@ -61,7 +61,7 @@ from django.views.decorators.http import require_GET  # noqa: E402
 
 from awp_publish import Site  # noqa: E402
 
-site = Site(name="Shop", description="Sells books.", url="https://shop.example", doors=["mcp"])
+site = Site(name="Shop", description="Sells books.", url="https://shop.example", plugins=["mcp"])
 
 
 @require_GET

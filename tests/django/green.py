@@ -35,7 +35,7 @@ site = Site(
     url="http://green.example",
     store=DjangoStore(),
     secret_keys=["only for tests, and long enough for a check"],
-    doors=["mcp"],
+    plugins=["mcp"],
 )
 
 

@@ -25,7 +25,7 @@ site = Site(
     url="https://shop.example",
     about=About(updated=datetime(2026, 1, 1, tzinfo=UTC)),
     allow_origins=["https://friend.example"],
-    doors=["mcp", "a2a"],
+    plugins=["mcp", "a2a"],
     authenticate=[
         BearerToken({TOKEN: Principal("ann", frozenset({"buy"})), OTHER_TOKEN: "ben"}),
         ApiKey({KEY: "cleo"}),

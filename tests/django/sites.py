@@ -48,13 +48,13 @@ def forgetful() -> Site:
 
 
 def forgetful_of_tasks() -> Site:
-    site = make_site(doors=["a2a"])
+    site = make_site(plugins=["a2a"])
     site.declare("view", method="GET", path="/view", description="View.")
     return site
 
 
 def shadowing() -> Site:
-    return make_site(doors=["mcp"], paths={"mcp": "/view"})
+    return make_site(plugins=["mcp"], paths={"mcp": "/view"})
 
 
 def users() -> Site:

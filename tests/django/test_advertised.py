@@ -20,7 +20,7 @@ HEAD = Template(
 
 
 def make_site(url: str) -> Site:
-    site = Site("Shop", "Sells tea.", url=url, doors=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells tea.", url=url, plugins=["mcp", "a2a", "awp"])
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
     site.declare("search", method="GET", path="/search/", description="Search teas.", inputs=schema, outputs={})
     site.page("/", title="Front")

@@ -18,7 +18,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 
 def bridged() -> Site:
-    site = make_site(doors=["bridge"])
+    site = make_site(plugins=["bridge"])
     text = {"type": "string"}
     site.declare(
         "find_titles",

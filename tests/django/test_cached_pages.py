@@ -51,7 +51,7 @@ def file(request: HttpRequest) -> HttpResponseBase:
 
 urlpatterns = [path(view.__name__, view) for view in (plain, stream, stream_async, file)]
 site = Site("Shop", "Sells tea.", url="http://testserver")
-shared = Site("Shop", "Sells tea.", url="http://testserver", pages=Pages(shared_cache=True))
+shared = Site("Shop", "Sells tea.", url="http://testserver", plugins=[Pages(shared_cache=True)])
 
 FORMATS = {
     "*/*": "text/html",

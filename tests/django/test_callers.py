@@ -23,7 +23,7 @@ def caller_of(issuer: str):
 
 
 site = make_site(
-    doors=["mcp"],
+    plugins=["mcp"],
     secret_keys=["a key of this test, long enough for it"],
     authenticate=[
         BearerToken(caller_of("left"), people="left"),

@@ -15,7 +15,7 @@ from awp_publish.model import Page
 from tests.django.sites import make_site
 from tests.serve.mcp_messages import headers_of, message
 
-site = make_site(pages=True)
+site = make_site(plugins=["pages"])
 
 
 @site.page(title="About us")

@@ -20,7 +20,7 @@ from tests.django.test_calls_through_doors import call_tool, send_message
 
 ran: list[str] = []
 site = make_site(
-    doors=["mcp", "a2a"], secret_keys=["a key of this test, long enough for it"], authenticate=ApplicationUser()
+    plugins=["mcp", "a2a"], secret_keys=["a key of this test, long enough for it"], authenticate=ApplicationUser()
 )
 
 

@@ -119,9 +119,9 @@ urlpatterns = [
     path("admin-of-the-shop/", include(([path("users/<int:pk>/", public_by_token)], "admin"))),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
-cached_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(shared_cache=True))
+cached_site = Site("Shop", "Sells books.", url="https://shop.example", plugins=[Pages(shared_cache=True)])
 counted_site = Site("Shop", "Sells books.", url="https://shop.example")
-asking_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(in_query=True))
+asking_site = Site("Shop", "Sells books.", url="https://shop.example", plugins=[Pages(in_query=True)])
 
 
 @pytest.fixture(autouse=True)

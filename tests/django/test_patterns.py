@@ -23,7 +23,7 @@ from rest_framework import generics, serializers
 
 from tests.django.sites import make_site
 
-site = make_site(doors=["mcp"])
+site = make_site(plugins=["mcp"])
 
 
 HTTPS: Any = {"assume_scheme": "https"} if django.VERSION >= (5, 0) else {}

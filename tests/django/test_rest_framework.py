@@ -43,7 +43,7 @@ class Tokens(TokenAuthentication):
         return user, key
 
 
-site = make_site(authenticate=[Tokens], doors=["mcp"])
+site = make_site(authenticate=[Tokens], plugins=["mcp"])
 
 
 class Author(serializers.Serializer):

@@ -18,7 +18,7 @@ from tests.django.test_calls import Agent, Wsgi
 from tests.django.test_calls_through_doors import call_tool
 from tests.django.test_own_route import OURS, OWN, FreshAsgi
 
-site = make_site(doors=["mcp", "a2a"], authenticate=ApplicationUser(), store=DjangoStore(using="store", timeout=20))
+site = make_site(plugins=["mcp", "a2a"], authenticate=ApplicationUser(), store=DjangoStore(using="store", timeout=20))
 
 
 @site.action("sign_in", outputs={"type": "object"})

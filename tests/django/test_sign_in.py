@@ -24,7 +24,7 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from awp_publish import SignIn
+from awp_publish import Mcp, SignIn
 from benchmarks.person import hidden_fields
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
 from tests.django.sites import make_site
@@ -94,7 +94,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 plain = make_site()
-listed = make_site(plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS, list_only_allowed=True)
+listed = make_site(plugins=["mcp", SignIn(), Mcp(list_only_allowed=True)], store="memory:", secret_keys=KEYS)
 listed.declare("show_basket", method="GET", path="/basket", description="Show the basket.", auth_required=True)
 listed.declare("stock_book", method="POST", path="/stock", description="Stock a book.", scopes=["shop.add_book"])
 listed.declare("secret_stock", method="POST", path="/stock", description="Stock.", scopes=["shop.delete_book"])

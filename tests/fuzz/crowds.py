@@ -49,7 +49,7 @@ class Shop:
             name="Shop",
             description="Sells books.",
             url="https://shop.example",
-            doors=["mcp", "a2a", "awp", "bridge"],
+            plugins=["mcp", "a2a", "awp", "bridge"],
             authenticate=BearerToken({TOKEN: "ann"}),
             secret_keys=["a-key-that-nobody-else-has-0123456789"],
             store=f"sqlite:///{folder}/agents.db",

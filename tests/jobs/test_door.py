@@ -244,7 +244,7 @@ async def test_ten_thousand_polls_at_once_are_answered(house):
 @pytest.mark.parametrize("door", ["woa", "a2a"])
 def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs(open_client, caplog, door):
     go = threading.Event()
-    site = make_shop(doors=["a2a"])
+    site = make_shop(plugins=["a2a"])
 
     @site.agent("report", execution="async")
     def report() -> str:

@@ -37,7 +37,7 @@ from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
 @pytest.fixture
 def shop(open_client):
     """A site whose jobs that wait end when `go` is set, the others at once."""
-    site = make_shop(authenticate=known_callers(), doors=["mcp", "a2a", "awp"])
+    site = make_shop(authenticate=known_callers(), plugins=["mcp", "a2a", "awp"])
     go = threading.Event()
 
     @site.agent("report", execution="async")
@@ -93,7 +93,7 @@ def test_too_many_jobs_of_a_caller_are_refused_at_every_door_and_those_of_others
 
 def test_a_confirmation_is_not_lost_with_a_call_that_is_put_off(open_client):
     tokens = {f"{name}-secret-token": name for name in DOORS}
-    site = make_shop(authenticate=BearerToken(tokens), doors=["mcp", "a2a", "awp"], secret_keys=KEYS)
+    site = make_shop(authenticate=BearerToken(tokens), plugins=["mcp", "a2a", "awp"], secret_keys=KEYS)
     go = {name: threading.Event() for name in DOORS}
 
     @site.agent("pay", execution="async", confirm=True)
@@ -264,7 +264,7 @@ async def finish(jobs: JobStore, job: Job, size: int) -> Job:
 
 
 def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_client, request):
-    site = make_shop(authenticate=known_callers(), doors=["mcp", "a2a", "awp"])
+    site = make_shop(authenticate=known_callers(), plugins=["mcp", "a2a", "awp"])
     go = threading.Event()
 
     @site.agent("report", execution="async")

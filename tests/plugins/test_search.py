@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Robots, Search, Site
+from awp_publish import AgentPublisher, DeclarationError, Discovery, Robots, Search, Site
 from awp_publish.plugins.postgres.pages import PostgresPageIndex
 from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.robots import RobotsRules
@@ -161,7 +161,9 @@ def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
             "/welcome": lambda request: HTMLResponse(LAMPS if not request.cookies else SOAP),
         }
     )
-    site = make_site(shop, robots=Robots(disallow=["/declared-out"]), authenticate=lambda credentials: None)
+    site = make_site(
+        shop, plugins=[Discovery(robots=Robots(disallow=["/declared-out"]))], authenticate=lambda credentials: None
+    )
 
     async def list_orders(request: Request) -> Response:
         return HTMLResponse(LAMPS)

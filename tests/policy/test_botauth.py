@@ -22,7 +22,17 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Site, WebBotAuth, current_caller
+from awp_publish import (
+    AgentPublisher,
+    ApiKey,
+    BearerToken,
+    DeclarationError,
+    Limits,
+    Mcp,
+    Site,
+    WebBotAuth,
+    current_caller,
+)
 from awp_publish.http.outgoing import Deadline, connect, is_public_address
 from awp_publish.plugins.identity.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
 from tests.serve.awp_client import AwpClient
@@ -347,7 +357,7 @@ def test_an_action_names_the_agents_that_may_call_it(client):
 
 @pytest.mark.parametrize(("whom", "limited"), [("unknown", "curl"), ("signer.example", "signed"), (SIGNER, "signed")])
 def test_a_limit_names_the_callers_that_it_holds_for(open_client, whom, limited):
-    client = make_client(open_client, rate_limit=f"1/hour for {whom}")
+    client = make_client(open_client, limits=Limits(rate_limit=f"1/hour for {whom}"))
     for who, headers in (("curl", dict), ("signed", signed)):
         statuses = [call(client, headers()).status_code for _ in range(2)]
         assert statuses == ([200, 429] if who == limited else [200, 200])
@@ -438,7 +448,7 @@ BODIES: dict[str, tuple[str, bytes, dict[str, str]]] = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_signature_that_covers_the_digest_holds_for_the_body(open_client, name):
-    client = make_client(open_client, doors=["mcp", "a2a"])
+    client = make_client(open_client, plugins=["mcp", "a2a"])
     path, body, beside = BODIES[name]
 
     def send(digest: str, content: bytes = body) -> str:
@@ -648,7 +658,7 @@ def test_signers_that_nobody_lists_are_not_asked_for_where_a_list_is(open_client
 def test_every_door_knows_the_signer_and_asks_once(open_client, name):
     """A door may ask several times who makes a request; its signature counts once."""
     path = {"woa": "/agents/word/invoke", "plain": "/agents/actions/word", "mcp": "/mcp"}[name]
-    client = make_client(open_client, doors=["mcp"], list_only_allowed=True)
+    client = make_client(open_client, plugins=[Mcp(list_only_allowed=True)])
     if name == "mcp":
         body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "word"}}
         extra = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
@@ -659,7 +669,7 @@ def test_every_door_knows_the_signer_and_asks_once(open_client, name):
 
 
 def test_a_websocket_has_shown_its_signature_once_for_all_its_calls(open_client):
-    client = make_client(open_client, doors=["awp"])
+    client = make_client(open_client, plugins=["awp"])
     with AwpClient.greeted(client, signed("/awp")) as caller:
         for skill, output in [("word", VERIFIED), ("word", VERIFIED), ("signed_only", "yes")]:
             assert caller.do("skills.invoke", skill=skill)["output"] == output

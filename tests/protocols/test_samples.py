@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field, WithJsonSchema
 from starlette.testclient import TestClient
 
-from awp_publish import About, AgentPublisher, ApiKey, BearerToken, OAuth, Site
+from awp_publish import About, AgentPublisher, ApiKey, BearerToken, Limits, OAuth, Site
 from awp_publish.model import Paths
 
 from .conftest import shared_file
@@ -81,7 +81,7 @@ def test_the_top_level_properties_of_awas() -> None:
         about=About(email="support@example.com", contact="/contact"),
         oauth=OAuth(authorization_servers=("https://sso.example.com",)),
         authenticate=[BearerToken({"token-of-nobody-16": "nobody"}), ApiKey({"key-of-nobody-1234": "nobody"})],
-        rate_limit="100/hour by ip",
+        limits=Limits(rate_limit="100/hour by ip"),
     )
     published = publish(site, FastAPI(), "/.well-known/ai-actions.json")
     assert list(differences(sample, published)) == [
@@ -99,7 +99,7 @@ def test_the_complete_example_of_awas() -> None:
             "Online bookstore with search and purchase capabilities",
             url="https://bookstore.example.com",
             about=About(email="api@bookstore.example.com"),
-            rate_limit="100/hour",
+            limits=Limits(rate_limit="100/hour"),
         ),
     )
     properties = {"title": ".book-title", "author": ".book-author", "price": ".book-price", "isbn": "[data-isbn]"}
@@ -216,7 +216,7 @@ def test_the_bridge_manifests_of_awas() -> None:
     mcp, a2a = samples(AWAS_TEXT, "$schema", "endpoints")
     app, site = (
         FastAPI(),
-        Site(name, "Actions.", url="https://example.com", about=About(version="1.0.0"), doors=["mcp", "a2a"]),
+        Site(name, "Actions.", url="https://example.com", about=About(version="1.0.0"), plugins=["mcp", "a2a"]),
     )
 
     @app.get("/search")

@@ -229,11 +229,10 @@ def make_world() -> World:
     """Start the shop."""
     runs: list[Run] = []
     site = make_shop(
-        doors=["mcp", "a2a", "awp", "bridge"],
+        plugins=["mcp", "a2a", "awp", "bridge", "overview"],
         authenticate=authenticators(),
         secret_keys=KEYS,
         guard_routes=True,
-        overview=True,
         store="memory:",
     )
     app = FastAPI(openapi_url=None)

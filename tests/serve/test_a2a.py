@@ -24,7 +24,7 @@ EVERYTHING = pytest.mark.parametrize("spoken", SPOKEN)
 
 
 def make_bookshop(**options) -> Site:
-    site = make_shop(doors=["a2a"], **options)
+    site = make_shop(plugins=["a2a"], **options)
 
     @site.agent("find")
     async def find(title: str, copies: int = 1) -> dict[str, object]:
@@ -160,7 +160,7 @@ def test_the_card_is_one_of_1_0_and_nothing_else(open_client):
 
 
 def test_a_cookie_that_an_action_sets_reaches_the_http_client_and_no_agent(open_client):
-    site, app = make_shop(doors=["a2a"]), FastAPI()
+    site, app = make_shop(plugins=["a2a"]), FastAPI()
 
     @app.post("/sign-in")
     @site.action("sign_in", effect="write")
@@ -190,7 +190,7 @@ def test_the_checks_have_nothing_to_say_about_the_card(open_client, caplog):
 
 
 def test_a_route_behind_a_skill_gets_the_callers_own_request(open_client):
-    site, app = make_shop(doors=["a2a"]), FastAPI()
+    site, app = make_shop(plugins=["a2a"]), FastAPI()
 
     @app.get("/books/{slug}")
     @site.action("read_book")
@@ -234,13 +234,13 @@ async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens(
 
 
 def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
-    site = make_shop(doors=["a2a"])
+    site = make_shop(plugins=["a2a"])
     with pytest.raises(DeclarationError, match='doors: "a2a" has nothing to call'):
         AgentPublisher(FastAPI(), site=site).open()
 
 
 def test_the_examples_of_the_card_call_their_skills_as_texts(open_client):
-    site = make_shop(doors=["a2a"])
+    site = make_shop(plugins=["a2a"])
 
     @site.agent("add", examples=[{"numbers": [1, 2]}])
     async def add(numbers: list[int]) -> int:
@@ -263,7 +263,7 @@ def test_the_examples_of_the_card_call_their_skills_as_texts(open_client):
 
 def test_numbers_come_back_as_they_were(open_client):
     numbers = {"a": 3, "b": [0, -7, 1.5], "c": 2**53, "d": '4.0, \\"5.0\\"', "e": 1e-7, "4.0": None}
-    site = make_shop(doors=["a2a"])
+    site = make_shop(plugins=["a2a"])
 
     @site.agent("give")
     async def give() -> dict[str, object]:

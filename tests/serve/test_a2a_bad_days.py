@@ -26,7 +26,7 @@ VERSION = {"a2a-version": "1.0"}
 
 
 def make_site(**options) -> Site:
-    site = make_shop(doors=["a2a"], **options)
+    site = make_shop(plugins=["a2a"], **options)
 
     @site.agent("add")
     async def add(numbers: list[int]) -> int:

@@ -37,7 +37,7 @@ class Shop:
         self.watched = Watched(self.store)
         self.ran: list[str] = []
         options = {"store": self.watched, "secret_keys": KEYS, "authenticate": known_callers(), **options}
-        self.site = self._declare(make_shop(doors=["a2a"], **options))
+        self.site = self._declare(make_shop(plugins=["a2a"], **options))
         self.app = AgentPublisher(Starlette(), site=self.site)
 
     @property

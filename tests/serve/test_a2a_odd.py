@@ -58,7 +58,7 @@ def cases(value: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    site = make_shop(doors=["a2a"], authenticate=known_callers())
+    site = make_shop(plugins=["a2a"], authenticate=known_callers())
 
     @site.agent("add")
     async def add(numbers: list[int]) -> int:

@@ -62,7 +62,7 @@ def test_whatever_is_missing_of_a_message_is_missed_as_the_sdk_misses_it():
 
 
 def kit_site() -> AgentPublisher:
-    site = make_shop(doors=["a2a"], secret_keys=KEYS, authenticate=known_callers())
+    site = make_shop(plugins=["a2a"], secret_keys=KEYS, authenticate=known_callers())
 
     @site.agent("find", effect="read")
     async def find(title: str) -> str:

@@ -36,7 +36,7 @@ class Shop:
     def __init__(self, **options) -> None:
         self.go, self.begun = asyncio.Event(), asyncio.Event()
         self.cancelled: list[str] = []
-        self.site = self._declare(make_shop(doors=["a2a"], secret_keys=KEYS, authenticate=known_callers(), **options))
+        self.site = self._declare(make_shop(plugins=["a2a"], secret_keys=KEYS, authenticate=known_callers(), **options))
         self.app: AsgiApp = AgentPublisher(Starlette(), site=self.site)
 
     def _declare(self, site: Site) -> Site:
@@ -263,7 +263,7 @@ class Bookings:
     def __init__(self, store: str, **declared) -> None:
         self.go, self.begun = asyncio.Event(), asyncio.Event()
         self.effects: list[str] = []
-        self.workers = [self._work(make_shop(doors=["a2a"], store=store, **OPTIONS), declared) for _ in range(2)]
+        self.workers = [self._work(make_shop(plugins=["a2a"], store=store, **OPTIONS), declared) for _ in range(2)]
 
     def _work(self, site: Site, declared) -> AsgiApp:
         @site.agent("book", **declared)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
-from awp_publish import About, AgentPublisher, Robots, Security, Site
+from awp_publish import About, AgentPublisher, Discovery, Robots, Security, Site
 from awp_publish.plugins.templating import head_links, page_meta, structured_data, webmcp_script
 from tests.conftest import LOGIN
 from tests.protocols.known import ALL
@@ -194,7 +194,9 @@ def test_every_address_of_a_site_that_says_all_of_itself_answers(open_client):
     security = Security(contact=["mailto:a@shop.example", "/"], expires="2099-01-01", policy="/")
     about = About(documentation="/", contact="/", security=security, license="MIT")
     robots = Robots(disallow=["/account"], license="/", bots={"GPTBot": True})
-    app, _ = fastapi_shop(url=SHOP, doors=DOORS[-1], about=about, robots=robots, oauth=LOGIN, overview=True)
+    app, _ = fastapi_shop(
+        url=SHOP, plugins=[*DOORS[-1], Discovery(robots=robots), "overview"], about=about, oauth=LOGIN
+    )
     found = follow_everything(open_client(app), SHOP)
     assert dead(found) == []
     for path in ("/auth.md", "/.well-known/oauth-protected-resource", "/.well-known/security.txt"):
@@ -235,7 +237,7 @@ def test_every_address_that_is_told_answers_below_a_path(open_client, make, plac
 
 @pytest.mark.parametrize("left", [protocol.name for protocol in ALL])
 def test_what_is_left_out_is_told_by_nobody(open_client, left):
-    app, _ = included_shop(url=SHOP, doors=["mcp", "a2a", "awp"], about=About(leave_out=[left], documentation="/"))
+    app, _ = included_shop(url=SHOP, plugins=["mcp", "a2a", "awp"], about=About(leave_out=[left], documentation="/"))
     found = follow_everything(open_client(app), SHOP)
     assert dead(found) == []
     (documents,) = (protocol.documents for protocol in ALL if protocol.name == left)

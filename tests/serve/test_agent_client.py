@@ -26,7 +26,7 @@ def shop(**options: Any) -> Any:
         name="Shop",
         description="Sells books.",
         url="http://127.0.0.1",
-        doors=["mcp", "a2a", "awp"],
+        plugins=["mcp", "a2a", "awp"],
         secret_keys=["s" * 32],
         **options,
     )
@@ -135,7 +135,7 @@ def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
     async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
         yield {"greeting": "hello"}
 
-    site = Site("Shop", "Sells.", url="http://127.0.0.1", doors=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells.", url="http://127.0.0.1", plugins=["mcp", "a2a", "awp"])
     app = FastAPI(lifespan=lifespan)
 
     @app.get("/greet")

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import AgentPublisher, Approval, DeclarationError, Site
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS
 from tests.serve.test_audience import raw
@@ -21,9 +21,8 @@ def open_shop(approval: Any, words: str = "Order a book.", **options: Any) -> tu
         "Shop",
         "Sells.",
         url="https://shop.example",
-        approval=approval,
+        plugins=["mcp", "a2a", "awp", "bridge", Approval(approval)],
         secret_keys=KEYS,
-        doors=["mcp", "a2a", "awp", "bridge"],
     )
     app = FastAPI()
 
@@ -137,7 +136,7 @@ def test_a_site_without_approval_has_nothing_to_approve():
 @pytest.mark.parametrize("wrong", [1, "", None, ["a"]])
 def test_a_wrong_approval_is_refused(wrong):
     with pytest.raises(DeclarationError, match="approval: must be True, False or the path of a file"):
-        Site("Shop", "Sells.", url="https://shop.example", approval=wrong)
+        Site("Shop", "Sells.", url="https://shop.example", plugins=[Approval(wrong)])
 
 
 SHOP = '''

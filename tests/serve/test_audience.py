@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
+from awp_publish import AgentPublisher, Approval, BearerToken, DeclarationError, Principal, Site, Traffic
 from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
@@ -48,7 +48,7 @@ def make_site(**changes: Any) -> Site:
     options: dict[str, Any] = {
         "authenticate": BearerToken(check),
         "secret_keys": KEYS,
-        "doors": ["mcp", "a2a", "awp", "bridge"],
+        "plugins": ["mcp", "a2a", "awp", "bridge"],
         **changes,
     }
     return Site("Shop", "Sells books.", url="https://shop.example", **options)
@@ -267,7 +267,7 @@ def test_jobs_and_tasks_are_theirs_who_may_know_of_the_action(open_client):
 
 
 def test_a_refusal_by_audience_counts_as_no_call(open_client):
-    site = make_site(doors=[])
+    site = make_site()
 
     @site.agent("mine", audience="known", rate_limit="1/day in total")
     async def mine() -> str:
@@ -285,7 +285,7 @@ def test_a_refusal_by_audience_counts_as_no_call(open_client):
 
 
 def test_a_caller_who_may_know_of_an_action_is_told_what_else_it_needs(open_client):
-    site = make_site(doors=[])
+    site = make_site()
 
     @site.agent("pay", audience="known", scopes=["pay"])
     async def pay() -> str:
@@ -299,7 +299,7 @@ def test_a_caller_who_may_know_of_an_action_is_told_what_else_it_needs(open_clie
 
 
 def test_one_operation_of_an_agent_may_be_for_others(open_client):
-    site = make_site(doors=["mcp"])
+    site = make_site(plugins=["mcp"])
     desk = site.agent("desk", description="Lends books.")
 
     @desk.operation("lend")
@@ -326,7 +326,7 @@ def test_one_operation_of_an_agent_may_be_for_others(open_client):
 
 
 def test_the_overview_shows_what_its_reader_may_see(open_client):
-    site = make_site(doors=[], overview=True)
+    site = make_site(plugins=["overview"])
 
     @site.agent("look")
     async def look() -> str:
@@ -350,7 +350,7 @@ def test_the_overview_shows_what_its_reader_may_see(open_client):
 @pytest.fixture(scope="module")
 def zoo() -> Iterator[TestClient]:
     """Actions for everybody and for known callers that come after one of the operator's, with much to find in it."""
-    app, site = FastAPI(openapi_url=None), make_site(overview=True, guard_routes=True, traffic=Traffic(metrics=True))
+    app, site = FastAPI(openapi_url=None), make_site(plugins=["overview", Traffic(metrics=True)], guard_routes=True)
 
     @app.post("/striped/{name}")
     @site.action("zebra", audience="operator", execution="async", awas={"preview_url": "/nowhere"})
@@ -427,7 +427,7 @@ def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
 
 def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(open_client, tmp_path):
     def shop(*names: str) -> tuple[Site, TestClient]:
-        site = make_site(doors=[], overview=True, approval=str(tmp_path / "approved.json"))
+        site = make_site(plugins=["overview", Approval(str(tmp_path / "approved.json"))])
         for name in names:
             audience, after = ("operator", []) if name == "zebra" else ("public", [*{"zebra"} & {*names}])
             site.agent(name, description="Does it.", audience=audience, depends_on=after)(lambda: None)
@@ -458,7 +458,7 @@ def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, mon
 
 
 def test_metrics_that_everybody_reads_tell_of_what_is_public(open_client):
-    site = make_site(doors=[], traffic=Traffic(metrics=True))
+    site = make_site(plugins=[Traffic(metrics=True)])
     for name, audience in {"look": "public", "close": "operator"}.items():
         site.agent(name, description="Does it.", audience=audience)(lambda: None)
     client = open_client(AgentPublisher(Starlette(), site=site))
@@ -590,7 +590,7 @@ def test_a_wrong_audience_is_refused_where_it_is_written(options, words):
 
 
 def test_nobody_is_sent_to_an_action_that_they_may_not_know_of():
-    site = make_site(doors=[])
+    site = make_site()
     site.agent("count", audience="operator", description="Count.")(lambda: None)
     site.agent("report", requires=["count"], description="Report.")(lambda: None)
     with pytest.raises(DeclarationError, match='action "report": requires: "count" is for the audience "operator"'):
@@ -600,7 +600,7 @@ def test_nobody_is_sent_to_an_action_that_they_may_not_know_of():
 def test_templates_say_nothing_of_what_is_not_for_everybody(open_client):
     from awp_publish.plugins.templating import action_attributes, param_attributes, result_attributes
 
-    site = make_site(doors=[])
+    site = make_site()
 
     @site.agent("close", audience="operator")
     async def close(why: str) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publish
@@ -20,7 +20,7 @@ from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publi
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    return open_client(publish(make_site(timeout=30)))
+    return open_client(publish(make_site(limits=Limits(timeout=30))))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def meeting_site(patience: float = 20) -> Starlette:
         return page(f"{most} under way")
 
     site = Starlette(routes=[Route("/meet/{name}", meet), Route("/count", count)])
-    site.add_middleware(AgentPublisher, site=make_site(timeout=30))
+    site.add_middleware(AgentPublisher, site=make_site(limits=Limits(timeout=30)))
     return site
 
 
@@ -322,7 +322,7 @@ def test_a_client_that_wants_it_is_told_what_its_actions_made_of_a_page(client):
 
 def shop_below(path: str, url: str) -> Starlette:
     inner = Starlette(routes=[Route("/", lambda request: page("Home")), Route("/next", lambda request: page("Next"))])
-    inner.add_middleware(AgentPublisher, site=Site("Shop", "Sells.", url=url, doors=["awp"]))
+    inner.add_middleware(AgentPublisher, site=Site("Shop", "Sells.", url=url, plugins=["awp"]))
     return Starlette(routes=[Mount(path, inner), Route("/next", lambda request: page("Outside"))])
 
 
@@ -331,7 +331,7 @@ def test_a_mounted_site_is_browsed_below_its_path(open_client, outside):
     application = shop_below("/shop", "https://shop.example/shop")
     if outside:
         inner = Starlette(routes=[Route("/next", lambda request: page("Next"))])
-        published = AgentPublisher(inner, site=Site("Shop", "S.", url="https://shop.example/shop", doors=["awp"]))
+        published = AgentPublisher(inner, site=Site("Shop", "S.", url="https://shop.example/shop", plugins=["awp"]))
         application = Starlette(routes=[Mount("/shop", published), Route("/next", lambda request: page("Outside"))])
     with open_client(application).websocket_connect("/shop/awp") as socket:
         caller = AwpClient(socket)
@@ -343,7 +343,7 @@ def test_a_mounted_site_is_browsed_below_its_path(open_client, outside):
 
 def test_a_proxy_may_take_the_sites_path_off(open_client):
     inner = Starlette(routes=[Route("/next", lambda request: page("Next"))])
-    site = Site("Shop", "Sells.", url="https://shop.example/shop", doors=["awp"])
+    site = Site("Shop", "Sells.", url="https://shop.example/shop", plugins=["awp"])
     with AwpClient.greeted(open_client(AgentPublisher(inner, site=site))) as caller:
         session = caller.create()
         assert caller.do("page.navigate", session_id=session, url="https://shop.example/shop/next")["title"] == "Next"

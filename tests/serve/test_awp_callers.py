@@ -134,7 +134,7 @@ def test_ways_that_a_site_does_not_take_are_unsupported(open_client):
 
 
 def test_a_site_may_ask_everybody_who_they_are(open_client):
-    client = open_site(open_client, TOKENS, browsing=Awp(auth_required=True))
+    client = open_site(open_client, TOKENS, plugins=[Awp(auth_required=True)])
     assert greet(client)["error"]["code"] == "PERMISSION_DENIED"
     assert greet(client)["error"]["details"]["methods"] == ["auth.none", "auth.bearer"]
     assert greet(client, {"method": "auth.bearer", "token": "ann-token"})["result"]["auth"]["principal"] == "ann"

@@ -96,7 +96,7 @@ def test_a_session_id_has_to_be_sent(client):
 def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
-    client = open_client(publish(make_site(browsing=Awp(sessions=3))))
+    client = open_client(publish(make_site(plugins=[Awp(sessions=3)])))
     with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
         first = one.create()
         one.create()
@@ -137,7 +137,7 @@ def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_cli
 def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
-    site = make_site(browsing=Awp(sessions=6), proxies=Proxies(trusted=["127.0.0.1"]))
+    site = make_site(plugins=[Awp(sessions=6)], proxies=Proxies(trusted=["127.0.0.1"]))
     app = publish(site)
 
     async def from_home(scope, receive, send):
@@ -165,7 +165,7 @@ def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_cl
 
 def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
-    client = open_client(publish(make_site(browsing=Awp(sessions=4))))
+    client = open_client(publish(make_site(plugins=[Awp(sessions=4)])))
     with AwpClient.greeted(client) as gone:
         first, second = [gone.do("session.create") for _ in range(2)]
     with AwpClient.greeted(client) as caller:
@@ -432,7 +432,7 @@ def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
 def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 1)
     site = make_site(
-        browsing=Awp(sessions=10), proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
+        plugins=[Awp(sessions=10)], proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
     )
     app = publish(site)
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Limits
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import ForeignStore
@@ -262,7 +262,7 @@ async def test_a_call_without_a_key_is_cancelled_when_its_caller_hangs_up():
 
 
 async def test_a_guarded_call_costs_two_round_trips(redis_url):
-    app, orders = make_app(RedisStore(redis_url, f"trips-{time.time()}"), rate_limit="1000/minute")
+    app, orders = make_app(RedisStore(redis_url, f"trips-{time.time()}"), limits=Limits(rate_limit="1000/minute"))
     server = redis.Redis.from_url(redis_url)
     first = await Caller(app, "order", {}, ANN | {"idempotency-key": "warm-up"}).call()
     assert first.status == 200

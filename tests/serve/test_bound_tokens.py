@@ -55,7 +55,7 @@ def make_client(open_client, audience="known", takes=(SHOP, MCP), **options) -> 
         "Shop",
         url=SHOP,
         description="Books.",
-        doors=["mcp", "awp"],
+        plugins=["mcp", "awp"],
         authenticate=known,
         oauth=OAuth(authorization_servers=(ISSUER,)),
     )

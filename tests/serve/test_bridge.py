@@ -33,7 +33,7 @@ async def home(request: Request) -> Response:
 
 
 def make_bridge(**options: object) -> Site:
-    site = make_shop(doors=["bridge"], authenticate=known_callers(), secret_keys=KEYS, **options)
+    site = make_shop(plugins=["bridge"], authenticate=known_callers(), secret_keys=KEYS, **options)
     numbers = {"type": "array", "items": {"type": "number"}}
     site.declare(
         "add_numbers",
@@ -369,7 +369,7 @@ async def test_pages_of_other_sites_open_nothing(app, stack):
 
 
 async def test_a_site_that_asks_who_connects_answers_nobody_else(stack):
-    published = publish(make_bridge(browsing={"auth_required": True}))
+    published = publish(make_bridge(plugins=[{"auth_required": True}]))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published))
     assert (await agent.error("page.info"))["code"] == "permission_denied"
@@ -548,7 +548,7 @@ async def test_a_giant_ends_the_connection_and_the_call_that_waited_for_it(ends)
 
 
 async def test_too_many_messages_are_told_when_to_come_back(stack):
-    published = publish(make_bridge(browsing={"messages_per_second": 5}))
+    published = publish(make_bridge(plugins=[{"messages_per_second": 5}]))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published, ANN))
     for number in range(30):
@@ -639,7 +639,7 @@ async def test_an_event_that_nobody_declared_or_that_does_not_fit_is_dropped(end
 
 
 def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example/sub", doors=["bridge"], paths=Paths(bridge="/wire"))
+    site = Site("Shop", "Sells.", url="https://shop.example/sub", plugins=["bridge"], paths=Paths(bridge="/wire"))
     client = open_client(AgentPublisher(Starlette(), site=site))
     answer = client.get("/agents/actions.js")
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
@@ -653,7 +653,7 @@ def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client)
 
 
 def test_the_script_answers_as_every_document_does(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example", doors=["bridge"])
+    site = Site("Shop", "Sells.", url="https://shop.example", plugins=["bridge"])
     client = open_client(AgentPublisher(Starlette(), site=site))
     etag = client.get("/agents/actions.js", headers={"accept-encoding": "identity"}).headers["etag"]
     requests: list[tuple[str, dict[str, str]]] = [

@@ -56,7 +56,7 @@ async def whoami(request: Request) -> Response:
 
 
 def make_app(url: str) -> AsgiApp:
-    site = Site("Notes", "Keeps notes.", url=url, doors=["bridge"], secret_keys=KEYS)
+    site = Site("Notes", "Keeps notes.", url=url, plugins=["bridge"], secret_keys=KEYS)
     text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     site.declare(
         "keep_note",

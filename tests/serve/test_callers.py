@@ -10,7 +10,17 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, Custom, DeclarationError, Principal, SharedSecret, Site
+from awp_publish import (
+    AgentPublisher,
+    ApiKey,
+    BearerToken,
+    Custom,
+    DeclarationError,
+    Mcp,
+    Principal,
+    SharedSecret,
+    Site,
+)
 from awp_publish.calls.authentication import people_of, read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Guards
@@ -34,7 +44,7 @@ def sign_in(request: Any) -> JSONResponse:
 def shop(open_client):
     """A client of a site at which two issuers vouch for their own ann."""
     site = make_shop(
-        doors=["mcp", "a2a", "awp"],
+        plugins=["mcp", "a2a", "awp"],
         secret_keys=KEYS,
         authenticate=[BearerToken({LEFT: "ann"}, people="left"), BearerToken({RIGHT: "ann"}, people="right")],
     )
@@ -225,11 +235,7 @@ async def test_a_door_that_forgets_the_credentials_lets_nobody_in():
 
 def test_a_hidden_tool_is_not_listed_to_a_narrow_token_of_a_caller_who_has_a_wide_one(open_client):
     wide, narrow = Principal("ann", frozenset({"operator"})), Principal("ann")
-    site = make_shop(
-        doors=["mcp"],
-        list_only_allowed=True,
-        authenticate=BearerToken({LEFT: wide, RIGHT: narrow}),
-    )
+    site = make_shop(plugins=[Mcp(list_only_allowed=True)], authenticate=BearerToken({LEFT: wide, RIGHT: narrow}))
 
     @site.agent("close", audience="operator")
     async def close() -> str:
@@ -251,7 +257,7 @@ def test_a_hidden_tool_is_not_listed_to_a_narrow_token_of_a_caller_who_has_a_wid
 
 def test_the_bridge_lists_to_each_token_what_its_own_scopes_allow(open_client):
     wide, narrow = Principal("ann", frozenset({"operator"})), Principal("ann")
-    site = make_shop(doors=["bridge"], secret_keys=KEYS, authenticate=BearerToken({LEFT: wide, RIGHT: narrow}))
+    site = make_shop(plugins=["bridge"], secret_keys=KEYS, authenticate=BearerToken({LEFT: wide, RIGHT: narrow}))
 
     async def close(request: Any) -> JSONResponse:
         """Close the shop."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import AgentPublisher, DeclarationError, Limits, Site
 from awp_publish.calls.tokens import Tokens
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
 
@@ -75,7 +75,7 @@ def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
 
 
 def test_the_lifetime_of_a_confirmation_is_declared(open_client):
-    site, _ = make_site(confirm_within="1h")
+    site, _ = make_site(limits=Limits(confirm_within="1h"))
     asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
     assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
 

@@ -37,7 +37,7 @@ def confirm(caller, token, agent="pay", headers=None):
 
 def knowing(*dependencies: Any, **options: Any) -> tuple[FastAPI, list[str]]:
     """A shop whose routes know their callers in a way of their own, and who has paid and looked."""
-    site, app, paid = make_shop(doors=ASKED_FOR, secret_keys=KEYS), FastAPI(), []
+    site, app, paid = make_shop(plugins=ASKED_FOR, secret_keys=KEYS), FastAPI(), []
 
     @app.post("/payments", dependencies=list(dependencies))
     @site.action("pay", confirm=True, **options)
@@ -241,7 +241,7 @@ class Line(BaseModel):
 
 
 def make_asking_shop():
-    site = make_shop(doors=ASKED_FOR, secret_keys=KEYS)
+    site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS)
 
     @site.agent("words", confirm="{copies} copies of {title}.")
     async def words(title: str, copies: int = 1) -> str:
@@ -458,7 +458,7 @@ def test_a_function_that_writes_a_summary_is_given_no_secret(open_client):
 
 
 def test_nobody_is_asked_about_an_input_that_no_address_can_carry(open_client):
-    site, app = make_shop(secret_keys=KEYS, doors=ASKED_FOR), FastAPI()
+    site, app = make_shop(secret_keys=KEYS, plugins=ASKED_FOR), FastAPI()
 
     @app.post("/books/{book:path}/order")
     @site.action("order", confirm=True)

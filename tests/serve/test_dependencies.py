@@ -59,7 +59,7 @@ def refusal(app: Any, site: Site) -> str:
 
 
 def orders() -> tuple[FastAPI, Site]:
-    app, site = FastAPI(), new_site(doors=["mcp", "a2a", "awp"])
+    app, site = FastAPI(), new_site(plugins=["mcp", "a2a", "awp"])
 
     @site.agent("my_orders")
     async def my_orders(user_id: UserId, newest_first: bool = False) -> list[str]:
@@ -288,7 +288,7 @@ def test_operations_of_an_agent_and_methods_have_dependencies_too():
 
 
 def test_a_background_job_has_its_caller_s_dependencies():
-    app, site = FastAPI(), new_site(jobs=Jobs())
+    app, site = FastAPI(), new_site(plugins=[Jobs()])
 
     @site.agent("report", execution="async")
     async def report(user_id: UserId) -> int:

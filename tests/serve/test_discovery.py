@@ -169,7 +169,7 @@ def test_the_api_catalog_is_a_linkset_of_what_answers(open_client):
 
 
 def test_ard_lists_every_interface_and_action_once_and_nothing_that_does_not_answer(open_client):
-    client = open_client(make_app(doors=["mcp", "a2a"]))
+    client = open_client(make_app(plugins=["mcp", "a2a"]))
     catalogue = client.get("/.well-known/ard.json")
     assert catalogue.content == client.get("/.well-known/ai-catalog.json").content
     document = catalogue.json()
@@ -190,7 +190,7 @@ def test_ard_lists_every_interface_and_action_once_and_nothing_that_does_not_ans
 
 
 def test_clients_of_older_a2a_find_a_card_of_their_version(open_client):
-    client = open_client(make_app(doors=["a2a"]))
+    client = open_client(make_app(plugins=["a2a"]))
     card = client.get("/.well-known/agent.json").json()
     assert (card["protocolVersion"], card["url"], card["preferredTransport"]) == ("0.3.0", f"{SHOP}/a2a", "JSONRPC")
     from a2a.compat.v0_3.types import AgentCard
@@ -216,7 +216,7 @@ def test_robots_txt_says_only_what_the_owner_has_said(open_client):
         content_usage="train-ai=n",
         license="/license.xml",
     )
-    text = open_client(make_app(robots=told)).get("/robots.txt").text
+    text = open_client(make_app(plugins=[Discovery(robots=told)])).get("/robots.txt").text
     assert (
         "User-agent: MistralAI-User\nContent-Signal: search=yes, ai-train=no, use=reference\n"
         "Content-Usage: train-ai=n\n"
@@ -239,7 +239,7 @@ def test_robots_txt_says_only_what_the_owner_has_said(open_client):
 )
 def test_a_line_that_would_break_robots_txt_is_refused(wrong, said):
     with pytest.raises(DeclarationError, match="robots") as refused:
-        Site("Shop", "Sells.", url=SHOP, robots=Robots(**wrong))
+        Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(**wrong))])
     assert said in str(refused.value)
 
 
@@ -335,7 +335,10 @@ def test_the_addresses_in_a_pages_head_lead_to_the_same_page_in_other_formats(op
 
 
 def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_client):
-    site, app = Site("Shop", "Sells.", url=SHOP, robots=Robots(disallow=["/teas/black"])), FastAPI()
+    site, app = (
+        Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(disallow=["/teas/black"]))]),
+        FastAPI(),
+    )
 
     @app.get("/teas/{kind}/{page}", response_class=HTMLResponse)
     @site.page(title="Teas")
@@ -394,7 +397,7 @@ def test_llms_txt_names_some_pages_and_where_all_of_them_are(open_client):
 
 def test_llms_txt_tells_the_doors_below_the_sites_path(open_client):
     site = Site(
-        "Shop", "Sells.", url=f"{SHOP}/tea", doors=["mcp", "a2a", "awp"], about=About(leave_out=["agent_skills"])
+        "Shop", "Sells.", url=f"{SHOP}/tea", plugins=["mcp", "a2a", "awp"], about=About(leave_out=["agent_skills"])
     )
     app = FastAPI()
 
@@ -442,7 +445,7 @@ def test_a_markdown_file_of_the_applications_own_is_left_alone(open_client):
 
 
 def test_what_is_left_out_is_nowhere(open_client):
-    app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), doors=["mcp"])
+    app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), plugins=["mcp"])
     client = open_client(app)
     for path in ("/llms.txt", "/.well-known/ard.json", "/.well-known/ai-catalog.json", "/sitemap.xml"):
         assert client.get(path).status_code == 404
@@ -467,7 +470,7 @@ def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
 
 
 def test_a_site_below_a_path_writes_it_everywhere(open_client):
-    site = Site("Shop", "Sells.", url=f"{SHOP}/tea", robots=Robots(disallow=["/account"]))
+    site = Site("Shop", "Sells.", url=f"{SHOP}/tea", plugins=[Discovery(robots=Robots(disallow=["/account"]))])
     app = FastAPI()
     for path in ("/show", "/about"):
         app.add_api_route(path, lambda: "shown")

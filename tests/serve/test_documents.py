@@ -250,7 +250,7 @@ def test_a_server_that_leaves_the_root_path_in_is_understood(open_client):
 
 @pytest.mark.parametrize(("root_path", "taken"), [("", ""), ("/api", ""), ("/api", "/api")])
 def test_a_refusal_of_a_site_below_a_path_names_addresses_that_lead_there(open_client, root_path, taken):
-    site = Site("Shop", "Sells things.", url="https://example.com/api", doors=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells things.", url="https://example.com/api", plugins=["mcp", "a2a", "awp"])
 
     @site.agent("things")
     async def things() -> list[str]:

@@ -56,7 +56,7 @@ def _check(token: str) -> Principal | None:
 @pytest.fixture(params=DOORS)
 def shop(request, open_client) -> Iterator[Shop]:
     store, runs, begun, go, prices = Watched(MemoryStore()), [], threading.Event(), threading.Event(), [5]
-    site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, doors=ASKED_FOR)
+    site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, plugins=ASKED_FOR)
 
     @site.agent("look", rate_limit="2/minute")
     async def look() -> str:
@@ -266,7 +266,7 @@ def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler
 
 
 def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
-    site = make_shop(doors=ASKED_FOR, secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
+    site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 
     @site.agent("pay", confirm=True)
     async def pay() -> str:
@@ -345,7 +345,7 @@ class Ticket(BaseModel):
 
 
 def make_vault(facts: list[Any], store: MemoryStore) -> AgentPublisher:
-    site = make_shop(doors=ASKED_FOR, secret_keys=KEYS, store=store, log_inputs=True)
+    site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, store=store, log_inputs=True)
     site.on_call(facts.append)
 
     @site.agent("sign_in", confirm="Sign in {name} with {password}.")

@@ -47,7 +47,7 @@ class Client:
 
 @pytest.fixture
 def site():
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
     site.event("order_shipped", payload=Shipped)
     return site
 
@@ -101,7 +101,7 @@ async def test_events_are_listed_with_their_schemas(app):
 
 
 async def test_the_extension_is_offered_where_there_are_events(app):
-    bare = AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"]))
+    bare = AgentPublisher(FastAPI(), site=make_shop(plugins=["mcp"]))
     offered = [(await Client(one).ask("server/discover"))["capabilities"].get("extensions", {}) for one in (app, bare)]
     assert offered[0][EXTENSION] == {}
     assert EXTENSION not in offered[1]
@@ -113,7 +113,7 @@ async def test_clients_of_the_sketch_find_events_among_the_capabilities(app):
 
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
 async def test_no_events_no_methods(method):
-    app = AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"]))
+    app = AgentPublisher(FastAPI(), site=make_shop(plugins=["mcp"]))
     answer = await Client(app).ask(method, name="order_shipped")
     assert answer["code"] == -32601
 
@@ -160,7 +160,7 @@ async def test_nobody_can_tell_that_others_have_events(app, site):
 
 
 async def test_an_event_that_is_not_for_a_caller_is_unknown_to_them():
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
     site.event("stock_low", audience="buy")
     app = AgentPublisher(FastAPI(), site=site)
     ann, ben = Client(app, **ANN), Client(app, **BEN)
@@ -312,7 +312,7 @@ PAYLOADS = [
 
 @pytest.mark.parametrize(("payload", "given"), PAYLOADS)
 async def test_a_payload_is_a_model_a_schema_or_any_object(payload, given):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     site.event("order_dropped", payload=payload)
     client = Client(AgentPublisher(FastAPI(), site=site))
     cursor = (await client.poll(name="order_dropped"))["cursor"]
@@ -327,7 +327,7 @@ async def test_a_payload_is_a_model_a_schema_or_any_object(payload, given):
 
 
 async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     @site.event("order_paid")
     class Paid(BaseModel):
@@ -361,7 +361,7 @@ async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
     ],
 )
 async def test_a_wrong_declaration_is_refused(event_id, options, told):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     def publish() -> None:
         site.event(event_id, **options)
@@ -468,7 +468,7 @@ async def test_a_stream_of_whom_nobody_knows_any_more_is_ended(monkeypatch, how)
         monkeypatch.setattr("awp_publish.plugins.mcp.events.VERIFY_SECONDS", 0.0)
     monkeypatch.setattr("awp_publish.plugins.mcp.events.LOOK_SECONDS", 0.01)
     tokens = {"token-of-ann-1234": Principal("ann", claims={"exp": 1} if how == "expired" else {})}
-    site = make_shop(doors=["mcp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
+    site = make_shop(plugins=["mcp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     async with streaming(app, {"authorization": "token-of-ann-1234"}) as next_message:

@@ -12,7 +12,7 @@ from tests.serve.test_events import Shipped
 
 @pytest.fixture
 def site():
-    site = make_shop(doors=["awp"], authenticate=known_callers())
+    site = make_shop(plugins=["awp"], authenticate=known_callers())
     site.event("order_shipped", payload=Shipped)
     site.event("stock_low", audience="buy")
     return site
@@ -80,7 +80,7 @@ def test_wrong_wishes_are_refused(client):
 @pytest.mark.parametrize("since", [None, Principal("ann", frozenset({"other"}))])
 def test_whose_token_is_not_good_any_more_is_told_nothing_and_left(open_client, since):
     tokens: dict[str, Principal | None] = {"Bearer ann": Principal("ann", claims={"exp": 1})}
-    site = make_shop(doors=["awp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
+    site = make_shop(plugins=["awp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
     site.event("order_shipped", payload=Shipped)
     client = open_client(AgentPublisher(FastAPI(), site=site))
     with open_shop(client, {"authorization": "Bearer ann"}) as shop:

@@ -37,7 +37,7 @@ def receiver(monkeypatch):
 
 @pytest.fixture
 def site(receiver):
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
     site.event("order_shipped", payload=Shipped)
     return site
 
@@ -188,7 +188,7 @@ async def test_an_address_that_does_not_echo_is_sent_nothing(app, site, ann, rec
 
 async def test_an_address_that_nobody_is_at_is_told_so(app, ann, receiver, monkeypatch):
     monkeypatch.setenv(webhooks.ORIGINS_VARIABLE, "http://127.0.0.1:1")
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
     site.event("order_shipped", payload=Shipped)
     answer = await subscribe(Client(AgentPublisher(FastAPI(), site=site), **ANN), "http://127.0.0.1:1/hook")
     assert (answer["code"], answer["data"]) == (-32027, {"reason": "connection_refused"})
@@ -246,7 +246,7 @@ async def test_who_is_not_known_has_no_webhooks(app, receiver):
     nobody = Client(app)
     assert (await subscribe(nobody, receiver.url))["code"] == -32024
     assert (await unsubscribe(nobody, receiver.url))["code"] == -32024
-    bare = make_shop(doors=["mcp"])
+    bare = make_shop(plugins=["mcp"])
     bare.event("order_shipped")
     client = Client(AgentPublisher(FastAPI(), site=bare))
     assert (await client.ask("events/list"))["events"][0]["delivery"] == ["poll", "push"]
@@ -286,7 +286,7 @@ async def test_a_subscription_ends_when_its_time_is_over(app, site, ann, receive
 
 async def test_no_expiry_is_granted_where_the_store_outlives_the_process(receiver, tmp_path, ann):
     assert (await subscribe(ann, receiver.url, ttlMs=None))["refreshBefore"] is not None
-    options = {"doors": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
+    options = {"plugins": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
     first, second = make_shop(**options), make_shop(**options)
     for site in (first, second):
         site.event("order_shipped", payload=Shipped)
@@ -325,7 +325,7 @@ async def test_there_are_only_so_many_subscriptions(app, ann, receiver, monkeypa
 
 
 async def test_an_event_that_the_site_no_longer_has_ends_its_subscriptions(receiver, tmp_path):
-    options = {"doors": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
+    options = {"plugins": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
     before, after = make_shop(**options), make_shop(**options)
     before.event("order_shipped", payload=Shipped)
     after.event("order_lost")
@@ -342,7 +342,7 @@ async def test_an_event_that_the_site_no_longer_has_ends_its_subscriptions(recei
 
 
 async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
 
     @site.agent("print_book", execution="async", idempotency="1h")
     async def print_book(title: str) -> str:
@@ -408,7 +408,7 @@ async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes
 
 async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(receiver, tmp_path, monkeypatch):
     monkeypatch.setattr(webhooks, "DROPPED_SECONDS", 0.0)
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), store=f"sqlite:///{tmp_path}/agents.db")
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=f"sqlite:///{tmp_path}/agents.db")
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     ann = Client(app, **ANN)
@@ -424,7 +424,7 @@ async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(rec
 
 async def test_a_store_that_is_away_keeps_nothing_from_being_sent_later(receiver):
     store = Watched(MemoryStore())
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), store=store)
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=store)
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     ann = Client(app, **ANN)
@@ -453,7 +453,7 @@ async def test_only_so_many_addresses_are_asked_in_a_minute(app, ann, receiver, 
 @pytest.mark.parametrize("how", ["a scope is lost", "a cursor is made up"])
 async def test_what_happens_in_logs_of_others_keeps_no_subscription_busy(receiver, how):
     watched, scopes = Watched(MemoryStore()), {"buy", "staff"}
-    site = make_shop(doors=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
+    site = make_shop(plugins=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     site.event("order_shipped", payload=Shipped)
     site.store, eve = watched, Client(app := AgentPublisher(FastAPI(), site=site), authorization="Bearer eve")
     theirs = {log_of("order_shipped", "principal:ann"): ("made", 0)}
@@ -506,7 +506,7 @@ async def test_what_happens_while_a_look_ends_that_saw_nothing_is_sent_at_once(r
             return ran
 
     store = Store(MemoryStore())
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), store=store)
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=store)
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     async with running(app):
@@ -517,7 +517,7 @@ async def test_what_happens_while_a_look_ends_that_saw_nothing_is_sent_at_once(r
 
 async def test_what_failed_is_not_sent_again_to_who_may_not_see_it_any_more(receiver):
     scopes = {"staff"}
-    site = make_shop(doors=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
+    site = make_shop(plugins=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     site.event("order_shipped", payload=Shipped)
     eve = Client(app := AgentPublisher(FastAPI(), site=site), authorization="Bearer eve")
     async with running(app):

@@ -18,7 +18,7 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
 
 @pytest.fixture
 def app():
-    site, app = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
 
     @app.post("/cover")
     @site.action("add_cover")

@@ -16,14 +16,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import About, AgentPublisher, Robots, Security, Site
+from awp_publish import About, AgentPublisher, Discovery, Robots, Security, Site
 from awp_publish.plugins.templating import head_links, install
 
 URL = "http://127.0.0.1:8000"
 
 
 def make_site(**options) -> Site:
-    return Site(name="Bookshop", description="Find books.", url=URL, doors=["mcp"], **options)
+    return Site(name="Bookshop", description="Find books.", url=URL, plugins=["mcp"], **options)
 
 
 def make_app(site: Site) -> FastAPI:
@@ -156,5 +156,8 @@ def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
     caplog.clear()
     security = Security(contact=["mailto:a@shop.example"], expires="2099-01-01")
     about = About(updated="2026-11-01", email="a@shop.example", security=security)
-    with TestClient(make_app(make_site(about=about, robots=Robots(content_signal={"search": "yes"}))), base_url=URL):
+    with TestClient(
+        make_app(make_site(about=about, plugins=[Discovery(robots=Robots(content_signal={"search": "yes"}))])),
+        base_url=URL,
+    ):
         assert "Only you can say" not in caplog.text

@@ -22,7 +22,7 @@ CALLS = 5
 
 
 def make_app():
-    site = make_shop(doors=["mcp", "a2a", "awp"], authenticate=known_callers(), secret_keys=["k" * 40])
+    site = make_shop(plugins=["mcp", "a2a", "awp"], authenticate=known_callers(), secret_keys=["k" * 40])
     app = FastAPI()
 
     @app.post("/shout")

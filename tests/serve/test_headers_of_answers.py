@@ -17,7 +17,7 @@ LINK = '</books?page=2>; rel="next"'
 
 @pytest.fixture
 def app():
-    site, app = make_shop(doors=["mcp", "a2a", "awp", "bridge"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=["mcp", "a2a", "awp", "bridge"], secret_keys=KEYS), FastAPI()
 
     documented: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Stock": {"schema": {"type": "integer"}}}}}
 

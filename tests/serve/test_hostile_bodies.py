@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import Message
 
 JSON = {"content-type": "application/json"}
@@ -83,7 +83,7 @@ def test_many_brackets_side_by_side_are_not_nesting(client):
 
 
 async def test_who_asks_before_sending_a_body_over_the_limit_sends_none():
-    site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(max_body_bytes=1000))
     site.declare("any", method="GET", path="/any", description="Anything.")
     publisher = AgentPublisher(Starlette(), site=site)
     sent: list[Message] = []
@@ -101,7 +101,7 @@ async def test_who_asks_before_sending_a_body_over_the_limit_sends_none():
 
 
 def test_a_body_is_refused_by_its_declared_length_before_it_is_read(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(max_body_bytes=1000))
     site.declare("any", method="GET", path="/any", description="Anything.")
     client = open_client(AgentPublisher(Starlette(), site=site))
     answer = client.post("/agents/any/invoke", content=b" " * 1001, headers=JSON)
@@ -113,7 +113,7 @@ def test_a_body_is_refused_by_its_declared_length_before_it_is_read(open_client)
 
 @pytest.mark.parametrize(("sent_bytes", "asked_for"), [(3_000_000, 3), (None, 9)])
 async def test_a_streamed_body_over_the_limit_is_dropped_up_to_a_bound(sent_bytes, asked_for):
-    site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(max_body_bytes=1000))
     site.declare("any", method="GET", path="/any", description="Anything.")
     publisher = AgentPublisher(Starlette(), site=site)
     asked = 0

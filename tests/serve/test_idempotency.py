@@ -11,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import SecretStr
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, DeclarationError
+from awp_publish import AgentPublisher, DeclarationError, Limits
 from awp_publish.calls.gates.idempotency import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
@@ -202,7 +202,7 @@ def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
 def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
     monkeypatch.setattr("awp_publish.calls.gates.idempotency.MARGIN", 0.0)
     now = 1_700_000_000.0
-    site, runs = make_shop(timeout=1.0, store=MemoryStore(lambda: now)), []
+    site, runs = make_shop(limits=Limits(timeout=1.0), store=MemoryStore(lambda: now)), []
 
     @site.agent("order", idempotency="2s")
     async def order() -> int:

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from awp_publish import Refused
+from awp_publish import Limits, Refused
 from tests.serve.guarded import ANN, invoke, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
@@ -36,7 +36,7 @@ FREE, UNKNOWN = "free", "unknown"
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_becomes_of_a_key_after_a_failure(open_client, kind, how, status, fates):
-    site, app, runs = make_shop(timeout=1.0 if how == "overdue" else 30.0), FastAPI(), []
+    site, app, runs = make_shop(limits=Limits(timeout=1.0 if how == "overdue" else 30.0)), FastAPI(), []
 
     @app.post("/orders")
     @site.action("order", idempotency="24h", outputs={"type": "integer"}, **KINDS[kind])

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Refused
+from awp_publish import AgentPublisher, Limits, Refused
 from awp_publish.calls.gates import idempotency
 from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
@@ -79,7 +79,7 @@ def make_apps() -> tuple[AgentPublisher, ...]:
 
 
 def _make_app() -> AgentPublisher:
-    site = make_shop(store=STORE, secret_keys=KEYS, timeout=30.0)
+    site = make_shop(store=STORE, secret_keys=KEYS, limits=Limits(timeout=30.0))
     for agent, options in AGENTS.items():
         _declare(site, agent, options)
     app = AgentPublisher(Starlette(), site=site)

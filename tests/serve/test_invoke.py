@@ -679,7 +679,7 @@ MCP_CALL = b"""{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"n
     ],
 )
 async def test_a_call_leaves_no_circles_for_the_garbage_collector(path, body, options):
-    site = Site("Shop", "Shortens.", "https://shop.example", doors=["mcp"], guard_routes=True)
+    site = Site("Shop", "Shortens.", "https://shop.example", plugins=["mcp"], guard_routes=True)
     app = FastAPI()
 
     @app.post("/shorten")

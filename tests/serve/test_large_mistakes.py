@@ -124,7 +124,7 @@ def steps() -> Iterator[Steps]:
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    site = Site("Shop", "Sells things.", url="https://shop.example", doors=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells things.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
 
     @site.agent("search")
     async def search(where: Filter) -> str:

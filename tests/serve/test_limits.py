@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Proxies, Site
+from awp_publish import AgentPublisher, DeclarationError, Limits, Proxies, Site
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
@@ -45,7 +45,7 @@ def test_one_call_too_many_is_refused_and_told_when_to_come_back(open_client):
 
 
 def test_successes_and_refusals_say_how_much_is_left(open_client):
-    site = make_shop(rate_limit="100/hour")
+    site = make_shop(limits=Limits(rate_limit="100/hour"))
     declare(site, "say", rate_limit="2/minute")
     client = publish(site, open_client)
     answers = [invoke(client, "say") for _ in range(3)]
@@ -68,7 +68,7 @@ def test_refused_inputs_are_counted_and_told_too(open_client):
 
 
 def test_the_site_counts_all_actions_together_and_each_action_its_own(open_client):
-    site = make_shop(rate_limit="3/minute")
+    site = make_shop(limits=Limits(rate_limit="3/minute"))
     declare(site, "say", "tell", rate_limit="2/minute")
     declare(site, "ask")
     client = publish(site, open_client)
@@ -80,7 +80,7 @@ def test_the_site_counts_all_actions_together_and_each_action_its_own(open_clien
 
 
 def test_an_action_that_is_called_as_the_limit_of_the_site_has_a_count_of_its_own(open_client):
-    site = make_shop(rate_limit="4/minute")
+    site = make_shop(limits=Limits(rate_limit="4/minute"))
     declare(site, "site", rate_limit="2/minute")
     client = publish(site, open_client)
     assert statuses(client, "site", 3) == [200, 200, 429]
@@ -185,7 +185,7 @@ def hops(*values: str, name: str = "x-forwarded-for") -> list[tuple[str, str]]:
 def test_at_every_door_callers_are_told_apart_by_the_header_that_is_believed(
     open_client, door, header, first, second, is_same
 ):
-    site = make_shop(proxies=Proxies(["10.0.0.0/8"], header), doors=["mcp", "a2a", "awp"])
+    site = make_shop(proxies=Proxies(["10.0.0.0/8"], header), plugins=["mcp", "a2a", "awp"])
     declare(site, "say", rate_limit="1/minute")
     app, codes = AgentPublisher(Starlette(), site=site), []
     for headers in (first, second):
@@ -226,7 +226,7 @@ def test_a_window_opens_with_its_first_call_and_anew_after_its_time(open_client)
 
 @pytest.mark.parametrize("declared", ["2/minute", "2 per 5 minutes", "2/hour by ip"])
 def test_what_is_published_is_what_is_enforced(open_client, declared):
-    site = make_shop(rate_limit="90/minute")
+    site = make_shop(limits=Limits(rate_limit="90/minute"))
     declare(site, "say", rate_limit=declared)
     client = publish(site, open_client)
     answers = [invoke(client, "say") for _ in range(3)]

@@ -75,7 +75,7 @@ def test_a_file_has_the_main_content_and_its_front_matter():
 
 @pytest.mark.parametrize("query", ["?format=md&content=all", "?content=all"])
 def test_the_query_requests_the_whole_page_where_the_owner_lets_it(query):
-    client = open_site(pages=Pages(in_query=True))
+    client = open_site(plugins=[Pages(in_query=True)])
     asked = {"accept": "text/markdown"}
     assert "or `?content=all` requests all of it." in client.get("/story", headers=asked).text
     answer = client.get(f"/story{query}", headers=asked)

@@ -33,7 +33,7 @@ class Book(BaseModel):
 @pytest.fixture
 def site():
     return make_shop(
-        doors=["mcp"], about={"hints": {"prices": "Prices change at midnight."}}, authenticate=known_callers()
+        plugins=["mcp"], about={"hints": {"prices": "Prices change at midnight."}}, authenticate=known_callers()
     )
 
 
@@ -268,7 +268,7 @@ def test_it_works_below_a_prefix(app, open_client, version):
 
 
 def test_it_is_where_the_site_puts_it(open_client):
-    site = make_shop(doors=["mcp"], paths={"mcp": "/ai/mcp"})
+    site = make_shop(plugins=["mcp"], paths={"mcp": "/ai/mcp"})
     client = open_client(AgentPublisher(Starlette(), site=site))
     assert client.get("/ai/mcp/server-card").json()["remotes"][0]["url"] == "https://shop.example/ai/mcp"
     assert client.get("/mcp/server-card").status_code == 404

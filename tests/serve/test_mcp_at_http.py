@@ -9,7 +9,7 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth_utils import check_resource_allowed
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, OAuth
+from awp_publish import AgentPublisher, Limits, Mcp, OAuth
 from tests.policy.test_jwt import bearer, token
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, post
@@ -20,7 +20,7 @@ BROWSER = "https://app.example"
 
 
 def make_site(**options):
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), **options)
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), **options)
 
     @site.agent("look")
     async def look(copies: int = 1) -> str:
@@ -190,7 +190,7 @@ def test_the_official_client_finds_the_metadata_with_and_without_a_challenge(ope
 )
 def test_a_token_for_another_resource_is_refused(open_client, version, audience, status):
     known = bearer(audience=["https://shop.example", "https://shop.example/mcp"])
-    site = make_shop(doors=["mcp"], authenticate=known, oauth=LOGIN)
+    site = make_shop(plugins=["mcp"], authenticate=known, oauth=LOGIN)
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:
@@ -326,7 +326,7 @@ def test_an_unknown_method_is_not_found(client):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_body_beyond_the_sites_limit_is_not_read(open_client, version):
-    client = open_client(AgentPublisher(Starlette(), site=make_site(max_body_bytes=2000)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(limits=Limits(max_body_bytes=2000))))
     sent = message("tools/call", {"name": "look", "arguments": {"copies": "x" * 3000}}, version=version)
     answer = post(client, sent, version)
     assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
@@ -374,7 +374,7 @@ def test_every_answer_has_the_id_of_its_request(client):
     ("headers", "shown"), [({}, ["look"]), (BEN, ["look", "mine"]), (ANN, ["look", "mine", "buy"])]
 )
 def test_a_site_may_list_to_each_caller_what_they_may_call(open_client, version, headers, shown):
-    client = open_client(AgentPublisher(Starlette(), site=make_site(list_only_allowed=True)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(plugins=[Mcp(list_only_allowed=True)])))
     listed = post(client, message("tools/list", version=version), version, headers).json()["result"]
     assert [tool["name"] for tool in listed["tools"]] == shown
     assert listed.get("cacheScope") == ("private" if version == MODERN else None)
@@ -384,7 +384,7 @@ def test_a_site_may_list_to_each_caller_what_they_may_call(open_client, version,
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_wrong_credentials_are_shown_no_list_of_their_own(open_client, version):
-    client = open_client(AgentPublisher(Starlette(), site=make_site(list_only_allowed=True)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(plugins=[Mcp(list_only_allowed=True)])))
     sent = message("tools/list", version=version)
     answer = post(client, sent, version, {"authorization": "Bearer wrong"})
     assert answer.status_code == 401

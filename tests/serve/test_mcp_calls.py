@@ -37,7 +37,7 @@ def publish(site):
 
 @pytest.fixture
 def shop():
-    site = make_shop(doors=["mcp"], secret_keys=KEYS)
+    site = make_shop(plugins=["mcp"], secret_keys=KEYS)
 
     @site.agent("pay", confirm="Pay {copies} books.")
     async def pay(copies: int = 1) -> int:
@@ -128,7 +128,7 @@ def test_a_call_without_the_reply_to_our_question_is_asked_again(shop, open_clie
 
 
 def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client):
-    site, prices = make_shop(doors=["mcp"], secret_keys=KEYS), [5]
+    site, prices = make_shop(plugins=["mcp"], secret_keys=KEYS), [5]
 
     @site.agent("pay", confirm=lambda given: f"Pay {prices[-1]} pounds.")
     async def pay() -> str:
@@ -165,7 +165,7 @@ def test_what_is_ours_in_meta_has_to_have_the_right_type(shop, open_client, meta
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_slow_handler_is_told_of_in_time(mode):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     ended = asyncio.Event()
 
     @site.agent("sleep", timeout=0.1)
@@ -186,7 +186,7 @@ async def test_a_slow_handler_is_told_of_in_time(mode):
 @pytest.mark.parametrize("lifespan", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_caller_who_leaves_ends_the_call(version, lifespan):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     begun, ended = asyncio.Event(), asyncio.Event()
 
     @site.agent("sleep")
@@ -229,7 +229,7 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_failure(shop, v
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_answer_is_given_while_its_route_works_on(version):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     app, go = FastAPI(), asyncio.Event()
 
     @app.get("/slow")
@@ -260,7 +260,7 @@ async def test_an_answer_is_given_while_its_route_works_on(version):
 
 
 async def test_the_server_may_stop_in_the_middle_of_a_call():
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     begun, ended = asyncio.Event(), asyncio.Event()
 
     @site.agent("sleep")
@@ -290,7 +290,7 @@ async def test_the_server_may_stop_in_the_middle_of_a_call():
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_answer_against_its_schema_is_never_sent(mode):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     @site.agent("count", outputs={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
     async def count():
@@ -305,7 +305,7 @@ async def test_an_answer_against_its_schema_is_never_sent(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_background_action_answers_with_its_job(mode, open_client):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     @site.agent("print_book", execution="async")
     async def print_book(title: str) -> list[str]:
@@ -326,7 +326,7 @@ async def test_a_background_action_answers_with_its_job(mode, open_client):
 
 
 def test_a_key_makes_a_retry_safe_however_it_is_sent(open_client):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
     ran = []
 
     @site.agent("order", idempotency={"key_field": "order_key"})
@@ -347,7 +347,7 @@ def test_a_key_makes_a_retry_safe_however_it_is_sent(open_client):
 
 
 async def test_many_calls_at_once_are_kept_apart(shop):
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     @site.agent("echo")
     async def echo(n: int) -> int:
@@ -369,7 +369,7 @@ async def test_many_calls_at_once_are_kept_apart(shop):
 
 @pytest.fixture
 def depot():
-    site, runs = make_shop(doors=["mcp"], secret_keys=KEYS), []
+    site, runs = make_shop(plugins=["mcp"], secret_keys=KEYS), []
 
     @site.agent("look")
     async def look() -> str:

@@ -54,7 +54,7 @@ class Sale(BaseModel):
 
 def make_client(open_client, **options):
     app = FastAPI()
-    site = Site("Tea", "Sells tea.", url="https://shop.example", doors=["mcp"], **options)
+    site = Site("Tea", "Sells tea.", url="https://shop.example", plugins=["mcp"], **options)
 
     @site.agent("sales", effect="read")
     async def sales(days: int = Field(3, ge=1, le=100)) -> list[Sale]:

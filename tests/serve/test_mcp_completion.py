@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Limits
 from awp_publish.problems import DeclarationError
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import MODERN, VERSIONS, message, post
@@ -44,7 +44,7 @@ def of_template(uri):
 
 @pytest.fixture
 def site():
-    return make_shop(doors=["mcp"], pages=True)
+    return make_shop(plugins=["mcp", "pages"])
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_pages_of_several_addresses_are_templates_whose_placeholders_are_complet
 def test_the_capability_is_there_where_something_can_be_completed(site, client, open_client):
     capabilities = post(client(), message("server/discover")).json()["result"]["capabilities"]
     assert "completions" in capabilities
-    bare = open_client(AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"], pages=False)))
+    bare = open_client(AgentPublisher(FastAPI(), site=make_shop(plugins=["mcp", "no:pages"])))
     assert "completions" not in post(bare, message("server/discover")).json()["result"]["capabilities"]
 
 
@@ -178,7 +178,7 @@ def test_a_complete_that_cannot_be_called_is_refused_at_start_up(site, open_clie
 
 
 async def test_a_function_that_never_ends_is_cut_off(open_client):
-    site = make_shop(doors=["mcp"], timeout=0.05)
+    site = make_shop(plugins=["mcp"], limits=Limits(timeout=0.05))
 
     async def forever(value):
         await asyncio.sleep(60)

@@ -55,7 +55,7 @@ ROUTES = [
 
 
 def make_app(**options: Any) -> Starlette:
-    site = Site("Shop", "Sells things.", url=OWN, doors=["mcp"], **options)
+    site = Site("Shop", "Sells things.", url=OWN, plugins=["mcp"], **options)
     site.page("/about", title="About us")
     site.page("/kept", description="Stays the same.")
     app = Starlette(routes=ROUTES)
@@ -146,7 +146,7 @@ def test_a_page_is_as_fresh_as_it_says(open_client, path, expected):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_where_pages_are_html_only_there_is_nothing_to_read(open_client, version):
-    client = open_client(make_app(pages=False))
+    client = open_client(make_app(plugins=["no:pages"]))
     listed = post(client, message("resources/list", version=version), version).json()["result"]["resources"]
     assert f"{OWN}/about" not in [one["uri"] for one in listed]
     templates = post(client, message("resources/templates/list", version=version), version).json()
@@ -156,7 +156,7 @@ def test_where_pages_are_html_only_there_is_nothing_to_read(open_client, version
 
 
 async def test_a_mounted_site_reads_its_own_pages_only(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example/shop", doors=["mcp"])
+    site = Site("Shop", "Sells.", url="https://shop.example/shop", plugins=["mcp"])
     app = AgentPublisher(Starlette(routes=ROUTES), site=site, check=False)
     client = open_client(Starlette(routes=[Mount("/shop", app), Route("/about", about)]))
 

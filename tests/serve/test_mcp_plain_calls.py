@@ -22,7 +22,7 @@ ELICITS: dict[str, Any] = {"elicitation": {}}
 
 def make_app():
     oauth = OAuth(authorization_servers=("https://login.example",))
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), oauth=oauth)
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), oauth=oauth)
 
     @site.agent("echo", effect="read")
     async def echo(text: str, times: int = 1) -> dict[str, Any]:

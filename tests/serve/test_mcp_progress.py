@@ -55,7 +55,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def site():
-    return make_shop(doors=["mcp"])
+    return make_shop(plugins=["mcp"])
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ async def test_who_does_not_ask_for_progress_or_takes_no_stream_is_answered_with
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_challenge_is_an_http_status_even_where_progress_was_asked_for(version):
     login = OAuth(authorization_servers=("https://login.example",))
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), oauth=login)
+    site = make_shop(plugins=["mcp"], authenticate=known_callers(), oauth=login)
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:

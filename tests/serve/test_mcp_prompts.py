@@ -10,7 +10,7 @@ from mcp import MCPError
 from pydantic import Field
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, DeclarationError, Refused
+from awp_publish import AgentPublisher, DeclarationError, Limits, Refused
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, connect, message, post
 
@@ -22,7 +22,7 @@ class Tone(Enum):
 
 @pytest.fixture
 def site():
-    site = make_shop(doors=["mcp"])
+    site = make_shop(plugins=["mcp"])
 
     @site.prompt("recommend", title="Recommend a book")
     def recommend(genre: Annotated[str, Field(description="What kind of book.")], count: int = 3) -> str:
@@ -100,7 +100,7 @@ async def test_what_cannot_be_written_is_an_error_of_the_protocol(site, mode, na
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("failing", ["raise", "hang", "number", "role", "type"])
 def test_a_prompt_that_fails_says_so_and_no_more(open_client, version, failing):
-    site = make_shop(doors=["mcp"], timeout=0.2 if failing == "hang" else 30.0)
+    site = make_shop(plugins=["mcp"], limits=Limits(timeout=0.2 if failing == "hang" else 30.0))
 
     @site.prompt("fail")
     async def fail() -> Any:
@@ -145,7 +145,7 @@ def test_a_prompt_may_refuse_in_its_own_words(site, open_client):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_site_without_prompts_does_not_speak_of_them(open_client, version):
-    client = open_client(publish(make_shop(doors=["mcp"])))
+    client = open_client(publish(make_shop(plugins=["mcp"])))
     answer = post(client, message("prompts/list", version=version), version)
     assert answer.json()["error"]["code"] == -32601
     assert "prompts" not in client.get("/.well-known/mcp.json").json()["capabilities"]

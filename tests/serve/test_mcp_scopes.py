@@ -25,10 +25,9 @@ def client():
         "Shop",
         "Sells things.",
         url="https://shop.example",
-        doors=["mcp"],
+        plugins=["mcp", "overview"],
         authenticate=BearerToken(CALLERS),
         oauth=OAuth(authorization_servers=("https://login.example",)),
-        overview=True,
     )
     app = FastAPI()
 

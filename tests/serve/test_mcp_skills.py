@@ -20,7 +20,7 @@ PICTURE = b"\x89PNG\r\n\x00\xff"
 
 
 def make_site(**options) -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", doors=["mcp"], **options)
+    return Site("Shop", "Sells things.", url="https://shop.example", plugins=["mcp"], **options)
 
 
 def ask(client, method, **params):

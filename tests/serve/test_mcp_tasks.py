@@ -63,7 +63,7 @@ def ran() -> list[str]:
 
 @pytest.fixture
 def app(ran):
-    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp"], authenticate=known_callers())
 
     @site.agent("print_book", execution="async", idempotency="1h")
     async def print_book(title: str) -> dict[str, str]:
@@ -169,7 +169,7 @@ async def test_a_person_is_asked_before_the_task_goes_on(app, ran):
 
 async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monkeypatch):
     store = Watched(MemoryStore())
-    site = make_shop(doors=["mcp"], store=store)
+    site = make_shop(plugins=["mcp"], store=store)
 
     @site.agent("burn_book", execution="async", confirm="Burn {title}?", effect="irreversible")
     async def burn_book(title: str) -> str:
@@ -281,7 +281,7 @@ async def test_replies_of_another_shape_are_invalid_params(app):
 
 
 async def test_the_extension_is_offered_where_there_are_background_actions(app):
-    plain = make_shop(doors=["mcp"])
+    plain = make_shop(plugins=["mcp"])
 
     @plain.agent("count_books", effect="read")
     async def count_books() -> int:
@@ -400,7 +400,7 @@ async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeyp
             raise InvalidCredentials("The token is not valid.")
         return "ann"
 
-    site = make_shop(doors=["mcp"], authenticate=known)
+    site = make_shop(plugins=["mcp"], authenticate=known)
 
     @site.agent("wait", execution="async")
     async def wait() -> None:

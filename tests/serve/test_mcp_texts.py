@@ -16,7 +16,7 @@ PRICES = "title,cents\nEmma,900\n"
 
 @pytest.fixture
 def app() -> FastAPI:
-    site, app = Site("Shop", "Sells books.", "https://shop.example", doors=["mcp"]), FastAPI()
+    site, app = Site("Shop", "Sells books.", "https://shop.example", plugins=["mcp"]), FastAPI()
 
     @site.agent("greet", effect="read")
     async def greet(name: str) -> str:

@@ -89,7 +89,7 @@ class Wishes(BaseModel):
 
 
 def site_of(**options: Any) -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", doors=["mcp", "a2a", "awp"], **options)
+    return Site("Shop", "Sells things.", url="https://shop.example", plugins=["mcp", "a2a", "awp"], **options)
 
 
 @pytest.fixture(params=DOORS)

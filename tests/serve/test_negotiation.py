@@ -679,11 +679,11 @@ def test_pages_can_be_html_only(serve):
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
     monkeypatch.setattr("awp_publish.declare.settings.PAGES_PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
-        make_site(pages=True)
+        make_site(plugins=["pages"])
     with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
-        make_site(pages=Pages(in_query=True))
+        make_site(plugins=[Pages(in_query=True)])
     with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
-        make_site(pages=Pages(shared_cache=True))
+        make_site(plugins=[Pages(shared_cache=True)])
     assert make_site().settings.page_formats is None
 
 

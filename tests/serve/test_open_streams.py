@@ -32,7 +32,7 @@ def app(monkeypatch, go_on):
     monkeypatch.setattr(streams, "LIMITS", SMALL)
     monkeypatch.setattr(bridge, "CONNECTIONS", SMALL)
     site = make_shop(
-        doors=["mcp", "a2a", "awp", "bridge"], authenticate=known_callers(), proxies={"trusted": ["192.0.2.1"]}
+        plugins=["mcp", "a2a", "awp", "bridge"], authenticate=known_callers(), proxies={"trusted": ["192.0.2.1"]}
     )
     site.event("sold", payload={"type": "object", "properties": {}}, description="Something was sold.")
 

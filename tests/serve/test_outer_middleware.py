@@ -52,7 +52,7 @@ class PerRequest(BaseHTTPMiddleware):
 
 
 def make_admin(ran, **options) -> tuple[Site, FastAPI]:
-    site = make_shop(doors=ASKED_FOR, secret_keys=KEYS, **options)
+    site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, **options)
     app = FastAPI()
 
     @app.get("/admin/users")
@@ -157,8 +157,8 @@ def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
 
 def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client):
     paths: list[str] = []
-    site, app = make_admin([], trust_outer_middleware=True)
-    app.add_middleware(AgentPublisher, site=site)
+    site, app = make_admin([])
+    app.add_middleware(AgentPublisher, site=site, trust_outer_middleware=True)
     app.add_middleware(AdminGuard, paths=paths)
     assert invoke(open_client(app), "list_users").json() == "ann, ben"
     assert "/admin/users" not in paths
@@ -166,8 +166,8 @@ def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client
 
 @pytest.mark.parametrize("trusts", [False, True])
 def test_a_mounted_publisher_names_the_middleware_that_calls_would_pass_by(trusts):
-    site, app = make_admin([], trust_outer_middleware=trusts)
-    outer = Starlette(routes=[Mount("/shop", app=AgentPublisher(app, site))])
+    site, app = make_admin([])
+    outer = Starlette(routes=[Mount("/shop", app=AgentPublisher(app, site, trust_outer_middleware=trusts))])
     outer.add_middleware(AdminGuard, paths=[])
     client = TestClient(outer, base_url="https://shop.example")
     if trusts:

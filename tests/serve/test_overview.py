@@ -20,7 +20,20 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
+from awp_publish import (
+    AgentPublisher,
+    Approval,
+    BearerToken,
+    DeclarationError,
+    Limits,
+    Mcp,
+    Overview,
+    Paths,
+    Principal,
+    Refused,
+    Site,
+    WebBotAuth,
+)
 from awp_publish.maps.script_page import open_chromium, why_unavailable
 from awp_publish.plugins.traffic.charts import traffic_svg, traffic_table
 from awp_publish.problems import StoreUnavailable
@@ -75,12 +88,12 @@ def answers_of(answer) -> dict[str, str]:
     return {title: unescape(re.sub(r"<[^>]+>", "", content)) for title, content in found}
 
 
-@pytest.mark.parametrize("said", [None, False])
-def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, said):
+@pytest.mark.parametrize("plugins", [[], ["no:overview"]])
+def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, plugins):
     monkeypatch.delenv("AWP_PUBLISH_OVERVIEW", raising=False)
     monkeypatch.delitem(sys.modules, "awp_publish.plugins.overview.door", raising=False)
     own = [Route("/agents", lambda request: PlainTextResponse("estate agents"))]
-    client = open_client(make_app(make_site(overview=said), own))
+    client = open_client(make_app(make_site(plugins=plugins), own))
     assert client.get("/agents").text == "estate agents"
     assert client.get("/agents/try/find").status_code == 404
     assert client.get("/agents/overview.css").status_code == 404
@@ -95,7 +108,7 @@ def test_the_environment_switches_it_on(open_client, monkeypatch, value, status)
 
 def test_a_site_that_says_no_is_not_overruled_by_the_environment(open_client, monkeypatch):
     monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", "1")
-    assert open_client(make_app(make_site(overview=False))).get("/agents").status_code == 404
+    assert open_client(make_app(make_site(plugins=["no:overview"]))).get("/agents").status_code == 404
 
 
 def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
@@ -105,7 +118,7 @@ def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
 
 
 def test_it_says_what_is_published_in_words(open_client):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS, rate_limit="100/hour")))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"], limits=Limits(rate_limit="100/hour"))))
     said = text_of(client.get("/agents"))
     for words in (
         "Shop Operational https://shop.example Sells books.",
@@ -135,7 +148,7 @@ def test_it_says_what_is_published_in_words(open_client):
 
 
 def test_its_first_screen_says_how_the_site_is_doing(open_client):
-    site = make_site(overview=True, doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"])
     client = open_client(make_app(site))
     for given in ({"words": ["sea"]}, {"words": ["whale"]}, {"words": 5}):
         client.post("/agents/find/invoke", json={"input": given})
@@ -156,7 +169,7 @@ def test_its_first_screen_says_how_the_site_is_doing(open_client):
 
 
 def test_the_table_of_actions_is_filtered_and_sorted_without_scripts(open_client):
-    site = make_site(overview=True)
+    site = make_site(plugins=["overview"])
     for number in range(50):
         site.agent(f"do_{number}", description="Do it.", effect="delete", tags=["chores"])(lambda: True)
     client = open_client(make_app(site))
@@ -185,7 +198,7 @@ def test_the_table_of_actions_is_filtered_and_sorted_without_scripts(open_client
 
 
 def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
-    site = Site("Shop", "Sells books.", url="https://shop.example", overview=True, doors=DOORS)
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=[*DOORS, "overview"])
     each: dict[str, dict[str, Any]] = {"look": {}, "buy": {"confirm": True, "expose": ["mcp"]}, "rest": {}}
     for name, options in each.items():
         site.agent(name, description="Does it.", rate_limit="5/minute", **options)(lambda: True)
@@ -196,7 +209,7 @@ def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
 
 
 def test_the_page_of_an_action_shows_its_traffic_and_its_part_of_documents(open_client):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
     assert "Its traffic Not called in 30 days." in text_of(client.get("/agents/try/find"))
     for given in ({"words": ["sea"]}, {"words": 5}):
         client.post("/agents/find/invoke", json={"input": given})
@@ -212,7 +225,7 @@ def test_the_page_of_an_action_shows_its_traffic_and_its_part_of_documents(open_
 
 
 def test_a_request_to_copy_has_the_inputs_that_are_required(open_client):
-    site = Site("Shop", "Sells books.", url="https://shop.example", overview=True)
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["overview"])
 
     @site.agent("order", effect="read")
     def order(copies: Annotated[int, Field(ge=2)], kind: Literal["new", "used"], titles: list[str], gift: bool) -> bool:
@@ -229,7 +242,7 @@ def test_a_request_to_copy_has_the_inputs_that_are_required(open_client):
 
 
 def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
-    site = Site(name="Shop", description="Sells books.", url="http://shop.test", overview=True)
+    site = Site(name="Shop", description="Sells books.", url="http://shop.test", plugins=["overview"])
     site.include()
     routes = [Route("/logout", lambda request: PlainTextResponse("bye"), methods=["POST"])]
     said = text_of(open_client(make_app(site, routes)).get("/agents"))
@@ -240,7 +253,7 @@ def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
 
 
 def test_every_page_keeps_strict_rules(open_client):
-    client = open_client(make_app(make_site(overview=True)))
+    client = open_client(make_app(make_site(plugins=["overview"])))
     assert client.get("/agents/overview.svg").headers["content-type"].startswith("image/svg+xml")
     for path in ("/agents", "/agents/try/find", "/agents/try/none"):
         answer = client.get(path, headers={"accept": "text/html"})
@@ -265,13 +278,13 @@ def test_every_page_keeps_strict_rules(open_client):
     ],
 )
 def test_it_is_given_in_the_formats_of_pages(open_client, headers, path, kind):
-    answer = open_client(make_app(make_site(overview=True))).get(path, headers=headers)
+    answer = open_client(make_app(make_site(plugins=["overview"]))).get(path, headers=headers)
     assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
     assert "Order a book by its slug." in answer.text
 
 
 def test_a_form_shows_the_exact_request_of_each_door(open_client):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
     shown = unescape(client.get("/agents/try/find?words=sea&words=whale&deep=true").text)
     assert '"words": [\n      "sea",\n      "whale"\n    ],\n    "deep": true' in shown
     for line in (
@@ -296,7 +309,7 @@ def test_a_form_shows_the_exact_request_of_each_door(open_client):
     [(["mcp"], TITLES[2:4]), (["plain", "a2a"], [TITLES[1], TITLES[4]]), (["awp"], TITLES[5:]), (["woa"], TITLES[:1])],
 )
 def test_a_form_is_for_the_doors_that_offer_its_action(open_client, expose, titles):
-    site = make_site(overview=True, doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"])
 
     @site.agent("echo", effect="read", expose=expose)
     def echo(word: str) -> str:
@@ -312,7 +325,7 @@ def test_a_form_is_for_the_doors_that_offer_its_action(open_client, expose, titl
 
 
 def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
     page = client.post("/agents/try/find", data={"words": "sea\nwhale", "deep": "true", "awp-do": "all"})
     answers = answers_of(page)
     assert list(answers) == TITLES
@@ -326,7 +339,7 @@ def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
 
 def make_files_app(url: str = "https://shop.example") -> tuple[FastAPI, list[tuple[str, bytes, list[bytes]]]]:
     site, seen = (
-        Site("Shop", "Sells books.", url=url, overview=True, doors=DOORS),
+        Site("Shop", "Sells books.", url=url, plugins=[*DOORS, "overview"]),
         list[tuple[str, bytes, list[bytes]]](),
     )
     app = FastAPI()
@@ -383,7 +396,7 @@ def test_a_large_file_is_sent_and_not_shown(open_client):
 
 @pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
 def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
-    site = make_site(overview=True, doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"])
 
     @site.agent("echo", effect="read")
     def echo() -> int | str | list[float] | dict[str, int] | None:
@@ -395,7 +408,7 @@ def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
 
 
 def test_a_picture_is_the_same_at_every_door(open_client):
-    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True, doors=DOORS)
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", plugins=[*DOORS, "overview"])
     site.declare("cover", method="GET", path="/cover", description="A cover.")
     routes = [Route("/cover", lambda request: Response(b"\x89PNG\x00\xff", media_type="image/png"))]
     answers = answers_of(open_client(make_app(site, routes)).post("/agents/try/cover", data={"awp-do": "all"}))
@@ -403,7 +416,7 @@ def test_a_picture_is_the_same_at_every_door(open_client):
 
 
 def test_a_wrong_input_is_refused_alike_at_every_door(open_client):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
     page = client.post("/agents/try/order_book", data={"slug": "emma", "copies": "many", "awp-do": "all"})
     answers = answers_of(page)
     assert list(answers) == TITLES
@@ -414,7 +427,7 @@ def test_a_wrong_input_is_refused_alike_at_every_door(open_client):
 
 @pytest.mark.parametrize("key", ["woa", "plain", "mcp", "mcp-2025-11-25", "a2a", "awp"])
 def test_a_person_reads_the_question_and_agrees(open_client, key):
-    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
     filled = {"slug": "emma", "copies": "2", "awp-door": key}
     page = client.post("/agents/try/order_book", data=filled)
     assert "<blockquote>Order 2 of &quot;emma&quot;</blockquote>" in page.text
@@ -427,7 +440,7 @@ def test_a_person_reads_the_question_and_agrees(open_client, key):
 
 
 def test_a_background_action_shows_its_job(open_client):
-    site = make_site(overview=True)
+    site = make_site(plugins=["overview"])
 
     @site.agent("pack", execution="async")
     def pack(box: int) -> str:
@@ -449,7 +462,7 @@ def test_a_background_action_shows_its_job(open_client):
 @pytest.mark.parametrize("is_outermost", [True, False])
 def test_a_session_of_the_visitor_goes_on(open_client, is_outermost):
     """Whether the middleware of sessions sees the overview's own answers too, or only those of the application."""
-    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True)
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", plugins=["overview"])
 
     async def sign_in(request: Request) -> JSONResponse:
         request.session["name"] = (await request.json())["name"]
@@ -487,7 +500,7 @@ def test_a_session_of_the_visitor_goes_on(open_client, is_outermost):
     ],
 )
 def test_a_form_of_another_site_sends_nothing(open_client, headers):
-    site, calls = make_site(overview=True), list[object]()
+    site, calls = make_site(plugins=["overview"]), list[object]()
     site.on_call(calls.append)
     client = open_client(make_app(site))
     sent = {"words": "sea", "awp-do": "send"}
@@ -508,7 +521,7 @@ def test_only_cookies_of_the_visitor_go_along(open_client):
         seen.append(token)
         return Principal(token, frozenset({"staff", "operator"}))
 
-    site = make_site(overview=True, authenticate=BearerToken(check))
+    site = make_site(plugins=["overview"], authenticate=BearerToken(check))
     client = open_client(make_app(site))
     page = client.post("/agents/try/find", data={"words": "sea"}, headers={"authorization": "Bearer visitor"})
     assert "AUTHENTICATION_REQUIRED" in page.text
@@ -530,7 +543,7 @@ def test_only_cookies_of_the_visitor_go_along(open_client):
 )
 def test_a_call_is_copied_as_a_test_that_passes(open_client, monkeypatch, path, data, told):
     def make() -> AgentPublisher:
-        site = make_site(overview=True, doors=DOORS)
+        site = make_site(plugins=[*DOORS, "overview"])
         inputs = {"type": "object", "properties": {"class": {"type": "integer"}, "x-y": {"type": "string"}}}
         site.declare("odd_names", method="POST", path="/odd", inputs=inputs, description="Odd names.")
 
@@ -552,7 +565,7 @@ def test_a_call_is_copied_as_a_test_that_passes(open_client, monkeypatch, path, 
 
 
 def test_a_secret_input_is_sent_and_never_shown(open_client):
-    site, seen = make_site(overview=True, doors=DOORS), list[str]()
+    site, seen = make_site(plugins=[*DOORS, "overview"]), list[str]()
 
     @site.agent("unlock", confirm=True)
     def unlock(password: SecretStr, door: str) -> bool:
@@ -575,7 +588,7 @@ def test_a_scope_stands_before_every_page(open_client):
     def check(token: str) -> Principal | None:
         return Principal(token, frozenset({token})) if token in ("operator", "staff") else None
 
-    client = open_client(make_app(make_site(overview="operator", authenticate=BearerToken(check))))
+    client = open_client(make_app(make_site(plugins=[Overview("operator")], authenticate=BearerToken(check))))
     for path in ("/agents", "/agents/try/find", "/agents.md"):
         nobody = client.get(path)
         assert nobody.status_code == 401
@@ -590,11 +603,11 @@ def test_a_scope_stands_before_every_page(open_client):
 
 def test_a_scope_that_nobody_can_have_is_refused_at_the_start(open_client):
     with pytest.raises(DeclarationError, match='requires the scope "operator", but the site authenticates nobody'):
-        open_client(make_app(make_site(overview="operator")))
+        open_client(make_app(make_site(plugins=[Overview("operator")])))
 
 
 def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
-    site = make_site(overview=True, authenticate=BearerToken({"secret": "ann"}), list_only_allowed=True)
+    site = make_site(plugins=["overview", Mcp(list_only_allowed=True)], authenticate=BearerToken({"secret": "ann"}))
     client = open_client(make_app(site))
     shown = {}
     for sees in ("", "known", "scope:staff"):
@@ -608,7 +621,7 @@ def test_it_shows_to_whom_each_audience_is_listed_and_at_which_doors(open_client
     def check(token: str) -> Principal | None:
         return Principal(token, frozenset(token.split("-")))
 
-    site = make_site(overview=True, authenticate=BearerToken(check), doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"], authenticate=BearerToken(check))
 
     @site.agent("mine", audience="known", expose=["mcp"])
     def mine() -> bool:
@@ -649,7 +662,7 @@ def test_it_shows_to_whom_each_audience_is_listed_and_at_which_doors(open_client
 
 
 def test_it_shows_what_an_agent_that_signs_may_call(open_client):
-    site = make_site(overview=True, authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
+    site = make_site(plugins=["overview"], authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
 
     @site.agent("buy", allow_agents=["https://signer.example"])
     def buy() -> bool:
@@ -668,7 +681,8 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
 def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
     signers = WebBotAuth(signers={"https://signer.example": "SignerBot"})
     site = make_site(
-        overview="operator", authenticate=(BearerToken({"t": Principal("ann", frozenset({"operator"}))}), signers)
+        plugins=[Overview("operator")],
+        authenticate=(BearerToken({"t": Principal("ann", frozenset({"operator"}))}), signers),
     )
 
     @site.agent("mine", audience="known")
@@ -698,7 +712,7 @@ def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
 
 
 def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
-    site = make_site(overview=True, authenticate=BearerToken({"t": "ann"}))
+    site = make_site(plugins=["overview"], authenticate=BearerToken({"t": "ann"}))
     for number in range(150):
         scopes = [f"scope_{number}"] if number < 20 else []
         site.agent(f"do_{number}", description="Do it.", scopes=scopes)(lambda: True)
@@ -711,7 +725,7 @@ def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
 
 
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
-    site = make_site(overview=True, doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"])
     client = open_client(make_app(site))
     assert "No calls and no page reads in 30 days." in text_of(client.get("/agents"))
     for given in ({"words": ["sea"]}, {"words": ["sea"]}, {"words": 5}):
@@ -732,7 +746,7 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
 
 
 def test_traffic_that_is_not_kept_is_not_shown(open_client):
-    page = open_client(make_app(make_site(overview=True, traffic=False))).get("/agents")
+    page = open_client(make_app(make_site(plugins=["overview", "no:traffic"]))).get("/agents")
     assert page.status_code == 200
     assert 'id="traffic"' not in page.text
     assert 'class="month"' not in page.text
@@ -745,7 +759,7 @@ def test_a_store_that_does_not_answer_costs_the_traffic_only(open_client, error)
         async def run(self, steps, *, durable=False):
             raise error
 
-    page = open_client(make_app(make_site(overview=True, store=GoneStore()))).get("/agents")
+    page = open_client(make_app(make_site(plugins=["overview"], store=GoneStore()))).get("/agents")
     assert page.status_code == 200
     assert "Traffic cannot be read at the moment: " in text_of(page)
     assert "Order a book by its slug." in page.text
@@ -755,8 +769,8 @@ async def test_traffic_of_what_a_reader_may_not_see_and_names_of_callers_are_for
     def check(token: str) -> Principal | None:
         return Principal(f"id-of-{token}", frozenset({token}))
 
-    for overview, token, sees in ((True, None, False), ("operator", "operator", True)):
-        site = make_site(overview=overview, authenticate=BearerToken(check))
+    for audience, token, sees in ((None, None, False), ("operator", "operator", True)):
+        site = make_site(plugins=[Overview(audience)], authenticate=BearerToken(check))
 
         @site.agent("close", audience="operator")
         def close() -> bool:
@@ -782,7 +796,7 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
     file = tmp_path / "approved.json"
 
     def shop(words: str = "Order a book.", **options) -> tuple[Site, str]:
-        site = Site("Shop", "Sells.", url="https://shop.example", overview=True, approval=str(file))
+        site = Site("Shop", "Sells.", url="https://shop.example", plugins=["overview", Approval(str(file))])
 
         @site.agent("search")
         def search(q: str) -> str:
@@ -835,15 +849,14 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
 def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_client, tmp_path):
     file = tmp_path / "approved.json"
 
-    def shop(overview: bool | str = "operator", words: str = "Order a book.") -> TestClient:
+    def shop(audience: str | None = "operator", words: str = "Order a book.") -> TestClient:
         known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")} | {"eve": Principal("eve")}
         site = Site(
             "Shop",
             "Sells.",
             url="https://shop.example",
             authenticate=BearerToken(known.get),
-            overview=overview,
-            approval=str(file),
+            plugins=[Overview(audience), Approval(file)],
             secret_keys=["k" * 32],
         )
 
@@ -892,7 +905,7 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
     assert "Nothing is waiting." in section_of(shop().get("/agents", headers=as_one("ann")).text, "approval")
 
     file.unlink()
-    everybody = shop(overview=True)
+    everybody = shop(audience=None)
     page = everybody.get("/agents").text
     assert buttons(page) == {}
     assert "New: it was never approved." in section_of(page, "approval")
@@ -913,7 +926,11 @@ async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_se
 
     def shop() -> httpx.AsyncClient:
         """One of several processes, of one site."""
-        options: Any = {"authenticate": BearerToken(known.get), "overview": "operator", "approval": str(file), **stored}
+        options: Any = {
+            "authenticate": BearerToken(known.get),
+            "plugins": [Overview("operator"), Approval(file)],
+            **stored,
+        }
         site = Site("Shop", "Sells.", url="https://shop.example", **options)
 
         @site.agent("search")
@@ -955,11 +972,11 @@ async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_se
 
 
 def test_a_site_without_approval_shows_nothing_of_it(open_client):
-    assert section_of(open_client(make_app(make_site(overview=True))).get("/agents").text, "approval") == ""
+    assert section_of(open_client(make_app(make_site(plugins=["overview"]))).get("/agents").text, "approval") == ""
 
 
 def test_it_tells_clients_how_to_connect(open_client):
-    said = text_of(open_client(make_app(make_site(overview=True, doors=DOORS))).get("/agents"))
+    said = text_of(open_client(make_app(make_site(plugins=[*DOORS, "overview"]))).get("/agents"))
     for line in (
         "claude mcp add --transport http shop https://shop.example/mcp",
         "ChatGPT",
@@ -975,13 +992,13 @@ def test_it_tells_clients_how_to_connect(open_client):
 
 
 def test_it_leads_to_the_page_of_connected_agents(open_client):
-    page = open_client(make_shop(settings={"overview": True})).get("/agents").text
+    page = open_client(make_shop(settings={"plugins": ["overview"]})).get("/agents").text
     assert '<a href="/agents/connections">' in page
-    assert "/agents/connections" not in open_client(make_app(make_site(overview=True))).get("/agents").text
+    assert "/agents/connections" not in open_client(make_app(make_site(plugins=["overview"]))).get("/agents").text
 
 
 def test_it_moves_with_the_paths_of_the_site(open_client):
-    site = make_site(overview=True, paths=Paths(root="/for-agents"))
+    site = make_site(plugins=["overview"], paths=Paths(root="/for-agents"))
     client = open_client(make_app(site))
     assert client.get("/agents").status_code == 404
     page = client.get("/for-agents")
@@ -991,7 +1008,7 @@ def test_it_moves_with_the_paths_of_the_site(open_client):
 
 
 def test_nothing_that_is_sent_breaks_it(open_client):
-    site = make_site(overview=True, doors=DOORS)
+    site = make_site(plugins=[*DOORS, "overview"])
 
     @site.agent("odd", name="<b>Odd</b>")
     def odd(given: object = None, where: dict[str, object] | None = None) -> object:
@@ -1021,7 +1038,7 @@ def test_nothing_that_is_sent_breaks_it(open_client):
 @pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
 async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
     def make(url: str) -> AgentPublisher:
-        site = Site("Shop", "Sells books.", url=url, overview=True, doors=["mcp"])
+        site = Site("Shop", "Sells books.", url=url, plugins=["mcp", "overview"])
 
         @site.agent("pack", execution="async")
         async def pack(box: int) -> str:

@@ -30,7 +30,7 @@ KNOWN = {
 
 def make_client(open_client, **options: Any) -> TestClient:
     site = Site(
-        **{"name": "Shop", "description": "Sells.", "url": SHOP, "doors": ["mcp", "a2a", "awp", "bridge"]} | options
+        **{"name": "Shop", "description": "Sells.", "url": SHOP, "plugins": ["mcp", "a2a", "awp", "bridge"]} | options
     )
 
     @site.agent("word")
@@ -165,7 +165,7 @@ def test_the_sites_own_pages_call_with_cookies_and_in_development_those_of_loopb
 
 
 def test_a_site_is_read_and_tried_on_its_owners_machine_whatever_its_address(open_client):
-    client = make_client(open_client, overview=True)
+    client = make_client(open_client, plugins=["overview"])
     here = {"host": "localhost:8000", "sec-fetch-mode": "navigate"}
     for path in ("/agent.json", "/llms.txt", "/agents", "/agents/try/word"):
         assert client.get(path, headers=here).status_code == 200, path

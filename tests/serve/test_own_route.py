@@ -28,7 +28,7 @@ class Shop:
     def __init__(self, open_client, build) -> None:
         self.ran: list[str] = []
         self.site = make_shop(
-            doors=ASKED_FOR, secret_keys=KEYS, authenticate=BearerToken({"ann-secret-token": "ann"}), store="memory:"
+            plugins=ASKED_FOR, secret_keys=KEYS, authenticate=BearerToken({"ann-secret-token": "ann"}), store="memory:"
         )
         self.app = build(self)
         self.client: TestClient = open_client(self.app)

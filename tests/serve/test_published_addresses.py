@@ -179,7 +179,7 @@ MANIFESTS = {name: DOCUMENTS[name] for name in ("AWAS", "agent.json")}
 
 
 def _shop(open_client) -> TestClient:
-    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, doors=["mcp", "a2a"]), FastAPI()
+    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, plugins=["mcp", "a2a"]), FastAPI()
     runs: list[int] = []
 
     @app.get("/free/{title}")

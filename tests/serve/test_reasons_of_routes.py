@@ -27,7 +27,7 @@ REASONS = {
 @pytest.fixture(params=DOORS)
 def open_door(open_client, request):
     def open_door(add_routes, **options):
-        site, app = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
+        site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
         add_routes(app, site)
         app.add_middleware(AgentPublisher, site=site)
         return DOORS[request.param](open_client(app))

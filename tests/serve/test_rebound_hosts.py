@@ -36,7 +36,7 @@ class Shop:
 
     def __init__(self, open_client: Any) -> None:
         self.runs: list[str] = []
-        site = make_shop(doors=["mcp", "a2a", "awp"], pages=True)
+        site = make_shop(plugins=["mcp", "a2a", "awp", "pages"])
 
         @site.agent("look")
         async def look() -> str:

@@ -13,7 +13,7 @@ from tests.serve.guarded import KEYS, make_shop
 
 @pytest.fixture(params=DOORS)
 def shop(open_client, request):
-    site = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS)
+    site = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS)
     app = FastAPI()
 
     def add(action_id: str, method: str, path: str, location: str, status: int = 303, **options):

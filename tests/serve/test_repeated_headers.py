@@ -24,7 +24,7 @@ CALLS = {
 
 @pytest.fixture
 def client(open_client):
-    site = make_shop(doors=["mcp", "a2a", "awp"], pages=True, authenticate=BearerToken({"ann-token": "ann"}))
+    site = make_shop(plugins=["mcp", "a2a", "awp", "pages"], authenticate=BearerToken({"ann-token": "ann"}))
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:

@@ -21,7 +21,7 @@ from fastapi.security import (
 from google.protobuf.json_format import ParseDict
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
+from awp_publish import AgentPublisher, ApiKey, DeclarationError, Mcp, Site
 from awp_publish.checks import check_document
 from awp_publish.http.in_process import InProcess
 from tests.serve.doors import DOORS
@@ -31,7 +31,7 @@ SCOPES = {"orders": "Read orders.", "refund": "Pay back."}
 
 
 def new_site(**options: Any) -> Site:
-    return Site(name="Shop", description="Sells things.", url=ORIGIN, doors=["mcp", "a2a", "awp"], **options)
+    return Site(name="Shop", description="Sells things.", url=ORIGIN, plugins=["mcp", "a2a", "awp"], **options)
 
 
 def published(app: Any, site: Site) -> TestClient:
@@ -462,7 +462,7 @@ def test_a_required_header_that_the_request_carries_counts_as_given(door):
 
 def test_a_list_of_what_is_allowed_is_refused_where_only_routes_know_who_calls():
     app, site = guarded_by(HTTPBearer())
-    site = Site(name="Shop", description="Sells.", url=ORIGIN, doors=["mcp"], list_only_allowed=True)
+    site = Site(name="Shop", description="Sells.", url=ORIGIN, plugins=[Mcp(list_only_allowed=True)])
     site.declare("list_orders", method="GET", path="/orders")
     with pytest.raises(DeclarationError) as refused:
         AgentPublisher(app, site=site, check=False).open()

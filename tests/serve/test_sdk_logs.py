@@ -18,7 +18,7 @@ WRONG = "a-wrong-token-of-ann"
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    site = make_shop(doors=["mcp", "a2a"], authenticate=known_callers())
+    site = make_shop(plugins=["mcp", "a2a"], authenticate=known_callers())
 
     @site.agent("echo")
     async def echo(text: str) -> str:

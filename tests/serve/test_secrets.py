@@ -35,7 +35,7 @@ class Key(BaseModel):
 class Vault:
     def __init__(self) -> None:
         self.store = MemoryStore()
-        site = make_shop(doors=["a2a"], secret_keys=KEYS, store=self.store, authenticate=known_callers())
+        site = make_shop(plugins=["a2a"], secret_keys=KEYS, store=self.store, authenticate=known_callers())
 
         @site.agent("sign_in")
         async def sign_in(given: SignIn) -> str:

@@ -58,7 +58,7 @@ async def test_a_context_that_others_know_signs_nobody_in():
 
 
 def test_the_page_to_try_an_action_takes_no_session_from_its_address(open_client):
-    client = open_client(make_app(overview=True)[1])
+    client = open_client(make_app(plugins=["overview"])[1])
     page = client.get("/agents/try/sign_in?awp-session=PLANTED&awp-key=k&awp-receipts=r")
     assert page.status_code == 200
     assert "PLANTED" not in page.text

@@ -42,8 +42,8 @@ class PerRequest(BaseHTTPMiddleware):
 def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
     """A shop that knows its visitors by Starlette's session, which is placed outside of us or inside."""
     known = SessionUser("user", endpoints={"login": "/sign-in"})
-    given = {"doors": DOOR_NAMES, "authenticate": [BEARERS, known], **options}
-    site = make_shop(**given, trust_outer_middleware=placed == "trusted")
+    given = {"plugins": DOOR_NAMES, "authenticate": [BEARERS, known], **options}
+    site = make_shop(**given)
 
     text: Any = {"outputs": {"type": "string"}}
 
@@ -262,7 +262,7 @@ def test_unknown_callers_of_one_address_begin_only_so_many_sessions(open_client,
 
 def test_a_site_without_cookies_keeps_no_sessions_and_asks_for_none(open_client):
     store = Watched(MemoryStore())
-    site = make_shop(doors=["mcp"], store=store)
+    site = make_shop(plugins=["mcp"], store=store)
 
     @site.action("set")
     async def set_cookie(request: Request) -> Response:

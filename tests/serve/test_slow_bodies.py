@@ -27,7 +27,7 @@ DOORS: Mapping[str, tuple[str, Mapping[str, str], Any]] = {
 
 
 def make_app(**options: Any) -> AsgiApp:
-    site = make_shop(doors=["mcp", "a2a"], **options)
+    site = make_shop(plugins=["mcp", "a2a"], **options)
 
     @site.agent("look")
     async def look() -> str:

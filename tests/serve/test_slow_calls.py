@@ -12,7 +12,7 @@ import pytest
 from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.calls import invoke
 from awp_publish.http.exchange import Message
 
@@ -117,7 +117,7 @@ KINDS = pytest.mark.parametrize("kind", ["function", "route"])
 
 @KINDS
 async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=0.5))
     work, _, cancelled = endless_work()
     caller = Caller(wrapped(site, work, kind), "work", {})
     await asyncio.wait_for(caller.call(), 20)  # the handler takes longer
@@ -127,7 +127,7 @@ async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
 
 @KINDS
 async def test_a_thread_that_cannot_be_ended_does_not_keep_the_caller_waiting(no_leftovers, kind):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=0.5))
     release = threading.Event()
 
     def work() -> str:
@@ -147,7 +147,7 @@ async def test_a_thread_that_cannot_be_ended_does_not_keep_the_caller_waiting(no
 
 @KINDS
 async def test_an_action_has_its_own_deadline(no_leftovers, kind):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=30)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=30))
 
     async def work() -> str:
         """Work."""
@@ -196,7 +196,7 @@ async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers,
 
 
 async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_off(no_leftovers, pass_time):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=30)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=30))
     app = FastAPI()
     release, finished = asyncio.Event(), asyncio.Event()
 
@@ -238,7 +238,7 @@ async def test_a_server_that_stops_ends_the_call(no_leftovers, site, kind):
 
 
 async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers, pass_time):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=30)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=30))
 
     async def work(wait: float) -> str:
         """Work."""
@@ -256,7 +256,7 @@ async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers, pass_
 
 def test_deadlines_hold_in_every_event_loop_of_a_process():
     """A loop that ends soon after a call must not take the patrol's timer along."""
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=30)
+    site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(timeout=30))
 
     @site.agent("work_long", timeout=0.5)
     async def work_long() -> str:

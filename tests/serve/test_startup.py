@@ -43,7 +43,7 @@ def make_site(**options: object) -> Site:
 
 
 def test_a_site_in_order_is_started_without_a_word(caplog):
-    site, app = make_site(doors=["a2a", "mcp"]), FastAPI()
+    site, app = make_site(plugins=["a2a", "mcp"]), FastAPI()
 
     class Line(BaseModel):
         price: Decimal = Decimal("1.50")
@@ -63,7 +63,7 @@ def test_a_site_in_order_is_started_without_a_word(caplog):
 
 @pytest.mark.parametrize("url", ["https://shop.example/shop", "http://127.0.0.1:8000", "http://localhost:8000/shop"])
 def test_neither_a_path_nor_a_loopback_address_is_a_mistake(caplog, url):
-    site = make_site(url=url, doors=["a2a", "mcp"])
+    site = make_site(url=url, plugins=["a2a", "mcp"])
     site.declare("search", method="GET", path="/search", description="Search.")
     start(AgentPublisher(Starlette(routes=[Route("/search", answer)]), site))
     assert lines(caplog) == []
@@ -194,7 +194,7 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
 def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypatch):
     for name in ("websockets", "wsproto", "autobahn"):
         monkeypatch.setitem(sys.modules, name, None)
-    site = Site("Shop", "Sells things.", "https://shop.example", doors=["awp"])
+    site = Site("Shop", "Sells things.", "https://shop.example", plugins=["awp"])
 
     @site.agent("ask")
     async def ask(question: str) -> str:

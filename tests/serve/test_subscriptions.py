@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import httpx2
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, Principal
+from awp_publish import AgentPublisher, Mcp, Principal
 from awp_publish.http.running import running
 from awp_publish.plugin import open_store
 from awp_publish.plugins.mcp import subscriptions
@@ -23,7 +23,7 @@ META = {"io.modelcontextprotocol/subscriptionId": 1}
 
 
 def make_site(**options):
-    site = make_shop(doors=["mcp"], **options)
+    site = make_shop(plugins=["mcp"], **options)
 
     @site.agent("count_books", effect="read")
     async def count_books() -> int:
@@ -95,7 +95,8 @@ async def test_who_may_call_more_than_before_is_told(monkeypatch):
     monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
     scopes = {"ann": frozenset[str]()}
     site = make_site(
-        authenticate=lambda shown: Principal("ann", scopes["ann"]) if scopes else None, list_only_allowed=True
+        authenticate=lambda shown: Principal("ann", scopes["ann"]) if scopes else None,
+        plugins=[Mcp(list_only_allowed=True)],
     )
 
     @site.agent("close_shop", scopes=["operator"])

@@ -43,7 +43,7 @@ def receiver(monkeypatch):
 
 
 def publish(**options):
-    site = make_shop(doors=["a2a"], **options)
+    site = make_shop(plugins=["a2a"], **options)
     site.event("order_shipped", payload=Shipped)
     go_on = asyncio.Event()
 

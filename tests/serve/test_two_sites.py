@@ -25,7 +25,7 @@ class House:
             name,
             "Sells books.",
             url=f"https://shop.example{path}",
-            doors=["mcp", "a2a", "awp"],
+            plugins=["mcp", "a2a", "awp"],
             store=store,
             secret_keys=KEYS,
             authenticate=known_callers(),

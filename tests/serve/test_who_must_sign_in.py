@@ -43,7 +43,7 @@ async def basket(user: Annotated[User | None, Depends(user_or_nobody)]) -> Baske
 
 
 def make_app(**options):
-    site, app = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
+    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
 
     @app.post("/auth/login")
     @site.action("log_in")
@@ -125,7 +125,7 @@ def test_llms_txt_says_where_the_token_comes_from(open_client):
 
 @pytest.mark.parametrize("door", DOORS)
 def test_auth_required_holds_for_a_route_whose_security_is_optional(open_client, door):
-    site, app = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
 
     @app.get("/hello")
     @site.action("greet", auth_required=True)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, SessionUser, SharedSecret
+from awp_publish import AgentPublisher, ApiKey, BearerToken, Mcp, SessionUser, SharedSecret
 from awp_publish.calls.authentication import MAX_WRONG
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
@@ -36,8 +36,7 @@ def shop():
     secret = SharedSecret({"warehouse": "a shared secret of sixteen characters"})
     site = make_shop(
         store=store,
-        doors=ASKED_FOR,
-        list_only_allowed=True,
+        plugins=[*ASKED_FOR, Mcp(list_only_allowed=True)],
         authenticate=[BearerToken(check), ApiKey({"key-of-cleo": "cleo"}), secret],
     )
 
@@ -156,7 +155,9 @@ TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 def signed_in_shop(open_client):
     """A shop with sessions of callers without a cookie jar, and the session of a known one."""
     known = SessionUser("user", endpoints={"login": "/sign-in"})
-    site = make_shop(doors=ASKED_FOR, list_only_allowed=True, authenticate=[BearerToken({"ann": "ann"}), known])
+    site = make_shop(
+        plugins=[*ASKED_FOR, Mcp(list_only_allowed=True)], authenticate=[BearerToken({"ann": "ann"}), known]
+    )
 
     @site.action("sign_in", method="POST", outputs={"type": "string"})
     async def sign_in(request: Request) -> Response:

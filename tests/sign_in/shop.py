@@ -34,10 +34,11 @@ def customer(request: Request) -> str:
 
 def make_shop(url: str = URL, *, sessions_outside: bool = False, **options: Any) -> FastAPI:
     """A FastAPI site with a session cookie, whose login page is made by hand."""
-    settings: dict[str, Any] = {"store": "memory:", "secret_keys": KEYS, "doors": ["mcp", "a2a"]}
+    settings: dict[str, Any] = {"store": "memory:", "secret_keys": KEYS, "plugins": ["mcp", "a2a"]}
     settings |= options.pop("settings", {})
     chosen: dict[str, Any] = {"login": "/login", "user": SessionUser("user"), "scopes": {"orders": "Place orders"}}
-    site = Site("Shop", "Sells things.", url, plugins=[SignIn(**chosen | options)], **settings)
+    settings["plugins"] = [SignIn(**chosen | options), *settings["plugins"]]
+    site = Site("Shop", "Sells things.", url, **settings)
     app = FastAPI()
     if not sessions_outside:
         app.add_middleware(SessionMiddleware, secret_key="a")

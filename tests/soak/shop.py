@@ -9,7 +9,7 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
+from awp_publish import AgentPublisher, BearerToken, Idempotency, Limits, Site
 from awp_publish.calls.gates import idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
@@ -55,11 +55,11 @@ def make_app() -> FastAPI:
         name="Shop",
         description="Sells things.",
         url=os.environ["SOAK_URL"],
-        doors=["mcp", "a2a", "awp"],
+        plugins=["mcp", "a2a", "awp"],
         store=os.environ["SOAK_STORE"],
         secret_keys=["a-secret-key-that-outlives-the-process"],
         authenticate=BearerToken({TOKEN: "soak"}),
-        timeout=TIMEOUT,
+        limits=Limits(timeout=TIMEOUT),
     )
     app = FastAPI(lifespan=note_start)
     keys = Idempotency(window="1h")

@@ -64,7 +64,7 @@ def test_calls_that_a_stalled_store_refused_run_once_when_they_are_sent_again(st
 def pay_through_a_stall(store, stalled, open_client):
     """Through every door at once: ask, confirm while the store stalls, and send the same again."""
     site = make_shop(
-        store=store, authenticate=BearerToken({"t-ann": "ann"}), secret_keys=KEYS, doors=["mcp", "a2a", "awp"]
+        store=store, authenticate=BearerToken({"t-ann": "ann"}), secret_keys=KEYS, plugins=["mcp", "a2a", "awp"]
     )
     paid = []
 

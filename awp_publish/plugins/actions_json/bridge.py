@@ -386,7 +386,7 @@ class BridgeHub:
 
         page = ScriptPage(runtime.ask_script, url=runtime.url)
         ours = self.map_of(runtime.owner or Owner())
-        runtime.runtime = Runtime(ours, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+        runtime.runtime = Runtime(ours, page, handlers={HANDLER: invoke}, seconds=self.door.settings.limits.timeout)
 
     def leave(self, connection: "BridgeConnection") -> None:
         """Release the runtimes of a closed connection. One with a key may reconnect within GRACE seconds."""
@@ -440,7 +440,7 @@ class BridgeHub:
 
             page = SitePage(session, visit.drive)
             visit.runtime = Runtime(
-                self.map_of(owner), page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout
+                self.map_of(owner), page, handlers={HANDLER: invoke}, seconds=self.door.settings.limits.timeout
             )
         return owner.visit
 
@@ -921,7 +921,7 @@ class BridgeConnection(SocketConnection):
         call_id, name = require_text(item, "call_id"), require_text(item, "name")
         arguments, selectors = require_object(item, "arguments"), Selectors.read(item)
         members = {member: item[member] for member in MEMBERS if item.get(member) is not None}
-        most = self._bridge.door.settings.timeout
+        most = self._bridge.door.settings.limits.timeout
         given = item.get("timeout_ms")
         if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0):
             raise invalid("timeout_ms must be a positive number.", member="timeout_ms")

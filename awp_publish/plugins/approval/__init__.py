@@ -13,14 +13,14 @@ from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
 from awp_publish.plugins.approval.command import APPROVE
 from awp_publish.plugins.approval.file import (
-    Approval,
+    ActionApproval,
     compare,
     digests_of,
-    path_of,
     read_approved,
     withhold,
     write_approved,
 )
+from awp_publish.plugins.approval.options import Approval
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import listing
 
@@ -39,11 +39,8 @@ class Approvals:
         self._look = asyncio.Lock()
         self._seen: tuple[int, ...] | None = None
         self.approved: Mapping[str, Mapping[str, str]] = {}
-
-    @property
-    def path(self) -> Path:
+        self.path = Path(setup.options.file)
         """The file with the approvals."""
-        return path_of(self._site.settings.approval)
 
     def _own_actions(self) -> dict[str, Action]:
         """Return the owner's actions by id: those of plug-ins need no approval."""
@@ -62,7 +59,7 @@ class Approvals:
         self._seen = seen
         return True
 
-    def standing(self) -> tuple[Approval, ...]:
+    def standing(self) -> tuple[ActionApproval, ...]:
         """Compare each action with the approvals in the file: approved, new, changed or gone.
 
         Raises DeclarationError before the site is published, and for a damaged file.
@@ -143,6 +140,7 @@ async def _running(serving: Serving) -> AsyncIterator[None]:
 
 PLUGIN = Plugin(
     name="approval",
+    options=Approval,
     start=Approvals,
     declares={"approvals": Approvals.standing, "approve": Approvals.approve},
     derive=_derive,

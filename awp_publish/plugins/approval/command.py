@@ -11,7 +11,7 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
     """Approve actions as they are now, then list what is new or has changed. Returns 1 if actions are still hidden."""
     approval = application.site.ask("approval")
     if approval is None:
-        raise DeclarationError("site", "publishes every action without approval.", "Write Site(approval=True).")
+        raise DeclarationError("site", "publishes every action without approval.", 'Write Site(plugins=["approval"]).')
     names, standing = options.names, approval.standing()
     if options.all:
         names = [one.action for one in standing if one.state in ("new", "changed")]
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 APPROVE = Command(
-    help="list what is waiting for approval, for a site with approval=True",
+    help="list what is waiting for approval, for a site with the plug-in approval",
     run=run,
     arguments=add_arguments,
     names="names",

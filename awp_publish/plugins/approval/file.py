@@ -1,4 +1,4 @@
-"""`Site(approval=True)`: no action is published before its owner has approved it, in a file under version control.
+"""The file of approvals: no action is published before its owner has approved it, in a file under version control.
 
 The file has a digest for each action and for each of its parts, so that changes can be reported. An action that is new,
 or of which any part has changed, is hidden from everybody until it is approved (again).
@@ -16,15 +16,12 @@ import orjson
 from awp_publish.model import Action
 from awp_publish.problems import DeclarationError
 
-FILE: Final = "agents-approved.json"
-"""Relative to the directory in which the application is started."""
-
 VERSION: Final = 1
 PARTS: Final = ("inputs", "outputs", "effect", "words", "policy")
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class ActionApproval:
     """The state of an action compared with the file. `changed` are the parts that differ from what was approved.
 
     `gone` means that an approved action no longer exists.
@@ -37,11 +34,6 @@ class Approval:
     def __str__(self) -> str:
         what = f" ({', '.join(self.changed)})" if self.changed else ""
         return f"{self.state:8} {self.action}{what}"
-
-
-def path_of(given: bool | str) -> Path:
-    """Return the path of the approval file for the option `approval`."""
-    return Path(FILE if isinstance(given, bool) else given)
 
 
 def digests_of(action: Action) -> dict[str, str]:
@@ -109,19 +101,19 @@ def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> Non
     os.replace(new, path)
 
 
-def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[Approval, ...]:
+def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[ActionApproval, ...]:
     """Compare each action with its approval, in the order of declaration; approved actions that are gone come last."""
-    found: dict[str, Approval] = {}
+    found: dict[str, ActionApproval] = {}
     for action in actions:
         known, now = approved.get(action.id), digests_of(action)
         if known is None:
-            found[action.id] = Approval(action.id, "new")
+            found[action.id] = ActionApproval(action.id, "new")
         elif known["digest"] == now["digest"]:
-            found[action.id] = Approval(action.id, "approved")
+            found[action.id] = ActionApproval(action.id, "approved")
         else:
             changed = tuple(part for part in PARTS if known.get(part) != now[part])
-            found[action.id] = Approval(action.id, "changed", changed)
-    gone = (Approval(name, "gone") for name in sorted(approved) if name not in found)
+            found[action.id] = ActionApproval(action.id, "changed", changed)
+    gone = (ActionApproval(name, "gone") for name in sorted(approved) if name not in found)
     return (*found.values(), *gone)
 
 

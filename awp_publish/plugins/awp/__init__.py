@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from awp_publish.model import Catalog, Paths
-from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup, refuse_unasked_lists
 from awp_publish.plugins.awp.options import Awp
 
 VERSION: Final = "0.1"
@@ -22,6 +22,7 @@ def _open(context: Context) -> Endpoints:
 
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    refuse_unasked_lists(setup, catalog)
     if not any(_is_installed(name) for name in ("websockets", "wsproto", "autobahn")):
         yield Finding(
             "warning",

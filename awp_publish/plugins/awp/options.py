@@ -11,9 +11,11 @@ class Awp:
     """Limits for agents that browse the site through the AWP door (`plugins=[Awp(sessions=200)]`).
 
     With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
-    them for one address; a connection sends at most `messages_per_second`.
+    them for one address; a connection sends at most `messages_per_second`. With `list_only_allowed` an agent is told
+    only of the skills that it may invoke.
     """
 
     auth_required: Flag = False
     sessions: Count = 500
     messages_per_second: Count = 50
+    list_only_allowed: Flag = False

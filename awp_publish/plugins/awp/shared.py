@@ -22,4 +22,4 @@ class SharedParts:
         served = context.ask("events")  # without that plug-in, there are no events
         self.events: Any = served.log if served is not None else None
         self.session_ids = session_ids_of(context)
-        self.max_seconds = settings.timeout
+        self.max_seconds = settings.limits.timeout

@@ -40,7 +40,7 @@ class AwpSkills:
         self.answer_redactors = door.invoker.answer_redactors
         self._admission = door.admission
         self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, _PLACES)
-        self._lists_only_allowed = door.settings.list_only_allowed
+        self._lists_only_allowed = door.options.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}
         self._public = [action.id for action in door.catalog.actions if action.is_public]
         # In the draft a skill has actions; here each skill has one, and its input schema.
@@ -65,7 +65,7 @@ class AwpSkills:
 
     def list(self, caller: Principal | None) -> JsonObject:
         """Return the result of skills.list: skills that a caller may see, or may call
-        (`Site(list_only_allowed=True)`).
+        (`Awp(list_only_allowed=True)`).
         """
         scopes = caller.scopes if caller is not None else None
         shown = [

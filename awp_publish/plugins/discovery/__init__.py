@@ -70,14 +70,14 @@ def _unsaid(catalog: Catalog) -> Iterator[str]:
         yield "About(email=...)"
     if site.security is None:
         yield "About(security=Security(...))"
-    if has_sitemap(catalog) and not (site.robots is not None and site.robots.content_signal):
+    if has_sitemap(catalog) and not site.robots.content_signal:
         yield "Robots(content_signal={...})"
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
-    if not setup.options.robots_proposals:
-        return catalog
-    return replace(catalog, robots_lines=(*catalog.robots_lines, agentmap_line))
+    lines = (agentmap_line,) if setup.options.robots_proposals else ()
+    site = replace(catalog.site, robots=setup.options.robots)
+    return replace(catalog, site=site, robots_lines=(*catalog.robots_lines, *lines))
 
 
 PLUGIN = Plugin(

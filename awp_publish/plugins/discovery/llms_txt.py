@@ -176,7 +176,7 @@ def listed_pages(catalog: Catalog) -> list[Page]:
 
     Only declared and included routes count: what others show may be for their visitor alone.
     """
-    kept_out = tuple(catalog.site.robots.disallow) if catalog.site.robots is not None else ()
+    kept_out = tuple(catalog.site.robots.disallow)
     found = dict[str, Page]()
     for page in catalog.pages:
         choices = [page.choices.get(name, ()) for name in page.placeholders]

@@ -1,8 +1,45 @@
 """The options of the files that crawlers look for."""
 
+import re
 from dataclasses import dataclass
+from typing import Annotated, Final
 
-from awp_publish.schema.options import Flag, strict
+from pydantic import AfterValidator, BeforeValidator
+
+from awp_publish.model import Robots
+from awp_publish.schema.options import Flag, check_link, strict, unpack
+
+_SIGNALS: Final = {
+    "search": ("yes", "no"),
+    "ai-input": ("yes", "no"),
+    "ai-train": ("yes", "no"),
+    "use": ("immediate", "reference", "full"),
+}
+"""The keys of Content-Signal and their values."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def check_robots(value: Robots) -> Robots:
+    """Refuse values that would break a line of robots.txt, and unknown signals."""
+    for path in value.disallow:
+        if not re.fullmatch(r"/[!-~]*", path):
+            raise ValueError(f'disallow: {path!r} must be a path such as "/account", without spaces')
+    for name in value.bots:
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f'bots: {name!r} is not the name of a crawler, such as "GPTBot"')
+    for name, signal in value.content_signal.items():
+        if name not in _SIGNALS or signal not in _SIGNALS[name]:
+            known = "; ".join(f"{key}: {', '.join(values)}" for key, values in _SIGNALS.items())
+            raise ValueError(f"content_signal: {name}={signal} is not known. There are: {known}")
+    if value.content_usage is not None and not re.fullmatch(r"[!-~]+(?: [!-~]+)*", value.content_usage):
+        raise ValueError('content_usage must be one line of AIPREF, such as "train-ai=n"')
+    if value.license is not None:
+        check_link(value.license)
+    return value
+
+
+NO_RULES: Final = Robots()
 
 
 @strict
@@ -10,8 +47,10 @@ from awp_publish.schema.options import Flag, strict
 class Discovery:
     """The files that agents and crawlers look for.
 
-    `robots_proposals` adds lines to robots.txt that only proposals have (`Agentmap`, `SOM-*`): crawlers skip what they
-    do not know (RFC 9309 section 2.2.4), but Lighthouse reports such lines as errors.
+    `robots` is the content of robots.txt if the application has none of its own. `robots_proposals` adds lines to it
+    that only proposals have (`Agentmap`, `SOM-*`): crawlers skip what they do not know (RFC 9309 section 2.2.4), but
+    Lighthouse reports such lines as errors.
     """
 
+    robots: Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] = NO_RULES
     robots_proposals: Flag = False

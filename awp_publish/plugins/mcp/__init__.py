@@ -1,9 +1,10 @@
 """MCP over Streamable HTTP: the site's actions as tools, its pages and skills as resources, its prompts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from awp_publish.model import Paths
-from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from awp_publish.model import Catalog, Paths
+from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup, refuse_unasked_lists
+from awp_publish.plugins.mcp.options import Mcp
 from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
 from awp_publish.plugins.mcp.servers import MCP_SERVERS
 
@@ -23,4 +24,16 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="mcp", needs={"mcp": "mcp"}, documents=(PROTOCOL, MCP_SERVERS), doors=_doors)
+def _check(setup: Setup, catalog: Catalog) -> Iterable[Finding]:
+    refuse_unasked_lists(setup, catalog)
+    return ()
+
+
+PLUGIN = Plugin(
+    name="mcp",
+    options=Mcp,
+    needs={"mcp": "mcp"},
+    check=_check,
+    documents=(PROTOCOL, MCP_SERVERS),
+    doors=_doors,
+)

@@ -120,7 +120,7 @@ class Tools:
         self.cards: Cards | None = None
         self.questions = Questions(door)
         self._challenges = door.catalog.metadata_path is not None
-        self._lists_only_allowed = door.settings.list_only_allowed
+        self._lists_only_allowed = door.options.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
         has_sessions = door.ask("sessions") is not None
@@ -142,7 +142,7 @@ class Tools:
         self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     async def list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> WireResult:
-        """Answer `tools/list`: tools that the caller may see, or with `Site(list_only_allowed=True)` may call.
+        """Answer `tools/list`: tools that the caller may see, or with `Mcp(list_only_allowed=True)` may call.
 
         A list that depends on the caller is private. It is a convenience, not a guard: a call is admitted or refused
         whether its tool was listed or not. Raises MCPError for invalid credentials, with their HTTP status.

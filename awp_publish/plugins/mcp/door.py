@@ -299,7 +299,7 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
     prompts = PromptHandlers(door)
     if catalog.prompts or door.ask("pages") is not None:
-        completion = CompletionHandler(prompts, resources, door.settings.timeout)
+        completion = CompletionHandler(prompts, resources, door.settings.limits.timeout)
         server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)
     if catalog.prompts:
         server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)

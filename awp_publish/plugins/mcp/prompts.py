@@ -34,7 +34,7 @@ class PromptHandlers:
     def __init__(self, door: Context) -> None:
         self._prompts = {prompt.id: prompt for prompt in door.catalog.prompts}
         self._readers = Readers(door)
-        self._timeout = door.settings.timeout
+        self._timeout = door.settings.limits.timeout
 
     async def list_prompts(self, context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `prompts/list`: those that the caller may see."""

@@ -40,7 +40,8 @@ def callers_section(view: View, asked: str) -> Html:
     kind, _, named = asked.partition(":")
     chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
     choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
-    hides, sizes = view.door.settings.list_only_allowed, dict[str, int]()
+    mcp = view.door.site.plugins.get("mcp")
+    hides, sizes = mcp is not None and mcp.options.list_only_allowed, dict[str, int]()
     for action in catalog.actions:
         tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
         sizes[action.id] = len(

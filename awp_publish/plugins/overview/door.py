@@ -80,14 +80,14 @@ def open_door(door: Context) -> Endpoints:
     """
     if door.options.audience is not None and not door.guards.authenticators:
         wrong = f'overview: requires the scope "{door.options.audience}", but the site authenticates nobody.'
-        raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
+        raise DeclarationError("site", wrong, 'Give Site(authenticate=...), or plugins=["overview"] for everybody.')
     root = door.catalog.paths.root
     door.invoker.surround(time_call, time_handler)
     pages = None
     reader = door.ask("pages")
-    if reader is not None and door.settings.page_formats is not None:
-        pages = NegotiatedPages(door.catalog, door.settings.page_formats, reader.renderer)
-    answer = negotiate(OverviewDoor(door), pages, None, door.settings.timeout)
+    if reader is not None:
+        pages = NegotiatedPages(door.catalog, reader.formats, reader.renderer)
+    answer = negotiate(OverviewDoor(door), pages, None, door.settings.limits.timeout)
 
     async def answer_below(scope: Scope, receive: Receive, send: Send, rest: str) -> None:
         await answer(scope, receive, send)

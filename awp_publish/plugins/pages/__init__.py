@@ -2,19 +2,35 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 
 from starlette.types import ASGIApp
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
 from awp_publish.plugins.pages.command import ROBOTS
+from awp_publish.plugins.pages.options import Pages
 from awp_publish.plugins.pages.som import DOOR, PROTOCOL, SOM_VERSION, robots_lines
+from awp_publish.problems import DeclarationError
+
+PACKAGE: Final = "selectolax"
+
+
+def _start(setup: Setup) -> Pages | None:
+    """Return the formats of pages; None if only their links are served, as long as no extra is installed."""
+    if find_spec(PACKAGE) is not None:
+        options: Pages = setup.options
+        return options
+    if setup.is_named:
+        wrong = f'plugins: "pages" needs the package {PACKAGE}, which is missing.'
+        raise DeclarationError("site", wrong, 'Install it: pip install "awp-publish[pages]".')
+    return None
 
 
 def _serve(serving: Serving) -> Any:
     """Return the renderer of pages, None if pages are served as HTML only."""
-    if serving.settings.page_formats is None:
+    if serving.state is None:
         return None
     from awp_publish.plugins.pages.rendering import PageRenderer
 
@@ -34,6 +50,7 @@ def _at(context: Context) -> Any:
 
     return PageReader(
         context.settings,
+        context.options,
         context.catalog,
         context.app,
         context.service,
@@ -53,7 +70,7 @@ def negotiated_at(context: Context) -> Any:
 def _around(context: Context, app: ASGIApp) -> ASGIApp:
     from awp_publish.plugins.pages.negotiation import negotiate
 
-    return negotiate(app, negotiated_at(context), context.links, context.settings.timeout, context.links_json)
+    return negotiate(app, negotiated_at(context), context.links, context.settings.limits.timeout, context.links_json)
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
@@ -64,7 +81,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    if setup.site.settings.page_formats is not None:
+    if setup.state is not None:
         yield Door(name=DOOR, calls=False, version=SOM_VERSION, path=paths.som, open=_open)
 
 
@@ -77,7 +94,9 @@ def _open(context: Context) -> Endpoints:
 
 PLUGIN = Plugin(
     name="pages",
+    options=Pages,
     is_default=True,
+    start=_start,
     derive=_derive,
     documents=(PROTOCOL,),
     serve=_serve,

@@ -170,15 +170,15 @@ class NegotiatedPages:
 
 def negotiated_pages(context: Context) -> NegotiatedPages | None:
     """Return the pages of one address in the formats that are offered, None if there is only HTML."""
-    formats, catalog = context.settings.page_formats, context.catalog
-    if context.service is None or formats is None:
+    if context.service is None:
         return None
+    catalog = context.catalog
     discovery = context.ask("discovery")
     llms, sitemap = discovery.guides_of(catalog) if discovery is not None else (None, None)
     updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
     guide = Guide(llms, sitemap, catalog.site.version, updated)
     cors = Cors(context.admission.allow_origins)
-    return NegotiatedPages(catalog, formats, context.service, context.links, guide, cors)
+    return NegotiatedPages(catalog, context.options, context.service, context.links, guide, cors)
 
 
 FILE_SUFFIX: Final = ".md"

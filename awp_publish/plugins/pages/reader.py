@@ -64,6 +64,7 @@ class PageReader:
     """
 
     settings: Any
+    formats: Any
     catalog: Catalog
     app: AsgiApp
     renderer: PageRenderer
@@ -122,10 +123,17 @@ class PageReader:
             raise PageNotFound(f"The site answers {status} to an anonymous request.", status=status)
         if not answer.is_whole:
             raise _not_found(f"The page is larger than {MAX_PAGE_BYTES} bytes.")
-        shared = self.settings.page_formats is not None and self.settings.page_formats.shared_cache
         link = self.links(inner)
         request = NegotiatedRequest(
-            requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared, link=link, whole=_WHOLE
+            requested,
+            url,
+            inner,
+            fields,
+            self.renderer,
+            is_head,
+            in_shared_cache=self.formats.shared_cache,
+            link=link,
+            whole=_WHOLE,
         )
         if not request.takes(status, answer.headers):
             raise _not_found("The address does not answer with an HTML page.")
@@ -138,7 +146,7 @@ class PageReader:
         """Send a request, and wait until the application has finished it, including background tasks."""
         exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
         try:
-            async with asyncio.timeout(self.settings.timeout):
+            async with asyncio.timeout(self.settings.limits.timeout):
                 await self.app(inner, exchange.receive, exchange.send)
         except TimeoutError as error:
             raise PageNotFound("The page took too long.", status=504, recovery="Retry later.") from error

@@ -123,7 +123,7 @@ class SitePages:
     def is_open(self, path: str, rules: RobotsRules) -> bool:
         """Return True for a page that robots may read, and no route of an action that not everybody may call."""
         catalog = self.context.catalog
-        kept_out = tuple(catalog.site.robots.disallow) if catalog.site.robots is not None else ()
+        kept_out = tuple(catalog.site.robots.disallow)
         plain = unquote(urlsplit(path).path)
         limited = (
             action.target
@@ -187,7 +187,7 @@ class SitePages:
             return PageAnswer(404, (), b"")
         exchange = PageExchange(b"", most)
         try:
-            async with asyncio.timeout(context.settings.timeout):
+            async with asyncio.timeout(context.settings.limits.timeout):
                 await context.app(scope, exchange.receive, exchange.send)
         except Exception as error:
             logger.warning("%s could not be read: %s", address.path, type(error).__name__)

@@ -68,7 +68,7 @@ def robots_lines(catalog: Catalog) -> str:
 def agents_script(catalog: Catalog, nonce: str | None = None) -> str:
     """Return the `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
     if catalog.door("bridge") is None:
-        remedy = 'Write Site(doors=["bridge"]).'
+        remedy = 'Write Site(plugins=["bridge"]).'
         raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
     return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer{nonce_attribute(nonce)}></script>'
 

@@ -16,7 +16,7 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
     site = application.declared
     record: TrafficRecord | None = site.ask("traffic")
     if record is None:
-        console.warn(f"{application.target} keeps no traffic: it has Site(traffic=False)")
+        console.warn(f'{application.target} keeps no traffic: it has Site(plugins=["no:traffic"])')
         return 1
 
     async def read() -> TrafficReport:

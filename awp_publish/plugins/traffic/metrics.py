@@ -1,4 +1,4 @@
-"""The totals of traffic as OpenMetrics 1.0, if enabled by `Site(traffic=Traffic(metrics=True))`.
+"""The totals of traffic as OpenMetrics 1.0, if enabled by `Traffic(metrics=True)`.
 
 Counters are the totals of all workers, kept in the site's store, and never decrease. They do not contain callers. Needs
 the extra `metrics`.

@@ -11,7 +11,7 @@ site = Site(
     url="https://shop.example",
     authenticate=ApplicationUser(),
     store=DjangoStore(),
-    doors=["mcp", "a2a"],
+    plugins=["mcp", "a2a"],
 )
 site.declare("search_products", method="GET", path="/search/", description="Search for products.", inputs=SearchForm)
 site.declare(

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from awp_publish_django.store import DjangoStore
 from pydantic import BaseModel
 
-from awp_publish import ApplicationUser, Site
+from awp_publish import ApplicationUser, Limits, Site
 
 URL = "https://shop.example"
 
@@ -15,8 +15,8 @@ site = Site(
     url=URL,
     store=DjangoStore(using="store", timeout=20),
     authenticate=ApplicationUser(),
-    timeout=10,
-    doors=["mcp", "a2a", "awp"],
+    limits=Limits(timeout=10),
+    plugins=["mcp", "a2a", "awp"],
 )
 
 

@@ -2,7 +2,7 @@
 
 from awp_publish import Site
 
-site = Site(name="Bakery", description="Bakes bread.", url="https://bakery.example", doors=["mcp"])
+site = Site(name="Bakery", description="Bakes bread.", url="https://bakery.example", plugins=["mcp"])
 site.include()
 site.page("/")
 site.page("/bread/")
