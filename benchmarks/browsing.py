@@ -51,7 +51,7 @@ def browsing(seconds: float) -> list[Row]:
 
 async def _measure(seconds: float) -> dict[str, Series]:
     with TemporaryDirectory() as folder:
-        app = create_app(url=URL, database=Path(folder) / "books.db", plugins=["awp"])
+        app = create_app(url=URL, database=Path(folder) / "books.db", doors=["awp"])
         _let_everything_through(app)
         async with running(app), _Agent.at(app) as agent:
             cases = [Case("browse", agent, "/"), Case("once", _Once(app), "/")]

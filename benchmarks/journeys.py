@@ -432,7 +432,7 @@ async def open_shop() -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        app = create_app(origin, packing_pause=0, plugins=["mcp", "a2a", "awp"])
+        app = create_app(origin, packing_pause=0, doors=["mcp", "a2a", "awp"])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         task = asyncio.create_task(server.serve([listening]))
         while not server.started:

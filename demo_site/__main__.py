@@ -21,7 +21,7 @@ def main() -> None:
     for line in greeting(options.url, options.doors):
         print(line, flush=True)
     os.environ.setdefault("AWP_PUBLISH_OVERVIEW", "1")  # a shop to look at shows its owner's side, too
-    app = create_app(url=options.url, database=options.database, plugins=options.doors, with_search=True)
+    app = create_app(url=options.url, database=options.database, doors=options.doors, with_search=True)
     uvicorn.run(app, host=options.host, port=options.port)
 
 

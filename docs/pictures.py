@@ -56,7 +56,7 @@ async def take_pictures() -> None:
     apps: list[FastAPI] = []
 
     def make(url: str) -> FastAPI:
-        apps.append(create_app(url=url, plugins=DOORS))
+        apps.append(create_app(url=url, doors=DOORS))
         return apps[-1]
 
     async with serve(make) as url, open_chromium([url]) as browser:

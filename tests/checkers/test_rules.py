@@ -18,7 +18,7 @@ ORIGIN = "https://books.example"
 
 @pytest.fixture(scope="module")
 def demo():
-    with TestClient(create_app(ORIGIN, plugins=DOORS), base_url=ORIGIN) as client:
+    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
         yield client
 
 

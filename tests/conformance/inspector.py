@@ -16,7 +16,7 @@ NO_SUCH_TOOL: Final = 5
 
 def inspect(command: Sequence[str]) -> int:
     """Ask in both generations of the protocol. `command` starts the inspector; 1 if anything is not as it should be."""
-    with served(lambda address: create_app(address, plugins=["mcp"])):
+    with served(lambda address: create_app(address, doors=["mcp"])):
         return max(_inspect(command, era) for era in ERAS)
 
 

@@ -50,7 +50,7 @@ async def use_every_skill(caller: Caller) -> None:
 
 @pytest.mark.parametrize("spoken", SPOKEN)
 async def test_every_skill_does_what_the_card_says(spoken):
-    app = create_app(ORIGIN, packing_pause=0, plugins=["a2a"])
+    app = create_app(ORIGIN, packing_pause=0, doors=["a2a"])
     async with running(app), open_caller(app, spoken) as stranger:
         assert state(await stranger.call("show_basket")) == "auth_required"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as browser:
@@ -60,7 +60,7 @@ async def test_every_skill_does_what_the_card_says(spoken):
 
 
 async def test_the_card_lists_every_skill_and_where_people_sign_in():
-    app = create_app(ORIGIN, plugins=["a2a"])
+    app = create_app(ORIGIN, doors=["a2a"])
     async with running(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN) as http:
         card = (await http.get("/.well-known/agent-card.json")).json()
     assert {skill["id"] for skill in card["skills"]} == {

@@ -73,7 +73,7 @@ def test_the_schema_that_the_site_serves_accepts_its_manifest(agent):
 
 
 def test_an_action_has_one_name_and_one_description_in_every_document():
-    with TestClient(create_app(ORIGIN, plugins=["mcp", "a2a"]), base_url=ORIGIN) as client:
+    with TestClient(create_app(ORIGIN, doors=["mcp", "a2a"]), base_url=ORIGIN) as client:
         woa = client.get("/.well-known/woa.json").json()["agents"]
         awas = client.get("/.well-known/ai-actions.json").json()["actions"]
         other = client.get("/agent.json").json()["actions"]
@@ -204,7 +204,7 @@ def test_signing_in_on_the_page_sets_one_cookie_that_documents_never_carry(visit
 
 
 def test_no_password_is_taken_from_an_agent_at_a_door():
-    with TestClient(create_app(ORIGIN, plugins=DOORS), base_url=ORIGIN) as client:
+    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
         refused = invoke(client, "sign_in", {"name": "reader", "password": "lamplight"}).json()
         assert (refused["status"], refused["code"]) == (404, "UNKNOWN_AGENT")
         for path in [*DOCUMENTS, "/llms.txt", "/llms-full.txt", "/auth.md", "/.well-known/agent-card.json"]:
@@ -298,7 +298,7 @@ def test_the_first_page_that_agents_read_is_short(agent):
 
 
 def test_awas_and_woa_cost_at_most_4000_tokens_for_all_actions_and_doors():
-    with TestClient(create_app(ORIGIN, plugins=DOORS), base_url=ORIGIN) as client:
+    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
         document = client.get("/.well-known/woa.json", headers={"accept-encoding": "identity"})
         assert len(document.json()["agents"]) == 11
         assert len(document.content) / 4 <= 4000

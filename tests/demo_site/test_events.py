@@ -13,7 +13,7 @@ ORIGIN = "https://shop.example"
 
 
 async def test_an_order_that_is_shipped_is_told_to_its_buyer():
-    app = create_app(ORIGIN, packing_pause=0, plugins=["mcp"])
+    app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
 
     async def use(client, tool, **given):
         told = await client.ask("tools/call", name=tool, arguments=given)

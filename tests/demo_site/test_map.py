@@ -18,7 +18,7 @@ pytestmark = pytest.mark.limit(OF_BROWSERS)
 
 
 def make_shop(url: str) -> AsgiApp:
-    return create_app(url, packing_pause=0, plugins=["bridge"])
+    return create_app(url, packing_pause=0, doors=["bridge"])
 
 
 async def buy(use: BridgeAgent) -> None:

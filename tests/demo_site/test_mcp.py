@@ -16,7 +16,7 @@ ORIGIN = "https://shop.example"
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
-    async with connect(create_app(ORIGIN, plugins=["mcp"]), mode) as client:
+    async with connect(create_app(ORIGIN, doors=["mcp"]), mode) as client:
         listed = {one.uri: one.title for one in (await client.list_resources()).resources}
         read = (await client.read_resource(f"{ORIGIN}/books/emma")).contents[0]
     assert listed[f"{ORIGIN}/"] == "The shop window"
@@ -28,7 +28,7 @@ async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
 
 
 async def test_a_prompt_is_completed_from_the_shelves_and_answers_have_cards():
-    async with connect(create_app(ORIGIN, plugins=["mcp"]), MODERN) as client:
+    async with connect(create_app(ORIGIN, doors=["mcp"]), MODERN) as client:
         [prompt] = (await client.list_prompts()).prompts
         told = await client.complete(PromptReference(name=prompt.name), {"name": "title", "value": "moby"})
         written = (await client.get_prompt("discuss_book", {"title": "Emma"})).messages[0]
@@ -65,7 +65,7 @@ async def order(client: Any, receipt: str) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("keeps_cookies", [True, False])
 async def test_every_tool_is_listed_and_does_what_it_says(mode, keeps_cookies):
-    app = create_app(ORIGIN, packing_pause=0, plugins=["mcp"])
+    app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
     options: dict[str, Any] = {"elicitation_callback": agree} if mode == MODERN else {}
     async with running(app):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as browser:

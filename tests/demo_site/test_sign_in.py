@@ -25,7 +25,7 @@ PARCEL = {"name": "Ada", "address": "1 Quiet Lane, Oxford"}
 
 
 def make_shop(url: str) -> AsgiApp:
-    return create_app(url, packing_pause=0, plugins=["mcp"])
+    return create_app(url, packing_pause=0, doors=["mcp"])
 
 
 class Reader:

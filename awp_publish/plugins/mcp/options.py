@@ -1,0 +1,13 @@
+"""The options of the MCP door."""
+
+from dataclasses import dataclass
+
+from awp_publish.schema.options import Flag, strict
+
+
+@strict
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """The MCP door. With `list_only_allowed`, `tools/list` lists only the tools that the caller may call."""
+
+    list_only_allowed: Flag = False
