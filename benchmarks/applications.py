@@ -102,12 +102,12 @@ async def order_books(order: Order) -> Receipt:
     return Receipt(number="2026-0001", customer=order.customer, lines=order.lines, total=total)
 
 
-def shop(place: Place, doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = None) -> AsgiApp:
+def shop(place: Place, plugins: Sequence[str] = ()) -> AsgiApp:
     """A FastAPI application with a reading and a writing route."""
     app = FastAPI(title="Bookshop")
     app.get("/books/{slug}")(read_book)
     app.post(ORDERS)(order_books)
-    return published(app, shop_site(doors, pages), place)
+    return published(app, shop_site(plugins), place)
 
 
 def enclosed() -> AsgiApp:
@@ -125,10 +125,10 @@ class _PassOn:
         await self._app(scope, receive, send)
 
 
-def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = None) -> Site:
+def shop_site(plugins: Sequence[str] = ()) -> Site:
     """Both routes as actions, and the function behind the writing one as an agent of its own, without the route."""
     described = "Find, read about and order public-domain books."
-    site = Site("Bookshop", described, "https://books.example", plugins=doors, pages=pages)
+    site = Site("Bookshop", described, "https://books.example", plugins=plugins)
     site.action("read_book")(read_book)
     site.action("order_books", effect="write")(order_books)
     site.agent("price_books")(_price_books)
@@ -172,9 +172,9 @@ def beside(app: AsgiApp) -> AsgiApp:
     return pass_on
 
 
-def empty_site(pages: bool | None = None) -> Site:
+def empty_site(plugins: Sequence[str] = ()) -> Site:
     """A site with one agent and no routes."""
-    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", pages=pages)
+    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", plugins=plugins)
     site.agent("price_books")(_price_books)
     return site
 

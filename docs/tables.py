@@ -211,7 +211,7 @@ def feature_table() -> str:
 def _call_of(options: type) -> str:
     """The fields of a class of options with their defaults, as they are written."""
     parts = []
-    for field in fields(options):  # type: ignore[arg-type]  # every class of options is a dataclass
+    for field in fields(options):
         is_plain = isinstance(field.default, (bool, int, str)) or field.default is None
         parts.append(f"{field.name}={field.default!r}" if is_plain else field.name)
     return f"({', '.join(parts)})".replace("'", '"')

@@ -40,9 +40,11 @@ from awp_publish.declare.settings import (
     ACTION,
     AGENT,
     SITE,
+    About,
     ActionSettings,
     AgentSettings,
     Given,
+    Limits,
     PageSettings,
     SiteSettings,
     read_rate,
@@ -83,6 +85,22 @@ SITE_OPTIONS: Final = frozenset(one.name for one in fields(SiteSettings))
 AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 
 Listener = Callable[["Site"], None]
+
+
+def _check_settings(given: Given) -> SiteSettings:
+    """Return the options of a site. Raises DeclarationError, which says where an option belongs that is not its own."""
+    if misplaced := next((name for name in given if name not in SITE_OPTIONS), None):
+        places = {one.name: f"limits=Limits({one.name}=...)" for one in fields(Limits)}
+        places |= {one.name: f"about=About({one.name}=...)" for one in fields(About)}
+        places["doors"] = 'plugins=["mcp", "a2a"]'
+        for plugin in installed().values():
+            options = plugin.options
+            of_plugin = () if options is None else fields(options)
+            places |= {one.name: f"plugins=[{getattr(options, '__name__', '')}({one.name}=...)]" for one in of_plugin}
+            places[plugin.name] = f'plugins=["{plugin.name}"]'
+        if place := places.get(misplaced):
+            raise DeclarationError("site", f"{misplaced}: there is no such option.", f"Write {place}.")
+    return check("site", SITE, given, known=SITE_OPTIONS)
 
 
 def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
@@ -159,7 +177,7 @@ class Site:
     @takes(SiteSettings)
     def __init__(self, given: Given) -> None:
         self._given = given
-        self.settings: SiteSettings = check("site", SITE, given, known=SITE_OPTIONS)
+        self.settings = _check_settings(given)
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
         given_authenticators = self.settings.authenticate
@@ -235,7 +253,7 @@ class Site:
         """
         self.refuse_when_frozen("site")
         self._given = {**self._given, **given}
-        self.settings = check("site", SITE, self._given, known=SITE_OPTIONS)
+        self.settings = _check_settings(self._given)
         self.keys = tuple(self.settings.secret_keys) or self.keys
         chosen = read_plugins(self.settings.plugins, self)
         if "store" in given:

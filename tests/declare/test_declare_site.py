@@ -17,6 +17,7 @@ from awp_publish import (
     DeclarationError,
     Jobs,
     OAuth,
+    Pages,
     Paths,
     Site,
     Workflow,
@@ -310,20 +311,55 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ),
         ("oauth", OAuth(refresh_endpoint="me"), f"oauth.refresh_endpoint: 'me' {LINK}"),
         ("oauth", {"authorization_servers": "sms"}, "oauth.authorization_servers: must be a list."),
-        ("jobs", 4, "jobs: must be Jobs(...) or a dictionary of its fields."),
-        ("jobs", Jobs(queue="amqp://:secret@queue"), "jobs.queue: must be the address of a Redis, such as"),
-        ("jobs", {"concurrency": 0}, "jobs.concurrency: must be greater than 0."),
-        ("pages", "yes", "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
-        ("pages", {"in_query": "yes"}, "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
-        ("rate_limit", 30, f"rate_limit: {RATE}"),
-        ("rate_limit", "30", "rate_limit: '30' is not a rate limit; write it as \"30/minute\"."),
-        ("rate_limit", "9/0 minutes", "rate_limit: '9/0 minutes' must be at least one request in seconds, minutes"),
-        ("rate_limit", "9/5/minute", "rate_limit: '9/5/minute' is not a rate limit; write it as \"30/minute\"."),
-        ("rate_limit", "0/minute", "rate_limit: '0/minute' must be at least one request in seconds, minutes, hours"),
-        ("rate_limit", "9/month", "rate_limit: '9/month' must be at least one request in seconds, minutes, hours"),
-        ("rate_limit", "9/minute;99/hour", "rate_limit: '9/minute;99/hour' holds several limits; an action has one."),
-        ("rate_limit", {"requests": 1, "window": "1m"}, f"rate_limit: {RATE}"),
-        ("rate_limit", "9/minute by everybody", "rate_limit: '9/minute by everybody' is not a rate limit; write it"),
+        ("plugins", "mcp", "plugins: must be a list."),
+        ("plugins", [4], "plugins: a value of type int is not a plug-in."),
+        ("plugins", ["mpc"], 'plugins: there is no plug-in "mpc". Did you mean "mcp"?'),
+        ("plugins", ["mcp", "mcp"], 'plugins: "mcp" is named twice.'),
+        (
+            "plugins",
+            [Jobs(queue="amqp://:secret@queue")],
+            "plugins.jobs.queue: must be the address of a Redis, such as",
+        ),
+        ("plugins", [Jobs(concurrency=0)], "plugins.jobs.concurrency: must be greater than 0."),
+        ("plugins", [Pages(in_query="yes")], "plugins.pages.in_query: must be True or False."),  # type: ignore[arg-type]
+        ("doors", ["mcp"], 'doors: there is no such option. Write plugins=["mcp", "a2a"].'),
+        ("timeout", 3, "timeout: there is no such option. Write limits=Limits(timeout=...)."),
+        ("traffic", 3, 'traffic: there is no such option. Write plugins=["traffic"].'),
+        ("concurrency", 3, "concurrency: there is no such option. Write plugins=[Jobs(concurrency=...)]."),
+        ("email", "a@shop.example", "email: there is no such option. Write about=About(email=...)."),
+        ("limits", {"rate_limit": 30}, f"limits.rate_limit: {RATE}"),
+        ("limits", {"rate_limit": "30"}, "limits.rate_limit: '30' is not a rate limit; write it as \"30/minute\"."),
+        (
+            "limits",
+            {"rate_limit": "9/0 minutes"},
+            "limits.rate_limit: '9/0 minutes' must be at least one request in seconds, minutes",
+        ),
+        (
+            "limits",
+            {"rate_limit": "9/5/minute"},
+            "limits.rate_limit: '9/5/minute' is not a rate limit; write it as \"30/minute\".",
+        ),
+        (
+            "limits",
+            {"rate_limit": "0/minute"},
+            "limits.rate_limit: '0/minute' must be at least one request in seconds, minutes, hours",
+        ),
+        (
+            "limits",
+            {"rate_limit": "9/month"},
+            "limits.rate_limit: '9/month' must be at least one request in seconds, minutes, hours",
+        ),
+        (
+            "limits",
+            {"rate_limit": "9/minute;99/hour"},
+            "limits.rate_limit: '9/minute;99/hour' holds several limits; an action has one.",
+        ),
+        ("limits", {"rate_limit": {"requests": 1, "window": "1m"}}, f"limits.rate_limit: {RATE}"),
+        (
+            "limits",
+            {"rate_limit": "9/minute by everybody"},
+            "limits.rate_limit: '9/minute by everybody' is not a rate limit; write it",
+        ),
         ("about", {"entities": [Book]}, "about.entities: must be a dictionary."),
         (
             "about",
@@ -384,11 +420,11 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "paths: invoke '/{agent}' may hold {agent_id} once and no other placeholder.",
         ),
         ("paths", {"root": "/oops/"}, "paths: root '/oops/' must be a path such as \"/agents\"."),
-        ("timeout", "30", "timeout: must be a number."),
-        ("timeout", 0, "timeout: must be greater than 0."),
-        ("timeout", float("inf"), "timeout: must be a finite number."),
-        ("max_body_bytes", 1.5, "max_body_bytes: must be a whole number."),
-        ("max_body_bytes", -1, "max_body_bytes: must be greater than 0."),
+        ("limits", {"timeout": "30"}, "limits.timeout: must be a number."),
+        ("limits", {"timeout": 0}, "limits.timeout: must be greater than 0."),
+        ("limits", {"timeout": float("inf")}, "limits.timeout: must be a finite number."),
+        ("limits", {"max_body_bytes": 1.5}, "limits.max_body_bytes: must be a whole number."),
+        ("limits", {"max_body_bytes": -1}, "limits.max_body_bytes: must be greater than 0."),
         ("allow_origins", "*", "allow_origins: must be a list, not one text."),
         ("allow_origins", ["shop.example"], f"allow_origins.0: 'shop.example' {ORIGIN}"),
         ("allow_origins", ["https://shop.example/"], f"allow_origins.0: 'https://shop.example/' {ORIGIN}"),
@@ -411,7 +447,7 @@ def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_si
 
 
 def test_editors_see_every_option_of_a_call():
-    assert {"name", "timeout", "doors"} <= set(inspect.signature(Site).parameters)
+    assert {"name", "limits", "plugins"} <= set(inspect.signature(Site).parameters)
     assert {"action_id", "effect", "timeout"} <= set(inspect.signature(Site.action).parameters)
 
 

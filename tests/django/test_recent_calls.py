@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -17,6 +16,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 from django.test import AsyncClient, Client, override_settings
 
+from awp_publish import Approval
 from awp_publish.plugin import Setup
 from awp_publish.plugins.approval import PLUGIN, Approvals
 from awp_publish.problems import StoreUnavailable
@@ -213,8 +213,7 @@ def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monk
     assert "<caption>By caller</caption>" in page
     assert "What waits for approval" not in page
 
-    monkeypatch.setattr(site, "settings", replace(site.settings, approval=str(tmp_path / "approved.json")))
-    approval = Setup(PLUGIN, None, site)
+    approval = Setup(PLUGIN, Approval(tmp_path / "approved.json"), site)
     approval.state = Approvals(approval)
     monkeypatch.setitem(site.plugins, "approval", approval)
     site.approve("search")

@@ -49,7 +49,7 @@ def call(agent: str, **members: object):
 
 
 def test_url_store_and_doors_are_those_of_the_settings():
-    given = {"SITE": f"{__name__}.overridden", "URL": "https://test.example", "STORE": "django", "DOORS": ["mcp"]}
+    given = {"SITE": f"{__name__}.overridden", "URL": "https://test.example", "STORE": "django", "PLUGINS": ["mcp"]}
     with override_settings(AWP_PUBLISH=given):
         published = get_publication().site
         assert published.catalog.url == "https://test.example"

@@ -94,7 +94,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 plain = make_site()
-listed = make_site(plugins=["mcp", SignIn(), Mcp(list_only_allowed=True)], store="memory:", secret_keys=KEYS)
+listed = make_site(plugins=[Mcp(list_only_allowed=True), SignIn()], store="memory:", secret_keys=KEYS)
 listed.declare("show_basket", method="GET", path="/basket", description="Show the basket.", auth_required=True)
 listed.declare("stock_book", method="POST", path="/stock", description="Stock a book.", scopes=["shop.add_book"])
 listed.declare("secret_stock", method="POST", path="/stock", description="Stock.", scopes=["shop.delete_book"])

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -53,8 +53,14 @@ class Shop:
         return page if isinstance(page, Response) else page(request)
 
 
-def make_site(shop: Shop, search: Any = None, declared: tuple[str, ...] | None = None, **options: Any) -> Site:
-    site = Site("Shop", "Sells lamps.", URL, plugins=["mcp", search or Search()], **options)
+def make_site(
+    shop: Shop,
+    search: Any = None,
+    declared: tuple[str, ...] | None = None,
+    plugins: Sequence[object] = (),
+    **options: Any,
+) -> Site:
+    site = Site("Shop", "Sells lamps.", URL, plugins=["mcp", search or Search(), *plugins], **options)
     for path in shop.pages if declared is None else declared:
         site.page(path)
     return site

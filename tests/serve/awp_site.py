@@ -109,7 +109,7 @@ ROUTES = [
 
 def make_site(**options: object) -> Site:
     """A site with the door open."""
-    return make_shop(plugins=["awp"], **options)
+    return make_shop(**{"plugins": ["awp"]} | options)
 
 
 def publish(site: Site | None = None) -> AsgiApp:

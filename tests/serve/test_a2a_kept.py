@@ -15,7 +15,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from google.protobuf.json_format import MessageToJson
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.a2a.records import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_TASKS, MAX_BYTES, MAX_MESSAGE_BYTES
 from awp_publish.stores import Add
@@ -136,7 +136,7 @@ WAYS: list[Callable[[Caller, int], Awaitable[None]]] = [
 @EVERYTHING
 @pytest.mark.parametrize("send", WAYS)
 async def test_twenty_large_messages_of_nobody_known_leave_next_to_nothing(spoken, send):
-    shop = Shop(max_body_bytes=4_000_000)
+    shop = Shop(limits=Limits(max_body_bytes=4_000_000))
     async with open_caller(shop.app, spoken) as caller:
         await caller.call("limited")
         for number in range(20):

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Locator, Projection, Records, SessionUser, Site, State, Value
+from awp_publish import AgentPublisher, Bridge, Locator, Projection, Records, SessionUser, Site, State, Value
 from tests.serve.guarded import KEYS
 
 BOOKS = {"emma": "Emma", "dracula": "Dracula"}
@@ -60,8 +60,8 @@ async def order(request: Request) -> Response:
     return JSONResponse({"ordered": (await request.json())["slug"], "by": request.session.get("user_id", "")})
 
 
-def make_site(**options: Any) -> Site:
-    site = Site("Shop", "Sells.", url="https://shop.example", plugins=["bridge", "mcp"], secret_keys=KEYS, **options)
+def make_site(bridge: str | Bridge = "bridge", **options: Any) -> Site:
+    site = Site("Shop", "Sells.", url="https://shop.example", plugins=[bridge, "mcp"], secret_keys=KEYS, **options)
     text = {"type": "string"}
     site.declare(
         "search_books",
@@ -309,7 +309,7 @@ def test_the_tool_is_listed_by_its_own_name_and_not_in_the_map(open_client):
 
 
 def test_pages_of_one_address_make_room_among_themselves():
-    with TestClient(make_app(plugins=[{"sessions": 10}]), base_url="https://shop.example") as client:
+    with TestClient(make_app(bridge=Bridge(sessions=10)), base_url="https://shop.example") as client:
         use = use_woa(client)
         ids = [use("list")["runtime_id"] for _ in range(3)]
         assert [use("list", target_runtime_id=one).get("code") for one in ids] == ["runtime_not_found", None, None]

@@ -182,7 +182,7 @@ DOORS: list[list[str]] = [[], ["mcp", "a2a", "awp", "bridge"]]
 @pytest.mark.parametrize("doors", [*DOORS, ["a2a"]], ids=lambda doors: "+".join(doors) or "none")
 @pytest.mark.parametrize("make", SHOPS, ids=lambda make: make.__name__)
 def test_every_address_that_is_told_answers(open_client, make, doors):
-    app, _ = make(url=SHOP, doors=doors)
+    app, _ = make(url=SHOP, plugins=doors)
     found = follow_everything(open_client(app), SHOP)
     assert dead(found) == []
     assert len(found) > 15
@@ -228,7 +228,7 @@ def behind_a_server_that_knows_its_path(app: Any) -> Any:
 @pytest.mark.parametrize(("make", "doors"), [(fastapi_shop, DOORS[1]), (starlette_shop, DOORS[0])])
 @pytest.mark.parametrize("place", [mounted, behind_a_proxy_that_strips, behind_a_server_that_knows_its_path])
 def test_every_address_that_is_told_answers_below_a_path(open_client, make, place, doors):
-    app, _ = make(url=f"{SHOP}/tea", doors=doors)
+    app, _ = make(url=f"{SHOP}/tea", plugins=doors)
     found = follow_everything(open_client(place(app)), f"{SHOP}/tea")
     assert dead(found) == []
     assert len(found) > 15

@@ -48,8 +48,8 @@ def make_site(**changes: Any) -> Site:
     options: dict[str, Any] = {
         "authenticate": BearerToken(check),
         "secret_keys": KEYS,
-        "plugins": ["mcp", "a2a", "awp", "bridge"],
         **changes,
+        "plugins": ["mcp", "a2a", "awp", "bridge", *changes.get("plugins", ())],
     }
     return Site("Shop", "Sells books.", url="https://shop.example", **options)
 
@@ -299,7 +299,7 @@ def test_a_caller_who_may_know_of_an_action_is_told_what_else_it_needs(open_clie
 
 
 def test_one_operation_of_an_agent_may_be_for_others(open_client):
-    site = make_site(plugins=["mcp"])
+    site = make_site()
     desk = site.agent("desk", description="Lends books.")
 
     @desk.operation("lend")

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Awp
 from awp_publish.http import sockets, tasks
 from awp_publish.http.running import running
 from tests.serve.awp_client import AwpClient
@@ -33,7 +33,7 @@ def client(open_client) -> TestClient:
 
 
 def test_too_many_messages_are_told_when_to_come_back(open_client):
-    client = open_client(publish(make_site(plugins=[{"messages_per_second": 5}])))
+    client = open_client(publish(make_site(plugins=[Awp(messages_per_second=5)])))
     with AwpClient.greeted(client) as caller:
         errors = [answer["error"] for _ in range(30) if "error" in (answer := caller.ask("session.list"))]
     assert len(errors) >= 10
@@ -46,7 +46,7 @@ def test_too_many_messages_are_told_when_to_come_back(open_client):
 )
 def test_a_flood_is_left(open_client, monkeypatch, say):
     monkeypatch.setattr(sockets, "MAX_REFUSED", 5)
-    client = open_client(publish(make_site(plugins=[{"messages_per_second": 1}])))
+    client = open_client(publish(make_site(plugins=[Awp(messages_per_second=1)])))
     with AwpClient.greeted(client) as caller:
         for _ in range(10):
             say(caller)
@@ -72,7 +72,7 @@ def test_a_giant_is_told_the_limit_and_left(client):
 
 async def test_no_more_is_read_than_is_answered():
     """A client sends and sends, and never reads: only so much is taken in."""
-    app = publish(make_site(plugins=[{"messages_per_second": 10_000}]))
+    app = publish(make_site(plugins=[Awp(messages_per_second=10_000)]))
     async with running(app), connected(app) as socket:
         socket.reads.clear()
         for number in range(5 * sockets.MAX_PENDING):

@@ -20,7 +20,7 @@ BROWSER = "https://app.example"
 
 
 def make_site(**options):
-    site = make_shop(plugins=["mcp"], authenticate=known_callers(), **options)
+    site = make_shop(**{"plugins": ["mcp"], "authenticate": known_callers()} | options)
 
     @site.agent("look")
     async def look(copies: int = 1) -> str:
@@ -97,7 +97,7 @@ def test_the_sites_own_addresses_are_let_in(client, version, headers):
 
 def test_ports_and_all_addresses_of_a_site_count(open_client):
     site = make_site()
-    site = type(site)("Shop", "Sells.", url=["http://127.0.0.1:8000", "https://shop.example"], doors=["mcp"])
+    site = type(site)("Shop", "Sells.", url=["http://127.0.0.1:8000", "https://shop.example"], plugins=["mcp"])
     client = open_client(AgentPublisher(Starlette(), site=site))
     origins = ["http://127.0.0.1:8000", "https://shop.example", "http://shop.example", "http://127.0.0.1:9000"]
     asked = [post(client, LIST, headers={"origin": origin, "host": "127.0.0.1:8000"}) for origin in origins]

@@ -1,5 +1,6 @@
 """Pages as MCP resources: declared ones are listed, all others are read by address, as an unknown visitor sees them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -54,8 +55,8 @@ ROUTES = [
 ]
 
 
-def make_app(**options: Any) -> Starlette:
-    site = Site("Shop", "Sells things.", url=OWN, plugins=["mcp"], **options)
+def make_app(plugins: Sequence[str] = (), **options: Any) -> Starlette:
+    site = Site("Shop", "Sells things.", url=OWN, plugins=["mcp", *plugins], **options)
     site.page("/about", title="About us")
     site.page("/kept", description="Stays the same.")
     app = Starlette(routes=ROUTES)

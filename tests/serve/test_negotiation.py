@@ -24,7 +24,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Pages, Site
+from awp_publish import AgentPublisher, DeclarationError, Limits, Pages, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
 from awp_publish.plugins.pages.negotiation import negotiated_pages
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
@@ -371,7 +371,7 @@ def test_a_304_that_the_application_gives_to_an_agent_varies_as_its_page_does(se
     client = serve(lambda request: Response(status_code=304, headers={"vary": "Cookie"}))
     told = client.request(method, "/", headers={"accept": accept})
     assert (told.status_code, told.headers["vary"]) == (304, "Cookie, Accept")
-    in_query = serve(lambda request: Response(status_code=304), pages=Pages(in_query=True))
+    in_query = serve(lambda request: Response(status_code=304), plugins=[Pages(in_query=True)])
     assert "vary" not in in_query.get("/?format=md").headers, "an address of its own is chosen by nothing else"
 
 
@@ -431,7 +431,7 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, 
 
 def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
     public = {"cache-control": "public, max-age=60, s-maxage=600", "cdn-cache-control": "max-age=600"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(shared_cache=True))
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), plugins=[Pages(shared_cache=True)])
     told = client.get("/", headers=MARKDOWN).headers
     assert {name: told[name] for name in public} == public
     assert told["vary"] == "Accept, Prefer"
@@ -439,7 +439,7 @@ def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
 
 def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
     public = {"cache-control": "public, max-age=60"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(in_query=True))
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), plugins=[Pages(in_query=True)])
     assert client.get("/?format=md").headers["cache-control"] == "public, max-age=60"
     assert client.get("/", headers=MARKDOWN).headers["cache-control"] == "private, max-age=60"
 
@@ -527,7 +527,7 @@ def test_a_stream_without_end_passes_when_patience_is_over(serve):
         for number in range(3):
             yield f"<p>{number}".encode()
 
-    client = serve(lambda request: StreamingResponse(drip(), media_type="text/html"), timeout=1e-9)
+    client = serve(lambda request: StreamingResponse(drip(), media_type="text/html"), limits=Limits(timeout=1e-9))
     assert client.get("/", headers=MARKDOWN).text == "<p>0<p>1<p>2"
 
 
@@ -592,7 +592,7 @@ def test_large_pages_are_made_over_beside_the_event_loop_and_remembered(serve):
 class TestFormatInTheQuery:
     @pytest.fixture
     def client(self, serve) -> TestClient:
-        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), pages=Pages(in_query=True))
+        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), plugins=[Pages(in_query=True)])
 
     def test_an_address_names_the_format(self, client):
         answer = client.get("/a?x=1&format=md&y=2")
@@ -668,7 +668,7 @@ def test_documents_and_doors_are_never_made_over(serve):
 
 
 def test_pages_can_be_html_only(serve):
-    client = serve(PAGE, pages=False)
+    client = serve(PAGE, plugins=["no:pages"])
     plain = client.get("/", headers=MARKDOWN)
     assert plain.text == PAGE
     assert "vary" not in plain.headers
@@ -677,14 +677,12 @@ def test_pages_can_be_html_only(serve):
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
-    monkeypatch.setattr("awp_publish.declare.settings.PAGES_PACKAGE", "nowhere_to_be_found")
+    monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(plugins=["pages"])
-    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
+    with pytest.raises(DeclarationError, match=r"pages.* needs .*pip install"):
         make_site(plugins=[Pages(in_query=True)])
-    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
-        make_site(plugins=[Pages(shared_cache=True)])
-    assert make_site().settings.page_formats is None
+    assert make_site().ask("pages") is None
 
 
 # --- For adapters of other gateways ---

@@ -222,7 +222,7 @@ def test_a_thousand_readers_of_pages_leave_the_names_of_what_is_called(open_clie
 
 
 async def test_hidden_and_former_actions_are_in_the_tables_of_those_alone_who_may_know_of_them(open_client):
-    app, site = make_library(plugins=[Traffic(metrics="reader")], authenticate=READERS)
+    app, site = make_library(plugins=["mcp", "overview", Traffic(metrics="reader")], authenticate=READERS)
     client = open_client(app)
     for headers in (RITA, OLGA, {}):
         assert client.get("/agents/actions/hidden_zebra?name=a", headers=headers).status_code in (200, 404)

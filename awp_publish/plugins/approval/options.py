@@ -12,7 +12,7 @@ from awp_publish.schema.options import Text, strict
 def check_path(value: object) -> object:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if isinstance(path, str) and "\0" in path:
-        raise ValueError("must be the path of a file, without NUL")
+        raise ValueError("must be a path without NUL")
     return path
 
 
