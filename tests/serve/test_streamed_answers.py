@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import Message
 from tests.serve.guarded import KEYS
 
@@ -29,7 +29,7 @@ class Shop:
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     def app(self) -> Any:
-        site = Site("Shop", "Sells.", url="https://shop.example", secret_keys=KEYS, timeout=self.timeout)
+        site = Site("Shop", "Sells.", url="https://shop.example", secret_keys=KEYS, limits=Limits(timeout=self.timeout))
         app = FastAPI()
 
         @app.post("/write")
