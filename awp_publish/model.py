@@ -738,13 +738,14 @@ class Paths:
 class DoorFacts:
     """A live protocol endpoint that documents may announce. `path` is a path template below the site's url.
 
-    A door with a `title` is named to readers as a way to call.
+    A door with a `title` is named to readers as a way to call. `features` are optional parts of its protocol.
     """
 
     protocol: str
     version: str
     path: str
     title: str = ""
+    features: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

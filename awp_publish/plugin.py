@@ -233,9 +233,9 @@ class Endpoints:
 class Door:
     """A protocol endpoint through which calls come in, or which serves what a plug-in has.
 
-    `name` is its name in `expose=`, logs and traffic; documents announce a door that has a `version`, and name one with
-    a `title` as a way to call. `open` makes its endpoints for one public address of the site. The catalog that it sees
-    has the actions that are exposed here; at a door that `calls` none, all of them.
+    `name` is its name in `expose=`, logs and traffic; documents announce a door that has a `version`, with its
+    `features`, and name one with a `title` as a way to call. `open` makes its endpoints for one public address of the
+    site. The catalog that it sees has the actions that are exposed here; at a door that `calls` none, all of them.
     """
 
     name: str
@@ -244,11 +244,14 @@ class Door:
     version: str | None = None
     title: str = ""
     calls: bool = True
+    features: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> DoorFacts | None:
         """What documents say of this door, None if they do not name it."""
-        return DoorFacts(self.name, self.version, self.path, self.title) if self.version is not None else None
+        if self.version is None:
+            return None
+        return DoorFacts(self.name, self.version, self.path, self.title, self.features)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

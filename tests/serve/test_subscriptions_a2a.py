@@ -326,3 +326,10 @@ async def test_events_are_on_the_card_and_wrong_ones_are_told(open_client):
     async with open_caller(app) as caller:
         assert state(await caller.call("order_shipped", {"colour": "red"})) == "input_required"
         assert state(await caller.call("order_shiped", {})) == "input_required"
+
+
+async def test_a_site_without_events_promises_no_push_notifications(open_client):
+    site = make_shop(plugins=["a2a", "no:events"])
+    site.agent("add", description="Add.")(lambda: 1)
+    app = AgentPublisher(FastAPI(), site=site)
+    assert open_client(app).get("/.well-known/agent-card.json").json()["capabilities"]["pushNotifications"] is False

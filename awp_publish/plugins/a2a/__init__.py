@@ -5,7 +5,7 @@ from typing import Final
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
-from awp_publish.plugins.a2a.agent_card import PROTOCOL
+from awp_publish.plugins.a2a.agent_card import PROTOCOL, PUSHES
 from awp_publish.problems import DeclarationError
 
 VERSION: Final = "1.0"
@@ -24,7 +24,8 @@ def _keeps(setup: Setup, catalog: Catalog) -> str:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="a2a", title="A2A", version=VERSION, path=paths.a2a, open=_open)
+    features = frozenset({PUSHES} if "events" in setup.site.plugins else ())
+    yield Door(name="a2a", title="A2A", version=VERSION, path=paths.a2a, open=_open, features=features)
 
 
 def _open(context: Context) -> Endpoints:

@@ -31,6 +31,9 @@ PATH, OLDER_PATH = AGENT_CARD_PATHS
 OLDER_VERSION: Final = "0.3.0"
 MEDIA_TYPE: Final = "application/json"
 DOOR: Final = "a2a"
+PUSHES: Final = "push_notifications"
+"""The feature of the door, with which it sends push notifications: that of a site with the plug-in "events"."""
+
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 """Both bindings have one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
 
@@ -154,7 +157,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "documentationUrl": absolute_if(catalog, site.documentation),
         "capabilities": {
             "streaming": True,
-            "pushNotifications": True,
+            "pushNotifications": any(PUSHES in door.features for door in catalog.doors),
             "extensions": [extension],
             "extendedAgentCard": False,
         },
