@@ -40,6 +40,8 @@ KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
 DATABASE: Final = "django"
 """The project's own database as a store."""
 RECENT_CALLS: Final = 1000
+TEST_HOST: Final = "testserver"
+"""The host of requests that Django's own test client makes, unless it is told another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +152,4 @@ def is_testing() -> bool:
 
     A `TestCase` keeps its database in an open transaction, for which a DjangoStore's own connection would wait.
     """
-    return str(settings.EMAIL_BACKEND).endswith(".locmem.EmailBackend")  # which it sets for the time of the tests
+    return TEST_HOST in settings.ALLOWED_HOSTS  # to which `setup_test_environment` adds it

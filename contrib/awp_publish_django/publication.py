@@ -18,7 +18,7 @@ from awp_publish import AgentPublisher, Site
 from awp_publish.checks.engine import Finding
 from awp_publish.cli import PATHS
 from awp_publish_django.apps import FAILED
-from awp_publish_django.conf import NAME, Settings, load_site, read_settings
+from awp_publish_django.conf import NAME, TEST_HOST, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
 from awp_publish_django.own_middleware import is_own
 from awp_publish_django.portal import Portal
@@ -33,8 +33,6 @@ LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 logger: Final = logging.getLogger("awp_publish")
 
 APP: Final = "awp_publish_django"
-TESTED: Final = "testserver"
-"""The host of requests that Django's own test client makes, unless it is told another one."""
 MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 
@@ -70,7 +68,7 @@ class Publication:
 
     @cached_property
     def _own_hosts(self) -> frozenset[str]:
-        return LOCAL | {TESTED} | {urlsplit(url).hostname or "" for url in self.site.settings.urls}
+        return LOCAL | {TEST_HOST} | {urlsplit(url).hostname or "" for url in self.site.settings.urls}
 
     def is_own_host(self, host: str) -> bool:
         """Return True if a request's Host is one of the site's addresses, or that of development or of tests."""

@@ -3,7 +3,6 @@
 from awp_publish_django.test import AgentTestMixin
 from django import forms
 from django.contrib.auth.models import User
-from django.core import mail
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.test import TestCase, override_settings
@@ -42,12 +41,6 @@ urlpatterns = [path("add", add), path("whoami", whoami)]
 
 @override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"})
 class AgentTests(AgentTestMixin, TestCase):
-    @classmethod
-    def tearDownClass(cls) -> None:
-        """Leave no sign of Django's test runner, which is not at work in other tests of this process."""
-        super().tearDownClass()
-        vars(mail).pop("outbox", None)
-
     def test_a_call_is_answered_and_its_changes_are_in_the_transaction_of_the_test(self) -> None:
         asked = self.agent.call("add", {"title": "Emma"})
         assert (asked.status, asked.code) == (428, "CONFIRMATION_REQUIRED")
