@@ -70,7 +70,7 @@ def client() -> TestClient:
         accounts.get_register_router(schemas.BaseUser, schemas.BaseUserCreate), prefix="/auth", tags=["auth"]
     )
     app.include_router(accounts.get_users_router(schemas.BaseUser, schemas.BaseUserUpdate), prefix="/users")
-    site = Site("Shop", "Sells books.", url="https://shop.example", doors=["mcp", "a2a"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a"])
 
     @app.post("/orders", status_code=201)
     @site.action("order_book")
