@@ -16,6 +16,7 @@ from awp_publish.model import (
     Action,
     Catalog,
     JsonObject,
+    Page,
     with_addresses,
 )
 from awp_publish.problems import ALL, AuthenticationRequired, InvalidCredentials, code_of
@@ -60,6 +61,7 @@ SKILLS: Final = "/.well-known/agent-skills"
 SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
+SOM_TYPE: Final = "application/som+json"
 SITE_TOOL: Final = "actions.site"
 """The name of this action in maps: the tool with which an agent without a browser lists, calls and reads a map."""
 
@@ -321,6 +323,12 @@ def located_if(catalog: Catalog, address: str | None) -> str | None:
 def absolute_if(catalog: Catalog, address: str | None) -> str | None:
     """Return the absolute URL of an address below the site; an absolute URL is unchanged."""
     return catalog.absolute(address) if address is not None and address.startswith("/") else address
+
+
+def markdown_address(catalog: Catalog, page: Page) -> str:
+    """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
+    path, mark, query = page.path.partition("?")
+    return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
 
 
 SCHEMAS: Final = "/schemas.json"

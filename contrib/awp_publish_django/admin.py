@@ -23,7 +23,6 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from awp_publish.calls.threads import RUNNER
 from awp_publish.plugins.jobs.job import Job, UnreadableJob, read_job
-from awp_publish.plugins.traffic.charts import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish_django.models import ConnectedAgent, Entry, JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
@@ -99,9 +98,9 @@ def _facts_of_site() -> dict[str, object]:
             logger.exception("traffic could not be read")
             problems.append(gettext("Traffic cannot be read at the moment: the store failed. The log has the details."))
         else:
-            facts["awp_traffic_svg"] = mark_safe(traffic_svg(report))  # both escape what they show
-            facts["awp_traffic_table"] = mark_safe(traffic_table(report))
-            facts["awp_traffic_breakdowns"] = traffic_breakdowns(report, with_callers=True)
+            facts["awp_traffic_svg"] = mark_safe(report.chart())  # both escape what they show
+            facts["awp_traffic_table"] = mark_safe(report.table())
+            facts["awp_traffic_breakdowns"] = report.breakdowns(with_callers=True)
     return facts
 
 

@@ -7,13 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from awp_publish_django.publication import get_publication
 from django.db import transaction
-from django.http import (
-    FileResponse,
-    HttpResponse,
-    HttpResponseNotModified,
-    HttpResponseRedirect,
-    StreamingHttpResponse,
-)
+from django.http import FileResponse, HttpResponse, HttpResponseNotModified, HttpResponseRedirect, StreamingHttpResponse
 from django.test import Client, override_settings
 from django.urls import include, path, re_path
 from django.views.decorators.http import require_GET, require_POST
@@ -21,7 +15,7 @@ from som_parser import parse_som
 
 from awp_publish import Pages, Site
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
-from awp_publish.plugins.traffic.record import OTHERS
+from awp_publish.plugins.traffic.report import OTHERS
 
 MARKDOWN = {"accept": "text/markdown"}
 OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"

@@ -35,7 +35,6 @@ from awp_publish import (
     WebBotAuth,
 )
 from awp_publish.maps.script_page import open_chromium, why_unavailable
-from awp_publish.plugins.traffic.charts import traffic_svg, traffic_table
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.limit import OF_BROWSERS
@@ -734,8 +733,8 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     answer = client.get("/agents")
     assert site.ask("traffic") is not None
     report = await site.ask("traffic").read(days=30)
-    assert traffic_svg(report, legend=False) in answer.text
-    assert traffic_table(report) in answer.text
+    assert report.chart(legend=False) in answer.text
+    assert report.table() in answer.text
     said = text_of(answer)
     for words in ("4 calls and page reads in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
         assert words in said, words

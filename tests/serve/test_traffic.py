@@ -19,18 +19,8 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
-from awp_publish.plugins.traffic.charts import figures, traffic_breakdowns, traffic_svg, traffic_table
-from awp_publish.plugins.traffic.record import (
-    MAX_CALLERS,
-    MAX_CELLS,
-    OTHERS,
-    SHARDS,
-    TrafficRecord,
-    TrafficReport,
-    TrafficRow,
-    describe_traffic,
-    quantile,
-)
+from awp_publish.plugins.traffic.record import MAX_CALLERS, MAX_CELLS, SHARDS, TrafficRecord, describe_traffic
+from awp_publish.plugins.traffic.report import OTHERS, TrafficReport, TrafficRow, quantile
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
@@ -409,26 +399,26 @@ ROWS = TrafficReport(
 
 
 def test_the_picture_and_the_table_show_the_same():
-    picture = ElementTree.fromstring(traffic_svg(ROWS))
+    picture = ElementTree.fromstring(ROWS.chart())
     shown = {one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")}
     assert shown >= {"2026-11-21: 3 ok", "2026-11-22: 2 refused", "2026-11-22: 1 failed", "2026-11-22: 4 asked"}
-    assert "style" not in traffic_svg(ROWS)
-    table = ElementTree.fromstring(traffic_table(ROWS))
+    assert "style" not in ROWS.chart()
+    table = ElementTree.fromstring(ROWS.table())
     lines = [[cell.text for cell in row] for row in table.iter("tr")]
     assert lines == [
         ["day", "ok", "asked", "refused", "failed"],
         ["2026-11-22", "0", "4", "2", "1"],
         ["2026-11-21", "3", "0", "0", "0"],
     ]
-    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "asked": 4, "refused": 2, "failed": 1})
-    assert ElementTree.fromstring(traffic_svg(TrafficReport((), ()))) is not None
+    assert ROWS.by_day()[1] == ("2026-11-22", {"ok": 0, "asked": 4, "refused": 2, "failed": 1})
+    assert ElementTree.fromstring(TrafficReport((), ()).chart()) is not None
 
 
 def test_consent_that_was_asked_for_is_no_refusal():
     told = describe_traffic(ROWS)
     assert "consent asked for\n         4  word" in told
     assert "CONFIRMATION_REQUIRED" not in told.partition("refusals")[2]
-    refused = next(one for one in traffic_breakdowns(ROWS, with_callers=False) if one.caption.startswith("Refusals"))
+    refused = next(one for one in ROWS.breakdowns(with_callers=False) if one.caption.startswith("Refusals"))
     assert [row[0] for row in refused.rows] == ["NO_WORDS", "HANDLER_FAILED"]
 
 

@@ -21,6 +21,7 @@ from awp_publish.documents.members import (
     WOA_PATH,
     credentials_of,
     located,
+    markdown_address,
     skill_name,
     skill_path,
 )
@@ -152,12 +153,6 @@ def _rules(catalog: Catalog) -> Iterator[str]:
         yield f"key: takes `{keyed.key_field}` beside `input`; a repeated call counts once"
     if any(action.is_background for action in actions):
         yield "job: answers 202; poll Location"
-
-
-def markdown_address(catalog: Catalog, page: Page) -> str:
-    """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
-    path, mark, query = page.path.partition("?")
-    return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
 
 
 def page_links(catalog: Catalog) -> list[str]:

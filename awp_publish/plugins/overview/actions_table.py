@@ -8,16 +8,14 @@ from urllib.parse import urlencode
 
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Effect
-from awp_publish.plugins.overview.figures import Figures, p95_of
 from awp_publish.plugins.overview.markup import NO_FIGURE, count_words, fill, icon
-from awp_publish.plugins.overview.view import View
+from awp_publish.plugins.overview.view import CallCounts, View
 from awp_publish.plugins.overview.words import EFFECT_NAMES, EFFECT_WORDS, Badge, guards_of, limit_words
 
 MAX_SENTENCE: Final = 160
 UNTAGGED: Final = "Other actions"
 
 _EFFECTS: Final[tuple[Effect, ...]] = ("read", "idempotent", "write", "delete", "irreversible")
-_NO_CALLS: Final = Figures.empty()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +37,12 @@ class Choice:
         return self.effect in ("", action.effect) and all(word in text for word in self.words.lower().split())
 
 
-_KEYS: Final[Mapping[str, Callable[[Action, Figures], Any]]] = {
+_KEYS: Final[Mapping[str, Callable[[Action, CallCounts | None], Any]]] = {
     "name": lambda action, own: action.name.lower(),
     "effect": lambda action, own: (_EFFECTS.index(action.effect), action.name.lower()),
-    "calls": lambda action, own: -own.calls,
-    "errors": lambda action, own: -own.errors,
-    "p95": lambda action, own: -(own.p95 or 0.0),
+    "calls": lambda action, own: -own.calls if own else 0,
+    "errors": lambda action, own: -own.errors if own else 0,
+    "p95": lambda action, own: -(own.p95 or 0.0) if own else 0.0,
 }
 
 
@@ -54,7 +52,7 @@ def first_sentence(text: str) -> str:
     return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[: MAX_SENTENCE - 1].rstrip()}…"
 
 
-def actions_section(view: View, all_figures: Mapping[str, Figures], choice: Choice) -> Html:
+def actions_section(view: View, all_figures: Mapping[str, CallCounts], choice: Choice) -> Html:
     """Return the table with what holds for all actions above it."""
     catalog = view.catalog
     if not catalog.actions:
@@ -66,7 +64,7 @@ def actions_section(view: View, all_figures: Mapping[str, Figures], choice: Choi
     shown = [action for action in catalog.actions if choice.takes(action)]
 
     def row(action: Action, *, has_tag: bool) -> Html:
-        own = all_figures.get(action.id, _NO_CALLS)
+        own = all_figures.get(action.id)
         badges = [_badge(guard) for guard in guards[action.id] if guard not in shared]
         if doors[action.id] != usual_doors:
             words = f"only {', '.join(doors[action.id])}" if doors[action.id] else "no open door"
@@ -85,15 +83,15 @@ def actions_section(view: View, all_figures: Mapping[str, Figures], choice: Choi
             effect_name=EFFECT_NAMES[action.effect],
             effect_words=EFFECT_WORDS[action.effect],
             guards=badges,
-            calls=f"{own.calls:,}" if own.calls else NO_FIGURE,
-            errors=tag("span", f"{own.errors:,}", class_="error") if own.errors else "0" if own.calls else NO_FIGURE,
-            p95=p95_of(own),
+            calls=f"{own.calls:,}" if own else NO_FIGURE,
+            errors=NO_FIGURE if own is None else tag("span", f"{own.errors:,}", class_="error") if own.errors else "0",
+            p95=(own.p95_text if own else None) or NO_FIGURE,
         )
 
     groups = list[Html]()
     if choice.sort:
         key = _KEYS[choice.sort]
-        ordered = sorted(shown, key=lambda action: key(action, all_figures.get(action.id, _NO_CALLS)))
+        ordered = sorted(shown, key=lambda action: key(action, all_figures.get(action.id)))
         groups.append(tag("tbody", [row(action, has_tag=True) for action in ordered]))
     else:
         for title, members in _grouped(shown):

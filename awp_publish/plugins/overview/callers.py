@@ -8,7 +8,6 @@ import orjson
 from awp_publish.calls.call import Label
 from awp_publish.http.html import Html, tag
 from awp_publish.model import KNOWN, PUBLIC, Catalog, JsonObject
-from awp_publish.plugins.identity.botauth import WebBotAuth
 from awp_publish.plugins.overview.markup import code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.view import View
 from awp_publish.schema.embedding import answer_schema
@@ -24,7 +23,9 @@ def callers_section(view: View, asked: str) -> Html:
     """Return what the chosen kind of caller is shown and may call, and its size in tokens."""
     catalog, documents = view.catalog, view.documents
     signers = {
-        name for one in view.door.guards.authenticators if isinstance(one, WebBotAuth) for name in one.signers or ()
+        name
+        for authenticator in view.door.guards.authenticators
+        for name in getattr(authenticator, "signers", None) or ()
     }
     audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
     known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))

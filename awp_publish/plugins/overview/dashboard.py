@@ -9,21 +9,10 @@ from awp_publish.plugins.overview.actions_table import Choice, actions_section
 from awp_publish.plugins.overview.approval import Waiting, approval_section, read_waiting
 from awp_publish.plugins.overview.callers import callers_section
 from awp_publish.plugins.overview.connect import clients, connect_hint
-from awp_publish.plugins.overview.figures import (
-    DAYS,
-    Figures,
-    calls_on,
-    figures_by_action,
-    month,
-    outcome_tiles,
-    tiles,
-    total,
-    traffic_section,
-)
+from awp_publish.plugins.overview.figures import DAYS, month, outcome_tiles, tiles, traffic_section
 from awp_publish.plugins.overview.markup import NO_FIGURE, bytes_of, code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.panels import ShownPanel, panel_section
-from awp_publish.plugins.overview.view import View
-from awp_publish.plugins.traffic.record import TrafficReport
+from awp_publish.plugins.overview.view import CallCounts, RecordedTraffic, View
 
 
 def dashboard(
@@ -31,8 +20,8 @@ def dashboard(
 ) -> Html:
     """Return the content of the first page. `notices` has the result of a form that was just sent, by section."""
     catalog, site = view.catalog, view.catalog.site
-    report = view.traffic if isinstance(view.traffic, TrafficReport) else None
-    by_action = figures_by_action(report) if report is not None else {}
+    report = None if isinstance(view.traffic, str) else view.traffic
+    by_action = report.figures() if report is not None else {}
     waiting = read_waiting(view)
     sees = query.get("sees", "")
     buttons = clients(catalog)
@@ -48,7 +37,7 @@ def dashboard(
         url=catalog.url,
         reader=_reader(view),
         status=_status(view),
-        tiles=tiles(_first_tiles(view, total(by_action), report, waiting)),
+        tiles=tiles(_first_tiles(report, waiting)),
         month=month(report) if report is not None else None,
         unread=view.traffic if isinstance(view.traffic, str) else None,
         untold="Traffic is not kept: this site leaves the plug-in traffic out." if view.traffic is None else None,
@@ -65,7 +54,7 @@ def _sections(
     tokens: Tokens,
     query: Mapping[str, object],
     notices: Mapping[str, Html],
-    by_action: Mapping[str, Figures],
+    by_action: Mapping[str, CallCounts],
     waiting: Waiting | None,
     sees: str,
     panels: Sequence[ShownPanel],
@@ -149,11 +138,10 @@ def _status(view: View) -> Html:
     return tag("span", "Operational", class_="status ok")
 
 
-def _first_tiles(
-    view: View, whole: Figures, report: TrafficReport | None, waiting: Waiting | None
-) -> list[tuple[object, ...]]:
+def _first_tiles(report: RecordedTraffic | None, waiting: Waiting | None) -> list[tuple[object, ...]]:
     if report is not None:
-        day, before = calls_on(report, report.days[-1]), calls_on(report, report.days[-2]) if report.days[1:] else 0
+        day, before = report.calls_on(report.days[-1]), report.calls_on(report.days[-2]) if report.days[1:] else 0
+        whole = report.total()
         figures: list[tuple[object, ...]] = [
             ("Calls today", f"{day:,}", f"{before:,} yesterday, {whole.calls:,} in {DAYS} days"),
             *outcome_tiles(whole),

@@ -48,7 +48,6 @@ from awp_publish.plugins.overview.requests import WIRES
 from awp_publish.plugins.overview.sending import time_call, time_handler
 from awp_publish.plugins.overview.trial import Trial
 from awp_publish.plugins.overview.view import Traffic, View, scopes_of
-from awp_publish.plugins.pages.negotiation import NegotiatedPages, negotiate
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -83,11 +82,9 @@ def open_door(door: Context) -> Endpoints:
         raise DeclarationError("site", wrong, 'Give Site(authenticate=...), or plugins=["overview"] for everybody.')
     root = door.catalog.paths.root
     door.invoker.surround(time_call, time_handler)
-    pages = None
-    reader = door.ask("pages")
-    if reader is not None:
-        pages = NegotiatedPages(door.catalog, reader.formats, reader.renderer)
-    answer = negotiate(OverviewDoor(door), pages, None, door.settings.limits.timeout)
+    answer: Answer = OverviewDoor(door)
+    if (pages := door.ask("pages")) is not None:
+        answer = pages.offer_formats(answer)
 
     async def answer_below(scope: Scope, receive: Receive, send: Send, rest: str) -> None:
         await answer(scope, receive, send)

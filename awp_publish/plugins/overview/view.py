@@ -1,8 +1,8 @@
 """What one reader of the overview is shown: the catalog, documents, findings and traffic that are theirs to see."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from awp_publish.calls.call import Principal
 from awp_publish.checks import Finding
@@ -10,9 +10,42 @@ from awp_publish.http.documents import Prepared
 from awp_publish.model import OPERATOR, Action, Catalog
 from awp_publish.plugin import Context
 from awp_publish.plugins.overview.requests import Wire
-from awp_publish.plugins.traffic.record import TrafficReport
 
-Traffic: TypeAlias = TrafficReport | str | None
+
+class CallCounts(Protocol):
+    """How often an action was called, by kind of outcome: "ok", "asked", "refused", "failed"."""
+
+    kinds: dict[str, int]
+
+    @property
+    def calls(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+    @property
+    def p95(self) -> float | None: ...
+    @property
+    def p95_text(self) -> str | None: ...
+
+
+class RecordedTraffic(Protocol):
+    """What the plug-in that records traffic reports of some days, if the site has it."""
+
+    @property
+    def days(self) -> Sequence[str]: ...
+    @property
+    def rows(self) -> Sequence[object]: ...
+    def figures(self) -> Mapping[str, CallCounts]: ...
+    def total(self) -> CallCounts: ...
+    def calls_on(self, day: str) -> int: ...
+    def of_action(self, action_id: str) -> "RecordedTraffic": ...
+    def of_actions(self, action_ids: Collection[str]) -> "RecordedTraffic": ...
+    def failures(self) -> Mapping[tuple[str, ...], int]: ...
+    def chart(self, *, height: int, legend: bool) -> str: ...
+    def table(self) -> str: ...
+    def breakdowns(self, *, with_callers: bool) -> Iterable[Any]: ...
+
+
+Traffic: TypeAlias = RecordedTraffic | str | None
 """The report, the reason why it cannot be read, or None if no traffic is kept."""
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from awp_publish.documents.som_robots import robots_lines_of
 from awp_publish.plugin import Command, LoadedApplication
 from awp_publish.plugins.pages import som
 
@@ -15,7 +16,7 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
     if announced is None:
         console.warn(f"{application.target} does not serve its pages as SOM")
         return 1
-    lines = som.robots_lines_of(orjson.loads(announced.body))
+    lines = robots_lines_of(orjson.loads(announced.body))
     console.json({"lines": lines.splitlines()})
     console.block(lines.removesuffix("\n"))
     return 0

@@ -17,6 +17,7 @@ from awp_publish.http.page_address import read_address
 from awp_publish.http.page_request import FORWARDED, PageAnswer, PageExchange, PageRequest
 from awp_publish.model import Catalog
 from awp_publish.plugins.pages.formats import RequestedFormat
+from awp_publish.plugins.pages.negotiation import NegotiatedPages, negotiate
 from awp_publish.plugins.pages.page_request import NegotiatedRequest
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES, PageRenderer
 from awp_publish.plugins.pages.som import FRESHNESS
@@ -74,6 +75,11 @@ class PageReader:
 
     whole_markdown: ClassVar = RequestedFormat("md", "full", by_query=True, content="all")
     """All of a page as Markdown, not its main content alone."""
+
+    def offer_formats(self, app: AsgiApp) -> AsgiApp:
+        """Wrap an application of ours so that its pages are offered in other formats, too."""
+        pages = NegotiatedPages(self.catalog, self.formats, self.renderer)
+        return negotiate(app, pages, None, self.settings.limits.timeout)
 
     async def read(
         self,

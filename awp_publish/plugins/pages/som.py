@@ -7,16 +7,16 @@ because a site has many pages. Deliberately not emitted: `SOM-Token-Budget` (pag
 `SOM-Attribution` (they are not declared). `urls` are the declared pages, and those that the site's facts name.
 """
 
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.documents.members import absolute_if, extension_members
+from awp_publish.documents.members import SOM_TYPE, absolute_if, extension_members
 from awp_publish.documents.protocol import DOCUMENT_MAX_AGE, Document, Protocol, to_json
+from awp_publish.documents.som_robots import robots_lines_of
 from awp_publish.model import Catalog
 
 PATH: Final = "/.well-known/som.json"
-MEDIA_TYPE: Final = "application/som+json"
+MEDIA_TYPE: Final = SOM_TYPE
 DOOR: Final = "som"
 SOM_VERSION: Final = "0.1"
 FORMAT: Final = "SOM/1.0"
@@ -60,20 +60,6 @@ def render(catalog: Catalog) -> dict[str, object]:
 def robots_lines(catalog: Catalog) -> str:
     """Return the lines for robots.txt, "" if pages are not available as SOM."""
     return robots_lines_of(render(catalog)) if is_published(catalog) else ""
-
-
-def robots_lines_of(directory: Mapping[str, object]) -> str:
-    """Return the lines for a directory. The endpoint is open to everybody and takes no credentials."""
-    lines = {name: directory[member] for name, member in DIRECTIVES.items() if member in directory}
-    return "".join(f"{name}: {value}\n" for name, value in {**lines, "SOM-Auth": "none"}.items())
-
-
-DIRECTIVES: Final = {
-    "SOM-Endpoint": "endpoint",
-    "SOM-Format": "format",
-    "SOM-Scope": "scope",
-    "SOM-Freshness": "freshness_seconds",
-}
 
 
 def endpoint_of(catalog: Catalog) -> str:

@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from awp_publish.documents.links import link_header as link_header
 from awp_publish.documents.prose import one_line
 from awp_publish.model import Action, Catalog
-from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
 from awp_publish.plugins.templating.catalog import AWAS, Style
+from awp_publish.problems import DeclarationError
 
 
 def action_attributes(

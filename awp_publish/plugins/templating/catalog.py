@@ -1,13 +1,8 @@
 """The catalog of a site for templates, and what they look up in it."""
 
-from typing import TYPE_CHECKING, Final, Literal, ParamSpec, Protocol, TypeAlias
+from typing import Final, Literal, ParamSpec, Protocol, TypeAlias
 
-from awp_publish.documents.links import link_header as link_header
 from awp_publish.model import Catalog
-
-if TYPE_CHECKING:
-    pass
-
 
 Style: TypeAlias = Literal["data-awas", "data-ai", "tool"]
 """AWAS 1.0's attributes are data-awas-*, AWAS 1.1's data-ai-*; WebMCP's make a form a tool. A page may have all."""

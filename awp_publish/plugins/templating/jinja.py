@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Concatenate
 
-from awp_publish.documents.links import link_header as link_header
 from awp_publish.documents.protocol import Protocol as Published
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError

@@ -4,20 +4,17 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from awp_publish.documents.links import ALTERNATE, OPENAPI_TYPE, link_header as link_header, links_of
+import orjson
+
+from awp_publish.documents.links import ALTERNATE, OPENAPI_TYPE, links_of
 from awp_publish.documents.members import LLMS_TXT_PATH, located
-from awp_publish.documents.protocol import Protocol as Published, published, views_of
+from awp_publish.documents.protocol import Document, Protocol as Published, published, views_of
+from awp_publish.documents.som_robots import robots_lines_of
 from awp_publish.model import Catalog
 from awp_publish.plugin import known_protocols
-from awp_publish.plugins.discovery import webmcp
-from awp_publish.plugins.pages import som
-from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
 from awp_publish.plugins.templating.metadata import find_page, page_meta, structured_data
+from awp_publish.problems import DeclarationError
 
 
 def head_links(
@@ -62,7 +59,8 @@ def robots_lines(catalog: Catalog) -> str:
 
     They belong to no group of user agents, so they may be anywhere in the file.
     """
-    return som.robots_lines(catalog)
+    directory = _document(catalog, "som")
+    return robots_lines_of(orjson.loads(_render(catalog, directory))) if directory is not None else ""
 
 
 def agents_script(catalog: Catalog, nonce: str | None = None) -> str:
@@ -79,19 +77,31 @@ def webmcp_script(catalog: Catalog, nonce: str | None = None, integrity: bool = 
     `nonce` is that of the response's Content-Security-Policy. With `integrity` the browser runs the script only if it
     has its present bytes; a policy can then allow it by `webmcp_hash` in `script-src`.
     """
-    if not list(published([webmcp.PROTOCOL], catalog)):
+    script = _document(catalog, "webmcp")
+    if script is None:
         return ""
     fixed = f' integrity="{webmcp_hash(catalog)}"' if integrity else ""
-    address = escape(catalog.prefix + webmcp.address_of(catalog))
+    address = escape(catalog.prefix + script.path_in(catalog))
     return f'<script type="module" src="{address}"{fixed}{nonce_attribute(nonce)}></script>'
 
 
 def webmcp_hash(catalog: Catalog) -> str:
     """Return the hash of the script of the page's tools, in the form of policies and `integrity`: `sha384-...`."""
-    (document,) = webmcp.PROTOCOL.documents
-    digest = hashlib.sha384(document.render(views_of(catalog)(document))).digest()
+    script = _document(catalog, "webmcp")
+    if script is None:
+        raise DeclarationError("template", "webmcp_hash: the site has no such script.")
+    digest = hashlib.sha384(_render(catalog, script)).digest()
     return f"sha384-{b64encode(digest).decode()}"
 
 
 def nonce_attribute(nonce: str | None) -> str:
     return f' nonce="{escape(nonce)}"' if nonce is not None else ""
+
+
+def _document(catalog: Catalog, protocol: str) -> Document | None:
+    """Return the document of a protocol that whichever plug-in is installed publishes, None if it is left out."""
+    return next(published((known for known in known_protocols() if known.name == protocol), catalog), None)
+
+
+def _render(catalog: Catalog, document: Document) -> bytes:
+    return document.render(views_of(catalog)(document))

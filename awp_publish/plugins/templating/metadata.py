@@ -4,25 +4,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from awp_publish.documents.links import ALTERNATE, link_header as link_header
-from awp_publish.documents.members import absolute_if
+from awp_publish.documents.links import ALTERNATE
+from awp_publish.documents.members import SOM_TYPE, absolute_if, markdown_address
 from awp_publish.documents.prose import one_line
 from awp_publish.model import SAFE_IN_PATH, Catalog, Page
-from awp_publish.plugins.discovery.llms_txt import markdown_address
-from awp_publish.plugins.pages import som
 from awp_publish.plugins.templating.attributes import find_action, is_visible
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.reading import members, object_facts, resolved
-
-if TYPE_CHECKING:
-    pass
-
 
 SCHEMA_ORG: Final = "https://schema.org"
 
@@ -58,9 +52,9 @@ def page_meta(
     ]
     if not page.is_template:
         addresses = [("canonical", "", catalog.absolute(page.path))]
-        if som.is_published(catalog):
+        if catalog.door("som") is not None:
             addresses.append((ALTERNATE, "text/markdown", markdown_address(catalog, page)))
-            addresses.append((ALTERNATE, som.MEDIA_TYPE, f"{som.endpoint_of(catalog)}?url={quote(page.path)}"))
+            addresses.append((ALTERNATE, SOM_TYPE, f"{catalog.absolute(catalog.paths.som)}?url={quote(page.path)}"))
         links = (
             f'<link rel="{rel}" type="{kind}" href="{escape(address)}">'.replace(' type=""', "")
             for rel, kind, address in addresses

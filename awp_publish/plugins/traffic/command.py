@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from awp_publish.plugin import Command, DeclaredSite, LoadedApplication
-from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic
+from awp_publish.plugins.traffic.record import TrafficRecord, describe_traffic
+from awp_publish.plugins.traffic.report import TrafficReport
 from awp_publish.problems import StoreUnavailable
 
 

@@ -17,7 +17,8 @@ from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
 from awp_publish.plugin import Context, Endpoints
-from awp_publish.plugins.traffic.record import BOUNDS, PAGES, TrafficRecord, TrafficReport
+from awp_publish.plugins.traffic.record import TrafficRecord
+from awp_publish.plugins.traffic.report import BOUNDS, PAGES, TrafficReport
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -12,16 +12,16 @@ import math
 import random
 import time
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from zlib import crc32
 
 import orjson
 
+from awp_publish.plugins.traffic.report import ASKED, BOUNDS, JOB, OTHERS, PAGES, TrafficReport, TrafficRow
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Add, Look, Step, Store, Swap
 from awp_publish.stores.threads import make_lock
@@ -49,43 +49,16 @@ ATTEMPTS: Final = 20
 MAX_LISTED: Final = 20
 """Rows of each table on a terminal."""
 
-MAX_ROWS: Final = 100
-"""Rows of each table on an HTML page."""
-
-OTHERS: Final = "(others)"
-
-PAGES: Final = frozenset({"markdown", "som"})
-"""The names under which page reads are counted in place of a door."""
-
-JOB: Final = "job"
-"""The name under which runs of background jobs are counted in place of a door."""
 
 TOTALS: Final = "totals"
 
 TOTALS_SECONDS: Final = 10 * 365 * 86_400.0
 
-BOUNDS: Final = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
-"""Upper bounds of the latency buckets in milliseconds; one further bucket counts slower calls."""
-
-ASKED: Final = "CONFIRMATION_REQUIRED"
-"""The outcome of a call for which a person's consent was asked: no refusal, but the first half of a confirmed call."""
 
 LABELS: Final = ("verified", "unknown", "unsigned impostor", "forged")
 
 _Who: TypeAlias = tuple[str, str, str]
 """Caller, label and outcome."""
-
-
-class TrafficRow(NamedTuple):
-    """The number of calls (or page reads) of one day, door, action, caller, label and outcome."""
-
-    day: str
-    door: str
-    action: str
-    caller: str
-    label: str
-    outcome: str
-    calls: int
 
 
 class _Cell:
@@ -116,67 +89,6 @@ Kind: TypeAlias = tuple[str, str, str, str, str]
 
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 """Cells by door and action."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrafficReport:
-    """The record of some days, the oldest first. `latencies` has the buckets by day, door and action."""
-
-    days: tuple[str, ...]
-    rows: tuple[TrafficRow, ...]
-    latencies: Mapping[tuple[str, str, str], Sequence[int]] = field(default_factory=dict)
-    milliseconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-
-    def sum_by(self, *names: str, only: Callable[[TrafficRow], bool] = lambda row: True) -> dict[tuple[str, ...], int]:
-        """Return the sums of calls grouped by these members of a row, the largest first."""
-        sums: dict[tuple[str, ...], int] = {}
-        for row in filter(only, self.rows):
-            key = tuple(str(getattr(row, name)) for name in names)
-            sums[key] = sums.get(key, 0) + row.calls
-        return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
-
-    def of_actions(self, action_ids: Collection[str]) -> "TrafficReport":
-        """Return the report without calls and jobs of other actions than these, for readers who may know of no other.
-
-        Whatever else was recorded, of an action that is gone for example, was perhaps not for everybody.
-        """
-        known = {*action_ids, "", OTHERS}
-        rows = tuple(row for row in self.rows if row.door in PAGES or row.action in known)
-        latencies = {key: one for key, one in self.latencies.items() if key[1] in PAGES or key[2] in known}
-        return replace(self, rows=rows, latencies=latencies)
-
-    def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
-        """Return the median, 90th and 99th percentile of latencies in milliseconds, or None without measurements."""
-        buckets = [0] * (len(BOUNDS) + 1)
-        for (_, of_door, of_action), counted in self.latencies.items():
-            if door in (None, of_door) and action in (None, of_action):
-                buckets = [mine + its for mine, its in zip(buckets, counted, strict=True)]
-        if not any(buckets):
-            return None
-        return {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
-
-    def lines(self) -> Iterable[dict[str, object]]:
-        """Yield the report as objects for JSON lines: sums of calls, then latencies."""
-        for row in self.rows:
-            yield {"type": "pages" if row.door in PAGES else "jobs" if row.door == JOB else "calls", **row._asdict()}
-        for (day, door, action), buckets in self.latencies.items():
-            if any(buckets):
-                shares = {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
-                named = {"type": "latency", "day": day, "door": door, "action": action}
-                yield {**named, "calls": sum(buckets), "milliseconds": shares, "buckets": list(buckets)}
-
-
-def quantile(buckets: Sequence[int], share: float) -> float:
-    """Return the milliseconds within which a share of the calls ended, interpolated within its bucket."""
-    wanted, seen = share * sum(buckets), 0
-    for index, count in enumerate(buckets):
-        if count and seen + count >= wanted:
-            low = BOUNDS[index - 1] if index else 0.0
-            if index == len(BOUNDS):
-                return float(low)
-            return round(low + (BOUNDS[index] - low) * (wanted - seen) / count, 3)
-        seen += count
-    return 0.0
 
 
 class TrafficRecord:
