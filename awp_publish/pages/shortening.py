@@ -1,6 +1,7 @@
 """Truncates texts, and counts what was left out (SOM 1.0, sections 4.6 and 8.2)."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -47,3 +48,26 @@ def shorten_text(text: str, most: int) -> str:
     room = window[: max(most - 3, 0)]
     word = room.rfind(" ")
     return (room[:word] if word > 0 else room) + "..."
+
+
+DUPLICATES: Final = "duplicate links"
+STRUCTURED: Final = "more blocks of structured data"
+_DROPPED: Final = (
+    *(DUPLICATES, "more links", "more paragraphs", "more elements", "more list items", "more table rows"),
+    *("more options", STRUCTURED),
+)
+
+
+def describe_losses(losses: Losses) -> str:
+    """Describe what is missing, in the form of 8.2.4; "" if nothing is."""
+    dropped = ", ".join(f"{losses[what]} {what}" for what in _DROPPED if losses[what])
+    parts = [f"{dropped} dropped"] if dropped else []
+    if losses[SHORTENED]:
+        parts.append(f"{losses[SHORTENED]} {SHORTENED}")
+    return f"[{', '.join(parts)}, ~{losses[CHARACTERS]} {CHARACTERS}]" if parts else ""
+
+
+def add_losses(losses: Losses, others: Mapping[str, int]) -> None:
+    """Add the counts of `others` to `losses`."""
+    for what, count in others.items():
+        losses[what] += count

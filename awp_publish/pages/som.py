@@ -12,26 +12,16 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.pages.content import find_content
+from awp_publish.pages.cutting import SCARCE, SUMMARY_BYTES
 from awp_publish.pages.elements import Elements, SomElement
 from awp_publish.pages.forms import form_method
 from awp_publish.pages.identifiers import Identifiers
 from awp_publish.pages.metadata import read_structured, trim_structured
 from awp_publish.pages.names import AccessibleNames, collapse
 from awp_publish.pages.roles import ACTIONS
-from awp_publish.pages.selection import (
-    DUPLICATES,
-    MIN_BOUND,
-    SCARCE,
-    STRUCTURED,
-    SUMMARY_BYTES,
-    UNUSED_SHARE,
-    Budget,
-    add_losses,
-    choose,
-    describe_losses,
-)
+from awp_publish.pages.selection import MIN_BOUND, UNUSED_SHARE, Budget, choose
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.shortening import Losses, shorten_text
+from awp_publish.pages.shortening import DUPLICATES, STRUCTURED, Losses, add_losses, describe_losses, shorten_text
 from awp_publish.pages.survey import Region, Survey, survey
 from awp_publish.pages.tree import NodePaths, Tree, read_title, shadow_mode_of
 from awp_publish.pages.visibility import Visibility

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from awp_publish.pages import Budget, compile_som
-from awp_publish.pages.selection import normalise_address, share_evenly
+from awp_publish.pages.cutting import share_evenly
+from awp_publish.pages.shelves import normalise_address
 from awp_publish.pages.shortening import shorten_text
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 from tests.pages.reading import URL, Document, compiled, elements_of
