@@ -5,26 +5,22 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias
 from urllib.parse import urljoin
 
-from awp_publish.pages.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_LENGTH, Attrs, Value, base_of, shorten_address
+from awp_publish.pages.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_LENGTH, Attrs, base_of, shorten_address
 from awp_publish.pages.distinct import distinct_names
 from awp_publish.pages.flags import DISABLED, INERT
 from awp_publish.pages.forms import describe_hidden, form_method, is_secret
 from awp_publish.pages.hints import MAX_CLASS_LENGTH, hints_of
 from awp_publish.pages.items import ItemNames
-from awp_publish.pages.names import MAX_NODES, AccessibleNames, collapse
-from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN, input_type
-from awp_publish.pages.shortening import CHARACTERS, SHORTENED, ElementLimits, Losses
+from awp_publish.pages.names import MAX_NODES, AccessibleNames
+from awp_publish.pages.role_attributes import RoleAttributes
+from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN
+from awp_publish.pages.shortening import ElementLimits, Losses
 from awp_publish.pages.survey import MAX_REFERENCES, Survey
-from awp_publish.pages.tables import read_cells
-from awp_publish.pages.tree import written_in
 from awp_publish.pages.visibility import Visibility
 
 SomElement: TypeAlias = dict[str, Any]
 """An element in the form of its JSON."""
 
-_LINK: Final = ("href", "target", "rel", "hreflang", "type", "referrerpolicy")
-_FRAME: Final = ("name", "sandbox", "allow", "width", "height")
-_MAX_SRCDOC: Final = 200
 _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table"))
 """Roles that never have text: their content follows as elements, or is in their attributes (8.2)."""
 
@@ -56,22 +52,13 @@ def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:
 _MAX_SENT: Final = 200
 """Characters of hidden fields that are described for each button of a form."""
 
-_MIN_CELL: Final = 20
-_MIN_COLUMN: Final = 8
-"""The characters that each cell and each column of a row need at least."""
-
-_MAX_OPTIONS: Final = 100
-"""Options of a select that is not written in full."""
-
-_BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
-
 
 class Elements:
     """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
     __slots__ = (
-        *("_actions", "_base", "_distinct", "_named", "_sent", "_survey", "_tree", "_url", "_visibility", "items"),
-        "names",
+        *("_actions", "_base", "_distinct", "_named", "_of_role", "_sent", "_survey", "_tree", "_url", "_visibility"),
+        *("items", "names"),
     )
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
@@ -83,6 +70,7 @@ class Elements:
         self._sent: dict[int, tuple[str, str, int | None]] = {}
         self._visibility = visibility
         self.items = ItemNames(survey, visibility)
+        self._of_role = RoleAttributes(self._tree, survey, names, self.address, has_base=bool(self._base))
         self._distinct = distinct_names(survey, names, self.items, visibility)
 
     def name_of(self, candidate: int) -> str:
@@ -100,26 +88,15 @@ class Elements:
     def make(self, candidate: int, limits: ElementLimits, losses: Losses) -> SomElement:
         """Return an element with its members in the order of 4.1, without an id. Counts omissions in `losses`."""
         survey = self._survey
-        node, role, flags = survey.nodes[candidate], survey.roles[candidate], survey.states[candidate]
+        node, role = survey.nodes[candidate], survey.roles[candidate]
         tag, attributes = self._tree.tags[node], self._tree.attributes[node]
         if role == HIDDEN:
             return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes, limits.compact)}
-        if role == "paragraph" and tag in ("img", "svg"):  # the picture of a formula, as text
+        if is_formula := role == "paragraph" and tag in ("img", "svg"):  # its picture, as text
             attributes = {}
-        whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
+        whole = "" if role in _WITHOUT_TEXT else survey.text(candidate)
         text = limits.shorten(whole, losses)
-        compact = limits.compact and role not in CONTROLS
-        label = ""
-        # In compact documents the text of a link is enough, unless it is only a symbol.
-        if node in self._distinct:
-            label = self._distinct[node]
-        elif tag and not (compact and role == "link" and any(map(str.isalnum, text))):
-            label = self.names.label(node, whole)
-            if role == "details" and not whole and not label:  # its summary is only an image, or a symbol with a name
-                summary = next(
-                    (child for child in self._tree.children(node) if self._tree.tags[child] == "summary"), -1
-                )
-                label = self.names.named(summary) if summary >= 0 else ""
+        label = self._label(node, role, whole, is_compact=limits.compact and role not in CONTROLS)
         element: SomElement = {"id": "", "role": role}
         if "id" in attributes and not limits.compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
@@ -129,66 +106,74 @@ class Elements:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = self._actions[role]
-        if role == "link" and compact:
+        if not tag:
+            return element
+        if limits.compact and role == "link":
             attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
-        elif compact:
-            attrs = self._own_attrs(node, role, limits, losses) if tag else {}
-        elif tag:
-            attrs = self._own_attrs(node, role, limits, losses)
-            states: Attrs = {}
-            common: Attrs = {}
-            # Attributes that mean the same on every element (4.3, global actionability; 4.4, ARIA states).
-            for name, given in attributes.items():
-                if name in KNOWN_ATTRIBUTES:
-                    plain, state = KNOWN_ATTRIBUTES[name]
-                    if plain is not None and plain[0] not in attrs and (value := plain[1](given)) is not None:
-                        common.setdefault(plain[0], value)
-                    if state is not None and (value := state[1](given)) is not None:
-                        states[state[0]] = value
-            attrs.update(common)
-            if (role == "link" or limits.compact) and attrs.get("title") in (text, label):
-                attrs.pop("title", None)
-            if limits.compact:
-                attrs = {name: value for name, value in attrs.items() if name not in _HELPFUL}
-                if attrs.get("button_type") == attrs.get("input_type"):
-                    attrs.pop("button_type", None)
-                if attrs.get("input_type") == role:
-                    del attrs["input_type"]
-                states = {name: value for name, value in states.items() if name in _STATES}
-            ids = attributes.get("aria-describedby", "")
-            described = self.names.referred(ids, node) if ids else ""
-            if described and limits.compact and self._shows(ids):
-                described = ""  # compact documents do not repeat a text of the page
-                states.pop("describedby", None)
-            if states.get("label") in (text, label):  # it is the text or the name already
-                del states["label"]
-            if states:
-                attrs["aria"] = states
-            # Properties that depend on other elements: an inert part of the page, a fieldset, a description.
-            if flags & INERT or "inert" in attributes:
-                attrs["inert"] = True
-            if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
-                attrs["disabled"] = True
-            if role == "button" and (form := self._form_of(node)) is not None:
-                sent, _, first = self._sent_by(form)
-                if first is not None and first != node and len(sent) > _MAX_SENT:
-                    sent = "Sends the same hidden fields as the first button of its form."
-                attrs = {**self.form_facts(form), **attrs}
-                if sent:
-                    attrs["description"] = sent
-            elif "formaction" in attrs:
-                attrs["formaction"] = self.address(attributes["formaction"])
-            if described:
-                attrs["description"] = f"{described} {attrs.get('description', '')}".strip()
         else:
-            attrs = {}
+            attrs = self._of_role.of(node, role, limits, losses)
+        if not is_formula and (not limits.compact or role in CONTROLS):
+            attrs = self._with_common(attrs, candidate, (text, label), limits.compact)
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes and not limits.compact:
-            hints = hints_of(attributes["class"][:MAX_CLASS_LENGTH])
-            if hints:
-                element["hints"] = list(hints)
+        if "class" in attributes and not limits.compact and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
+            element["hints"] = list(hints)
         return element
+
+    def _label(self, node: int, role: str, text: str, *, is_compact: bool) -> str:
+        """Return the name of an element besides its text. If `is_compact`, a link whose text has letters needs none."""
+        if node in self._distinct:
+            return self._distinct[node]
+        if not self._tree.tags[node] or (is_compact and role == "link" and any(map(str.isalnum, text))):
+            return ""
+        label = self.names.label(node, text)
+        if role == "details" and not text and not label:  # its summary is only an image, or a symbol with a name
+            summary = self._tree.first_child(node, "summary")
+            label = self.names.named(summary) if summary is not None else ""
+        return label
+
+    def _with_common(self, attrs: Attrs, candidate: int, names: tuple[str, str], is_compact: bool) -> Attrs:
+        """Return attributes with those that mean the same on every element; `names` are its text and its label."""
+        node, role = self._survey.nodes[candidate], self._survey.roles[candidate]
+        attributes = self._tree.attributes[node]
+        common, states = _read_common(attributes, attrs)
+        attrs = attrs | common
+        if (role == "link" or is_compact) and attrs.get("title") in names:
+            attrs.pop("title", None)
+        if states.get("label") in names:
+            del states["label"]
+        ids = attributes.get("aria-describedby", "")
+        described = self.names.referred(ids, node) if ids else ""
+        if is_compact:
+            attrs = {name: value for name, value in attrs.items() if name not in _HELPFUL}
+            if attrs.get("button_type") == attrs.get("input_type"):
+                attrs.pop("button_type", None)
+            if attrs.get("input_type") == role:
+                del attrs["input_type"]
+            states = {name: value for name, value in states.items() if name in _STATES}
+            if described and self._shows(ids):
+                described = ""  # compact documents do not repeat a text of the page
+        if states:
+            attrs["aria"] = states
+        flags = self._survey.states[candidate]
+        if flags & INERT or "inert" in attributes:
+            attrs["inert"] = True
+        if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
+            attrs["disabled"] = True
+        if role == "button" and (form := self._form_of(node)) is not None:
+            attrs = {**self.form_facts(form), **attrs, **self._sending(node, form)}
+        elif "formaction" in attrs:
+            attrs["formaction"] = self.address(attributes["formaction"])
+        if described:
+            attrs["description"] = f"{described} {attrs.get('description', '')}".strip()
+        return attrs
+
+    def _sending(self, button: int, form: int) -> Attrs:
+        """Return the description of what a button sends besides the fields of its form."""
+        sent, _, first = self._sent_by(form)
+        if first is not None and first != button and len(sent) > _MAX_SENT:
+            sent = "Sends the same hidden fields as the first button of its form."
+        return {"description": sent} if sent else {}
 
     def _shows(self, ids: str) -> bool:
         """Return True if all elements in a list of ids are visible, so that their texts are in the document anyway."""
@@ -231,163 +216,16 @@ class Elements:
             facts["formenctype"] = given["enctype"]
         return facts
 
-    def _own_attrs(self, node: int, role: str, limits: ElementLimits, losses: Losses) -> Attrs:
-        """Return the attributes for a tag and role (4.3). A link with the role of a button keeps its address."""
-        tree = self._tree
-        tag, given = tree.tags[node], tree.attributes[node]
-        attrs: Attrs = {}
-        if tag == "select":
-            return self._select_attrs(node, limits, losses)
-        if role == "select":  # a select made of other elements
-            value = limits.shorten(self.names.value(node) or self.names.content(node), losses)
-            return {"value": value} if value else attrs
-        if tag in ("input", "textarea", "button"):
-            kept: tuple[str, ...] = ("value", "placeholder")
-            flags: tuple[str, ...] = ("required", "disabled")
-            if tag == "input":
-                kind = input_type(given)
-                attrs["input_type"] = kind
-                if kind in _BUTTON_TYPES:
-                    attrs["button_type"] = "submit" if kind == "image" else kind
-                flags = ("required", "disabled", "checked", "multiple")
-            elif tag == "button":
-                kind = given.get("type", "").strip().lower()
-                attrs["button_type"] = kind if kind in ("button", "reset") else "submit"
-                kept = ("value",)
-            else:
-                kind = ""
-                value = written_in(tree, node)
-                if value:
-                    attrs["value"] = value[:MAX_VALUE_LENGTH]
-                kept = ("placeholder",)
-            attrs.update({name: given[name][:MAX_VALUE_LENGTH] for name in kept if given.get(name)})
-            if tag == "input" and kind == "image":
-                if given.get("alt"):
-                    attrs["alt"] = given["alt"][:MAX_VALUE_LENGTH]
-                if given.get("src"):
-                    attrs["src"] = self.address(given["src"])
-            if tag == "input" and kind == "radio" and given.get("name"):
-                attrs["group"] = given["name"]
-            attrs.update({flag: True for flag in flags if flag in given})
-        elif role == "link" or (role in ACTIONS and tag in ("a", "area") and "href" in given):
-            attrs = {name: shorten_address(given[name]) for name in _LINK if name in given}
-            if self._base and "href" in given:
-                attrs["href"] = self.address(given["href"])
-            if attrs.get("rel") == "nofollow":  # meant for search engines, not for readers
-                del attrs["rel"]
-            if "download" in given:
-                attrs["download"] = given["download"] or True
-        elif role == "heading":
-            native = tag[1:] if tag in ("h1", "h2", "h3", "h4", "h5", "h6") else ""
-            level = given.get("aria-level", "").strip() or native or "2"
-            attrs["level"] = int(level) if level in ("1", "2", "3", "4", "5", "6") else int(native or 2)
-        elif role == "image":
-            if "alt" in given:
-                attrs["alt"] = collapse(given["alt"])
-            if "src" in given:
-                attrs["src"] = self.address(given["src"])
-        elif role == "list":
-            texts = (self._survey.part_text(item) for item in tree.children(node) if tree.tags[item] == "li")
-            items = [text for text in texts if text]
-            shown: list[Value] = [{"text": limits.shorten(text, losses)} for text in items[: limits.units]]
-            if more := items[len(shown) :]:
-                losses["more list items"] += len(more)
-                losses[CHARACTERS] += sum(map(len, more))
-                shown.append({"text": f"[{len(more)} more items]"})
-            attrs["ordered"] = tag == "ol"
-            if shown:
-                attrs["items"] = shown
-        elif role == "table":
-            # The schema has no member for the caption of 4.3: it is the label of the table.
-            headers, rows = read_cells(tree, node, self._survey.part_text)
-            shown_rows = rows[: limits.units]
-            if more_rows := rows[len(shown_rows) :]:
-                losses["more table rows"] += len(more_rows)
-                losses[CHARACTERS] += sum(len(cell) for row in more_rows for cell in row)
-            most = limits.characters
-            if most is not None:
-                # All columns stay, unless they would become too narrow; then their texts share the room.
-                columns = max(most // _MIN_COLUMN, 1)
-                for row in (*shown_rows, headers):
-                    if len(row) > columns:
-                        losses[SHORTENED] += 1
-                        losses[CHARACTERS] += sum(map(len, row[columns:]))
-                shown_rows = [row[:columns] for row in shown_rows]
-                for number, row in enumerate(shown_rows):
-                    if sum(map(len, row)) > most:
-                        cell_limits = ElementLimits(max(most // len(row), _MIN_CELL))
-                        shown_rows[number] = [cell_limits.shorten(cell, losses) for cell in row]
-                headers = [limits.shorten(cell, losses) for cell in headers[:columns]]
-            if headers:
-                attrs["headers"] = list[Value](headers)
-            if shown_rows:
-                attrs["rows"] = [list[Value](row) for row in shown_rows]
-        elif role == "section":
-            name = collapse(given.get("aria-label"))
-            if name:
-                attrs["section_label"] = name
-        elif role == "group" and tag == "fieldset":
-            legend = next((child for child in tree.children(node) if tree.tags[child] == "legend"), None)
-            if legend is not None:
-                attrs["legend"] = self._survey.part_text(legend) or ""
-            if "disabled" in given:
-                attrs["disabled"] = True
-        elif role == "details":
-            summary = next((child for child in tree.children(node) if tree.tags[child] == "summary"), None)
-            attrs["open"] = "open" in given
-            if summary is not None:
-                attrs["summary"] = limits.shorten(self._survey.part_text(summary) or "", losses)
-        elif role == "iframe":
-            if given.get("src"):
-                attrs["src"] = self.address(given["src"])
-            if "srcdoc" in given:
-                attrs["has_srcdoc"] = True
-                attrs["srcdoc_preview"] = collapse(given["srcdoc"])[:_MAX_SRCDOC]
-            attrs.update({name: given[name] for name in _FRAME if given.get(name)})
-        return attrs
 
-    def _select_attrs(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        tree = self._tree
-        given, options = tree.attributes[node], list[Attrs]()
-        waiting: list[tuple[int, str, bool]] = [(node, "", False)]  # with the label and the state of the group
-        while waiting:
-            below, group, disabled = waiting.pop()
-            own = tree.attributes[below]
-            if tree.tags[below] == "option":
-                text = self._survey.part_text(below) or own.get("label", "")
-                option: Attrs = {"value": own.get("value", text)[:MAX_VALUE_LENGTH], "text": text}
-                if group:
-                    option["group"] = group
-                if "selected" in own:
-                    option["selected"] = True
-                if disabled or "disabled" in own:
-                    option["disabled"] = True
-                options.append(option)
-                continue
-            if tree.tags[below] == "optgroup":
-                group, disabled = own.get("label", ""), "disabled" in own
-            waiting.extend((child, group, disabled) for child in reversed(tree.children(below)) if tree.tags[child])
-        multiple = "multiple" in given
-        if not multiple and not any("selected" in option for option in options):
-            chosen = next((option for option in options if "disabled" not in option), None)
-            if chosen is not None:
-                chosen["selected"] = True
-        selected = [option["value"] for option in options if "selected" in option]
-        kept = list[Value](options)
-        if limits.characters is not None:
-            kept = [option for place, option in enumerate(options) if place < _MAX_OPTIONS or "selected" in option]
-            if len(kept) < len(options):
-                losses["more options"] += len(options) - len(kept)
-        attrs: Attrs = {}
-        if kept:
-            attrs["options"] = kept
-        if selected:
-            attrs["value"] = selected[0] if multiple else selected[-1]
-        if multiple and selected:
-            attrs["selected_values"] = selected
-        size = given.get("size", "").strip()
-        if size:
-            is_number = size.isascii() and size.isdecimal() and len(size) < 16
-            attrs["size"] = int(size) if is_number else size[:MAX_VALUE_LENGTH]
-        attrs.update({flag: True for flag in ("required", "disabled", "multiple") if flag in given})
-        return attrs
+def _read_common(attributes: Mapping[str, str], own: Attrs) -> tuple[Attrs, Attrs]:
+    """Return attributes of any element (4.3, global actionability) without those it has, and ARIA states (4.4)."""
+    common, states = Attrs(), Attrs()
+    for name in attributes:
+        if name not in KNOWN_ATTRIBUTES:
+            continue
+        plain, state = KNOWN_ATTRIBUTES[name]
+        if plain is not None and plain[0] not in own and (value := plain[1](attributes[name])) is not None:
+            common.setdefault(plain[0], value)
+        if state is not None and (value := state[1](attributes[name])) is not None:
+            states[state[0]] = value
+    return common, states

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from awp_publish.pages.items import ancestors
+from awp_publish.pages.options import read_options
 from awp_publish.pages.roles import ACTIONS, input_type, role_of
 from awp_publish.pages.surroundings import Surroundings
 from awp_publish.pages.survey import MAX_REFERENCES, references_of
@@ -162,7 +163,7 @@ class AccessibleNames:
                 yield _BUTTON_NAMES[kind]
         elif tag in ("fieldset", "table"):
             wanted = "legend" if tag == "fieldset" else "caption"
-            first = next((child for child in tree.children(element) if tree.tags[child] == wanted), None)
+            first = tree.first_child(element, wanted)
             if first is not None and not self._visibility.hides(first):
                 yield self.content(first)
         elif tag == "svg":
@@ -279,15 +280,12 @@ class AccessibleNames:
                 return collapse(given.get("alt") or given.get("title"))
             return collapse(given.get("aria-valuetext") or given.get("value")) or _BUTTON_NAMES.get(kind, "")
         if tag == "select" or role == "listbox":
-            below = range(control + 1, min(self._tree.ends[control], control + 1 + MAX_NODES))
-            options = [one for one in below if "option" in (tags[one], attributes[one].get("role"))]
-            chosen = [
-                one
-                for one in options
-                if "selected" in attributes[one] or attributes[one].get("aria-selected") == "true"
-            ]
-            if not chosen and tag == "select" and "multiple" not in given:
-                chosen = options[:1]
+            if tag == "select":
+                chosen = [option.node for option in read_options(self._tree, control) if option.is_selected]
+            else:
+                below = range(control + 1, min(self._tree.ends[control], control + 1 + MAX_NODES))
+                options = (one for one in below if "option" in (tags[one], attributes[one].get("role")))
+                chosen = [one for one in options if attributes[one].get("aria-selected") == "true"]
             return " ".join(text_of(self._visibility, one, max_nodes=MAX_NODES) for one in chosen)
         if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
             return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))

@@ -379,8 +379,7 @@ def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set
                     if role not in _HOLDS_OTHERS:
                         flags = flags + NESTED if flags & COVERED else flags | COVERED
                     if role == "details":
-                        summary = next((child for child in tree.children(node) if tags[child] == "summary"), None)
-                        if summary is not None:
+                        if (summary := tree.first_child(node, "summary")) is not None:
                             summaries[summary] = candidate
                         candidate = -1  # its text is that of its summary
         if tag in _OPAQUE:

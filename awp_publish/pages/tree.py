@@ -200,6 +200,10 @@ class Tree:
             child = ends[child]
         return found
 
+    def first_child(self, at: int, tag: str) -> int | None:
+        """Return the first child of an element with this tag."""
+        return next((child for child in self.children(at) if self.tags[child] == tag), None)
+
     def content(self, template: int) -> list[int]:
         """Return the top-level nodes in a template."""
         start, end = self.contents.get(template, (0, 0))
