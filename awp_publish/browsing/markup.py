@@ -11,6 +11,7 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, TypeAlias
 
+from awp_publish.pages.options import read_options
 from awp_publish.pages.tree import SHADOW, Node, Template, Tree
 from awp_publish.schema import JsonObject
 
@@ -349,18 +350,12 @@ class SelectOption:
 def options_of(select: Node) -> list[SelectOption]:
     """Return the options of a select: its children, and those of its groups (HTML 4.10.7)."""
     found: list[SelectOption] = []
-    waiting = [(child, False) for child in reversed(select.children)]
-    while waiting:
-        node, in_disabled = waiting.pop()
-        disabled = in_disabled or "disabled" in node.attributes
-        if node.tag == "option":
-            text = " ".join(read_text(node).split())
-            label = node.attributes.get("label") or text
-            found.append(
-                SelectOption(len(found), node, node.attributes.get("value", text), text or label, label, disabled)
-            )
-        elif node.tag:
-            waiting.extend((child, disabled and node.tag == "optgroup") for child in reversed(node.children))
+    for number, option in enumerate(read_options(select.tree, select.at)):
+        node = select.tree.node(option.node)
+        text = " ".join(read_text(node).split())
+        label = node.attributes.get("label") or text
+        value = node.attributes.get("value", text)
+        found.append(SelectOption(number, node, value, text or label, label, option.is_disabled))
     return found
 
 
