@@ -35,7 +35,8 @@ class RateLimit:
 
     A scope is "ip" (each address), "user" (each caller, or each address if the caller is unknown) or "global" (all
     callers together); None counts like "user" but is not published. `whom` is the label or directory of the agents to
-    which the limit applies, "" for everybody; it is not published either.
+    which the limit applies, "" for everybody; it is not published either. A limit for all callers with a `lease` is
+    taken from the store by so many calls at a time.
     """
 
     requests: int
@@ -43,6 +44,7 @@ class RateLimit:
     unit: Literal["s", "m", "h", "d"] = "m"
     scope: str | None = None
     whom: str = ""
+    lease: int = 0
 
     @property
     def window(self) -> str:

@@ -158,7 +158,8 @@ ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "rec
 """Members of a call's envelope that cannot hold the idempotency key."""
 
 _RATE: Final = re.compile(
-    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?"
+    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?"
+    r"(?: (by ip|by user|in total)(?:, ([0-9]{1,6}) at a time)?)?"
     r"(?: for (\S+|unsigned impostor))?\s*",
     re.IGNORECASE,
 )
@@ -198,10 +199,13 @@ def read_rate(text: object) -> RateLimit:
     requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
     if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    whom = (matched[5] or "").lower().rstrip("/")
+    scope, lease = _COUNTED.get((matched[4] or "").lower()), int(matched[5] or 0)
+    if matched[5] and (scope != "global" or not 0 < lease < requests):
+        raise ValueError(f"{text!r}: only calls in total are taken several at a time, and fewer than the limit")
+    whom = (matched[6] or "").lower().rstrip("/")
     if whom:
         check_agent(whom)
-    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()), whom)
+    return RateLimit(requests, count, unit, scope, whom, lease)
 
 
 def check_rate(value: object) -> str:
@@ -595,7 +599,8 @@ class Limits:
         Rate | None,
         Option(
             'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
-            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together',
+            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together, '
+            '`"90000/minute in total, 100 at a time"` with a trip to the store for every hundredth call',
             "AWAS `rateLimit`",
         ),
     ] = None

@@ -176,9 +176,10 @@ def prepare_one(document: Document, encodings: Encodings, modified: datetime, li
     """Return a document with the headers that all documents have. A date without a zone is read as UTC."""
     # HTTP dates have no fractions.
     modified = (modified if modified.tzinfo else modified.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    seconds = document.max_age  # and as long again while a cache asks for the new one (RFC 5861, section 3)
     headers: RawHeaders = (
         (b"content-type", document.media_type.encode()),
-        (b"cache-control", f"public, max-age={document.max_age}".encode()),
+        (b"cache-control", f"public, max-age={seconds}, stale-while-revalidate={seconds}".encode()),
         (b"vary", b"Accept-Encoding"),
         (b"last-modified", format_datetime(modified, usegmt=True).encode()),
         ANY_ORIGIN,

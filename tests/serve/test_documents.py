@@ -20,12 +20,21 @@ from awp_publish.plugins.sign_in import metadata
 from tests.protocols.known import ALL
 
 DOCUMENTS = {
-    "/.well-known/ai-actions.json": ("application/json; charset=utf-8", "public, max-age=3600"),
-    "/.well-known/awas.json": ("application/json; charset=utf-8", "public, max-age=3600"),
-    "/agent.json": ("application/json", "public, max-age=300"),
-    "/.well-known/woa.json": ("application/woa+json", "public, max-age=300"),
-    "/.well-known/mcp-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
-    "/.well-known/a2a-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
+    "/.well-known/ai-actions.json": (
+        "application/json; charset=utf-8",
+        "public, max-age=3600, stale-while-revalidate=3600",
+    ),
+    "/.well-known/awas.json": ("application/json; charset=utf-8", "public, max-age=3600, stale-while-revalidate=3600"),
+    "/agent.json": ("application/json", "public, max-age=300, stale-while-revalidate=300"),
+    "/.well-known/woa.json": ("application/woa+json", "public, max-age=300, stale-while-revalidate=300"),
+    "/.well-known/mcp-manifest.json": (
+        "application/json; charset=utf-8",
+        "public, max-age=3600, stale-while-revalidate=3600",
+    ),
+    "/.well-known/a2a-manifest.json": (
+        "application/json; charset=utf-8",
+        "public, max-age=3600, stale-while-revalidate=3600",
+    ),
 }
 SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
 

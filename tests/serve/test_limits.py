@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from awp_publish import AgentPublisher, DeclarationError, Limits, Proxies, Site
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS
-from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
+from tests.serve.guarded import ANN, BEN, Watched, invoke, known_callers, make_shop, publish, told
 
 
 def declare(site, *agents, **options):
@@ -262,3 +262,41 @@ def test_a_routes_own_fields_do_not_contradict_ours(open_client):
     refused = invoke(publish(site, open_client, app), "say")
     assert refused.headers["retry-after"] == "7"
     assert refused.headers.get_list("x-ratelimit-limit") == ["5"]
+
+
+def test_calls_in_total_that_are_leased_are_as_many_as_allowed_and_cost_few_trips(open_client):
+    store = Watched(MemoryStore())
+    site = make_shop(store=store)
+    declare(site, "say", rate_limit="10/day in total, 4 at a time")
+    client = publish(site, open_client)
+    assert statuses(client, "say", 12) == [200] * 10 + [429] * 2
+    assert store.runs.count(("Reserve",)) == 3
+    last = invoke(client, "say")
+    assert 0 < int(last.headers["retry-after"]) <= 86_400
+    assert last.headers["ratelimit"].startswith('"say";r=0;t=')
+
+
+def test_workers_that_lease_calls_make_no_more_than_allowed_and_keep_few_from_each_other(open_client):
+    store, clients = MemoryStore(), []
+    for _ in range(3):
+        site = make_shop(store=store, authenticate=known_callers())
+        declare(site, "say", rate_limit="50/day in total, 4 at a time")
+        clients.append(publish(site, open_client))
+    given = [invoke(clients[number % 3], "say", headers=ANN).status_code for number in range(90)]
+    assert 50 - 2 * 4 <= given.count(200) <= 50
+
+
+def test_leases_stand_beside_limits_of_each_caller(open_client):
+    site = make_shop(limits=Limits(rate_limit="1000/day in total, 50 at a time"), authenticate=known_callers())
+    declare(site, "say", rate_limit="2/minute")
+    client = publish(site, open_client)
+    assert statuses(client, "say", 3, ANN) == [200, 200, 429]
+    assert statuses(client, "say", 1, BEN) == [200]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["9/day by user, 3 at a time", "9/minute by ip, 3 at a time", "9/day in total, 9 at a time"]
+)
+def test_only_calls_in_total_are_leased_and_fewer_than_the_limit(wrong):
+    with pytest.raises(DeclarationError, match="in total"):
+        declare(make_shop(), "say", rate_limit=wrong)

@@ -300,7 +300,10 @@ def test_a_protocol_of_ones_own_is_one_more_value(site, open_client):
     mine = Protocol("mine", (Document("/mine.json", "application/json", lambda catalog: catalog.domain.encode()),))
     client = open_client(AgentPublisher(Starlette(), site=site, protocols=[*ALL, mine]))
     answer = client.get("/mine.json")
-    assert (answer.text, answer.headers["cache-control"]) == ("shop.example", "public, max-age=300")
+    assert (answer.text, answer.headers["cache-control"]) == (
+        "shop.example",
+        "public, max-age=300, stale-while-revalidate=300",
+    )
     assert client.get("/mine.json", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
 
 

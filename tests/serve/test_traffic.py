@@ -324,7 +324,7 @@ async def test_a_damaged_record_begins_anew():
 
     store = MemoryStore()
     record = TrafficRecord(lambda: store)
-    await store.run([Add(f"traffic:2026-11-22:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
+    await store.run([Add(f"{{traffic}}2026-11-22:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
     record.add("woa", "word", "", "unknown", "ok", 1.0)
     assert (await record.read()).sum_by("action") == {("word",): 1}
 

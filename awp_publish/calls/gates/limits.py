@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from awp_publish.calls.call import Call, Outcome
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
 from awp_publish.calls.gates.identify import agents_of
+from awp_publish.calls.gates.leases import Lease
 from awp_publish.model import Action, RateLimit
 from awp_publish.problems import RateLimited
 from awp_publish.stores.store import Count, Counted, Seen
@@ -71,8 +72,14 @@ class _Limits(GateCheck[_Counts]):
         return _Counts(limits, counts)
 
     def judge(self, call: Call, ask: _Counts, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
-        """Put the state of each limit on the answer, and in AWAS's fields that of the tightest. Raises RateLimited."""
-        limits = ask.limits
+        """Put the state of each limit on the answer. Raises RateLimited."""
+        self._show(call, ask.limits, seen)
+        if failed is not None:
+            raise _one_too_many(ask.limits[failed], cast(Counted, seen[-1]))
+        return None
+
+    def _show(self, call: Call, limits: Sequence[_Limit], seen: Sequence[Seen]) -> None:
+        """Put the state of each limit on the answer, and in AWAS's fields that of the tightest."""
         states: list[bytes] = []
         tightest: tuple[int, int, float] | None = None
         counted: Any  # a Counted each
@@ -90,16 +97,42 @@ class _Limits(GateCheck[_Counts]):
                 (b"x-ratelimit-remaining", b"%d" % tightest[0]),
                 (b"x-ratelimit-reset", b"%d" % ceil(self._clock() + tightest[2])),  # Unix seconds
             )
-        if failed is not None:
-            limit = limits[failed]
-            whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
-            raise too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
-        return None
+
+
+def _one_too_many(limit: _Limit, counted: Counted) -> RateLimited:
+    whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
+    return too_many(f"{whose} {limit.rate}; the next call is possible", counted)
+
+
+class _LeasedLimits(_Limits):
+    """Limits of which some are leased: these are taken from first, and cost a trip only where nothing is left."""
+
+    def __init__(self, limits: tuple[_Limit, ...], facts: Facts) -> None:
+        super().__init__(limits, facts)
+        self._limits = tuple(limit for limit in limits if not limit.rate.lease)
+        self._leased = [
+            (limit, Lease(limit.key, limit.most, limit.seconds, limit.rate.lease, facts.guards.store, facts.clock))
+            for limit in limits
+            if limit.rate.lease
+        ]
+
+    async def enter(self, call: Call) -> None:
+        """Take the call from each lease. Raises RateLimited."""
+        for limit, lease in self._leased:
+            if self._agents is not None and limit.whom not in self._agents.names_of(call.presented):
+                continue
+            is_taken = lease.take() or await lease.renew()
+            if not self._limits:
+                self._show(call, [limit], [lease.counted])
+            if not is_taken:
+                raise _one_too_many(limit, lease.counted)
 
 
 def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     named = ((SITE, facts.guards.rate_limit), (action.id, action.rate_limit))
     limits = tuple(_Limit(name, rate) for name, rate in named if rate is not None)
+    if any(limit.rate.lease for limit in limits):
+        return _LeasedLimits(limits, facts)
     return _Limits(limits, facts) if limits else None
 
 
