@@ -3,32 +3,16 @@
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
-from awp_publish.pages.forms import FormFields, form_method, is_secret, read_form
 from awp_publish.pages.landmarks import is_permalink
+from awp_publish.pages.markdown.controls import CONTROLS, Controls
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
 from awp_publish.pages.markdown.joining import BREAK, CLOSE, Mark, Piece, join_pieces
 from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.tree import written_in
-
-MAX_OPTIONS: Final = 40
-"""Options of a choice that are listed."""
-
-MAX_VALUE: Final = 1_000
-"""Characters of a value that is shown."""
-
-_LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
-_MAX_REPEATED: Final = 3
-"""Hidden fields that are repeated for each button of a form."""
-
-_ENCTYPES: Final = ("multipart/form-data", "text/plain")
-
-CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
-_BUTTONS: Final = frozenset(("button", "image", "reset", "submit"))
 
 MAX_INLINE_DEPTH: Final = 60
 """Levels of nested elements; of deeper ones only the text is written."""
@@ -71,15 +55,12 @@ class Inline:
         names: AccessibleNames,
         distinct: Mapping[int, str],
     ) -> None:
-        self._url, self._base = url, base
-        self._names, self._distinct = names, distinct
+        self._base = base
+        self.controls = Controls(url, visible, names, distinct, self.address)
         self._visible = visible
         self._formulas = formulas
         self.later: set[int] = set()
         """Nodes that are written elsewhere."""
-        self._forms: dict[int, FormFields] = {}
-        self._submits: dict[int, int] = {}
-        """For a button that is the only visible part of its form, that form."""
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -131,8 +112,11 @@ class Inline:
             return [escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked)]
         if tag not in _OWN_WRITING:
             before: list[Piece] = []
-            if tag == "form" and not self.read_form(node).is_button:
-                before = [Mark("control", f"[form: {', '.join((self.target(node), *self.hidden(node)))}]"), " "]
+            if tag == "form" and not self.controls.read_form(node).is_button:
+                before = [
+                    Mark("control", f"[form: {', '.join((self.controls.target(node), *self.controls.hidden(node)))}]"),
+                    " ",
+                ]
             pieces = [*before, *self._inside(node, depth, linked)]
             return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
         if tag == "a":
@@ -143,8 +127,8 @@ class Inline:
                 return self._inside(node, depth, linked)
             paragraphs = join_pieces(self._inside(node, depth, True))
             text = " ".join(line for lines in paragraphs for line in lines)
-            if node in self._distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
-                text = escape_text(self.name(node), True) or text
+            if node in self.controls.distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
+                text = escape_text(self.controls.name(node), True) or text
             if not text:
                 return []
             # White space at the ends of a link's text goes around the link.
@@ -163,7 +147,7 @@ class Inline:
             address = self.address(source) if source else None
             return [Mark("markdown", f"![{text}]({address})" if address else text)] if text else []
         if tag in CONTROLS:
-            control = self._control(node)
+            control = self.controls.write(node)
             return [" ", *control, " "] if control else []
         if tag in _CODE or tag == "math":
             text = (
@@ -205,126 +189,6 @@ class Inline:
             else:
                 pieces.append(escape_text(collapse(tree.texts[child]), linked))
         return pieces
-
-    def read_form(self, form: int) -> FormFields:
-        """Return the parts of a form. If it is no more than a button, the button will describe it."""
-        found = self._forms.get(form)
-        if found is None:
-            found = self._forms[form] = read_form(form, self._visible.visibility)
-            if found.is_button:
-                self._submits.update(dict.fromkeys(found.buttons, form))
-        return found
-
-    def target(self, form: int) -> str:
-        """Return method and address of a form as code, with its content type if that matters."""
-        given = self._visible.attributes[form]
-        method = form_method(given)
-        address = self.address(given.get("action", "").strip() or self._url) or self._url
-        code = code_span(f"{method} {address}")
-        kind = given.get("enctype", "").strip().lower()
-        return f"{code} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else code
-
-    def hidden(self, form: int) -> list[str]:
-        """Return the hidden fields of a form: names and values, but only the names of session secrets."""
-        listed = []
-        for one in self.read_form(form).hidden:
-            given = self._visible.attributes[one]
-            name, value = given["name"], given.get("value", "")
-            shown = "a secret of the session" if is_secret(name) else self._value(value)
-            listed.append(f"{code_span(name)}: {shown}")
-        return listed
-
-    def _value(self, value: str) -> str:
-        if len(value) > MAX_VALUE:
-            return f"{len(value)} characters"
-        return code_span(value) or "“”"
-
-    def _control(self, node: int) -> list[Piece]:
-        """Return the description of a control: its kind, its name and its value. Empty for a hidden one."""
-        tags, attributes = self._visible.tags, self._visible.attributes
-        tag, given = tags[node], attributes[node]
-        kind = (given.get("type") or "text").strip().lower() if tag == "input" else tag
-        if kind == "hidden":
-            return []
-        if kind in _BUTTONS:
-            text = escape_text(self.name(node), in_brackets=True)
-            off = " (disabled)" if "disabled" in given else ""
-            own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
-            parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
-            form = self._submits.get(node)
-            if form is not None:
-                fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
-                is_listed = fields.buttons[0] == node or len(fields.hidden) <= _MAX_REPEATED
-                parts += (self.target(form), *(self.hidden(form) if is_listed else ["the same hidden fields"]))
-            elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
-                form = self._named_form(given)
-                if form is None:
-                    around = islice(self._visible.around(node), MAX_INLINE_DEPTH)
-                    form = next((one for one in around if tags[one] == "form"), node)
-                method = given.get("formmethod", "").strip().upper() or form_method(attributes[form])
-                parts.append(code_span(f"{method} {address}"))
-            elif (form := self._named_form(given)) is not None:
-                parts.append(f"of the form {self.target(form)}")
-            return [Mark("control", f"[{', '.join(parts)}]")]
-        if kind in ("checkbox", "radio"):
-            is_on = "checked" in given
-            sign = ("[x]" if is_on else "[ ]") if kind == "checkbox" else ("(x)" if is_on else "( )")
-            mark = Mark("control" if kind == "checkbox" else "markdown", sign)
-            pair: list[Piece] = [Mark("markdown", self._pair(given, "on")), " "] if given.get("name") else []
-            if (form := self._named_form(given)) is not None:
-                pair += [Mark("control", f"[of the form {self.target(form)}]"), " "]
-            label = self._names.unwritten(node)
-            return [" ", mark, " ", *pair, f"{escape_text(label)} " if label else ""]
-        if tag == "select":
-            options = [one for one in self._visible.walk(node) if tags[one] == "option"]
-            chosen = [one for one in options if "selected" in attributes[one]]
-            if not chosen and "multiple" not in given:
-                chosen = options[:1]
-            marked, listed = set(chosen), list[str]()
-            for one in options[:MAX_OPTIONS]:
-                name = collapse(attributes[one].get("label") or self._visible.plain_text(one)).strip()
-                value = attributes[one].get("value", name)
-                notes = ([code_span(value) or "“”"] if value != name else []) + (["selected"] if one in marked else [])
-                if "disabled" in attributes[one]:
-                    notes.append("disabled")
-                if name or value:
-                    listed.append(escape_text(name, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
-            if len(options) > MAX_OPTIONS:
-                listed.append(f"and {len(options) - MAX_OPTIONS} more")
-            kind = "choice of several" if "multiple" in given else "choice"
-            content = ", ".join(listed)
-        else:
-            value = given.get("value", "") if tag == "input" else self._visible.plain_text(node)
-            text = escape_text(collapse(value).strip(), in_brackets=True)
-            content = f"“{text}”" if text else ""
-            kind = "text area" if tag == "textarea" else kind if kind == "file" else f"{kind} field"
-        label = self._names.unwritten(node)
-        facts = (
-            f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
-            f"“{escape_text(label, in_brackets=True)}”" if label else "",
-            "required" if "required" in given else "",
-            "disabled" if "disabled" in given else "",
-            "read-only" if "readonly" in given else "",
-            f"of the form {self.target(form)}" if (form := self._named_form(given)) is not None else "",
-            *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
-        )
-        facts_text = ", ".join(fact for fact in facts if fact)
-        return [Mark("control", f"[{facts_text}: {content}]" if content else f"[{facts_text}]")]
-
-    def _named_form(self, given: Mapping[str, str]) -> int | None:
-        """Return the form that a control names in its attribute `form`."""
-        form = self._visible.tree.find_id(given["form"]) if given.get("form") else None
-        return form if form is not None and self._visible.tags[form] == "form" else None
-
-    def _pair(self, given: Mapping[str, str], usual: str) -> str:
-        """Return the name of a control, and the value that it sends unless it is the usual one."""
-        value = given.get("value", usual)
-        return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
-
-    def name(self, node: int) -> str:
-        """Return the name of an element, which tells it apart from others."""
-        text = "" if self._visible.tags[node] == "input" else self._visible.plain_text(node)
-        return self._distinct.get(node) or self._names.name(node, text) or self._names.named(node)
 
 
 _OWN_WRITING: Final = (

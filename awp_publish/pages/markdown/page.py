@@ -1,7 +1,7 @@
 """Writes one page as Markdown: its blocks, its main content, its navigation and its forms."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -10,33 +10,21 @@ from awp_publish.pages.content import MainContent, find_content
 from awp_publish.pages.distinct import distinct_names, has_alike
 from awp_publish.pages.formulas import read_formulas
 from awp_publish.pages.items import ItemNames
+from awp_publish.pages.markdown.controls import CONTROLS
 from awp_publish.pages.markdown.escaping import collapse, escape_line, escape_text, fence_for
-from awp_publish.pages.markdown.inline import CONTROLS, Inline, link_to
+from awp_publish.pages.markdown.inline import Inline, link_to
 from awp_publish.pages.markdown.joining import Mark, Piece, join_pieces
 from awp_publish.pages.markdown.lines import Lines
+from awp_publish.pages.markdown.tables import Tables
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.paging import find_paging
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.survey import survey
-from awp_publish.pages.tables import is_layout
 from awp_publish.pages.tree import Tree, read_title
 
 _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
 _WRAPPERS: Final = frozenset({"article", "div", "section"})
-
-MAX_SPANNED: Final = 40
-"""Columns that one cell may span; browsers allow up to 1,000."""
-
-MAX_FILLED: Final = 20_000
-"""Empty cells that may stand for spans in a page, so that a small page cannot make a large document."""
-
-_IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center", "form"})
-"""Blocks that may be in a cell of a data table, each on a line of its own."""
-
-_TABLE_PARTS: Final = frozenset({"thead", "tbody", "tfoot", "tr", "td", "th", "caption"})
-_ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
-_STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECASE)
 
 
 _MEDIA: Final = frozenset({"audio", "video"})
@@ -113,8 +101,7 @@ class _Page:
         base, formulas = base_of(tree, url) or url, read_formulas(visibility)
         self._inline = Inline(url, base, self._visible, formulas, names, distinct)
         self._lines = Lines()
-        self._filled = 0
-        """The number of empty cells."""
+        self._tables = Tables(self._visible, lambda cell: self._inline.line([cell], break_with="<br>"))
         self._is_tight = False
         """True within a list whose items are not separated by empty lines."""
         self._link: str | None = None
@@ -356,15 +343,15 @@ class _Page:
                 self._terms(node, depth + 1)
             else:
                 hidden: list[str] = []
-                if tag == "form" and not (fields := self._inline.read_form(node)).is_button:
+                if tag == "form" and not (fields := self._inline.controls.read_form(node)).is_button:
                     # Where the form is sent, then its fields, then its hidden fields.
                     name = collapse(given.get("aria-label") or "").strip()
                     says = f"Form “{escape_text(name)}”" if name else "Form"
                     if given.get("action") or fields.has_names:
-                        says += f": {self._inline.target(node)}"
+                        says += f": {self._inline.controls.target(node)}"
                     if name or says != "Form":
                         lines.block([says])
-                    hidden = self._inline.hidden(node)
+                    hidden = self._inline.controls.hidden(node)
                 self._blocks(children_of(node), depth + 1)
                 if hidden:
                     lines.block([f"[hidden: {', '.join(hidden)}]"])
@@ -395,7 +382,7 @@ class _Page:
         if any(map(self._is_block, self._tree.children(node))):
             self._blocks(self._visible.children(node), depth)
             return
-        text = self._line(node) or escape_text(self._inline.name(node))
+        text = self._line(node) or escape_text(self._inline.controls.name(node))
         if text:
             self._lines.block([text if text.startswith("**") else f"**{text}**"])
 
@@ -465,73 +452,16 @@ class _Page:
                         self._blocks(self._visible.children(one), depth)
             is_first = is_first and not self._lines.has_written
 
-    def _table(self, table: int, depth: int) -> None:
-        """Write a table of GitHub Flavored Markdown (GFM 0.29, section 4.10), with its caption before it.
-
-        A table that only arranges a page is ignored: its content is written as if the table were not there.
-        """
-        tags, attributes, seen_in = self._tree.tags, self._tree.attributes, self._visible.elements_in
-        head, body, foot, caption = list[int](), list[int](), list[int](), None
-        for part in seen_in(table):
-            tag = tags[part]
-            if tag == "caption" and caption is None:
-                caption = part
-            rows = [part] if tag == "tr" else [row for row in seen_in(part) if tags[row] == "tr"]
-            {"thead": head, "tfoot": foot}.get(tag, body).extend(rows)
-        cells = [[cell for cell in seen_in(row) if tags[cell] in ("td", "th")] for row in (*head, *body, *foot)]
-        has_heading = bool(head) or (bool(body and cells[0]) and all(tags[cell] == "th" for cell in cells[0]))
-        blocks: set[str] = set()  # within the cells, except in nested tables
-        for cell in (cell for row in cells for cell in row):
-            at = cell + 1
-            while at < self._tree.ends[cell]:
-                tag = tags[at]
-                if tag in BLOCKS:
-                    blocks.add(tag)
-                at = self._tree.ends[at] if tag == "table" else at + 1
-        if has_heading or caption is not None or any(tags[cell] == "th" for row in cells for cell in row):
-            is_data = blocks <= _IN_CELLS
-        else:
-            is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div", "form"}
-            is_data = is_data and not ("form" in blocks and is_layout(table, self._visible.visibility))
-        role = attributes[table].get("role", "").strip().lower()
-        if "table" in blocks or not is_data or role in ("presentation", "none"):
-            self._blocks(self._visible.children(table), depth)
+    def _table(self, node: int, depth: int) -> None:
+        """Write a table, with its caption before it; the content of one that only arranges a page as if it were not."""
+        table = self._tables.read(node)
+        if table is None:
+            self._blocks(self._visible.children(node), depth)
             return
-        if caption is not None:
-            self._strong(caption, depth)
-        written: list[list[str]] = []
-        reaching: dict[int, int] = {}  # for a column, the remaining rows that a cell spans, this one included
-        for row in cells:
-            line: list[str] = []
-            for cell in row:
-                column = len(line)
-                while column in reaching:
-                    column += 1
-                line += self._empty_cells(column - len(line))
-                columns = _span(attributes[cell], "colspan", MAX_SPANNED)
-                if (below := _span(attributes[cell], "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
-                    reaching |= {len(line) + column: below + 1 for column in range(columns)}
-                # A pipe would begin the next cell, even within code (GFM, example 200).
-                line.append(self._inline.line([cell], break_with="<br>").replace("|", "\\|"))
-                line += self._empty_cells(columns - 1)
-            reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
-            if line:
-                written.append(line)
-        if not any(map(any, written)):
-            return
-        width = max(map(len, written))
-        aligned: list[str] = []
-        heading = list[str]()  # a table has to have one
-        if has_heading:
-            heading = written.pop(0)
-            for cell in cells[0][:width]:
-                alignment = attributes[cell].get("align", "").strip().lower()
-                if not alignment and (found := _STYLE.search(attributes[cell].get("style", ""))):
-                    alignment = found[1].lower()
-                aligned.append(_ALIGNED.get(alignment, "---"))
-        heading += [""] * (width - len(heading))
-        aligned += ["---"] * (width - len(aligned))
-        self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
+        if table.caption is not None:
+            self._strong(table.caption, depth)
+        if lines := self._tables.write(table):
+            self._lines.block(lines)
 
     def _language_of(self, node: int) -> str:
         """Return the language of code that highlighters write into classes: on the code, around it, or within."""
@@ -545,21 +475,8 @@ class _Page:
                 return re.sub(r"[^\w+#.-]", "", language)
         return ""
 
-    def _empty_cells(self, wanted: int) -> list[str]:
-        given = min(wanted, MAX_FILLED - self._filled)
-        self._filled += given
-        return [""] * given
-
 
 def _number(text: str, usual: int) -> int:
     """Return a number that Markdown can write: not negative, at most nine digits."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
-
-
-def _span(given: Mapping[str, str], name: str, most: int) -> int:
-    text = given.get(name, "1").strip()
-    if not text.isascii() or not text.isdigit() or len(text) > 5:
-        return 1
-    number = int(text)
-    return most if number == 0 and name == "rowspan" else max(1, min(number, most))

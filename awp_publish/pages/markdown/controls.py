@@ -1,0 +1,185 @@
+"""Controls of forms in Markdown: the kind of a control, its name, its value, and what a button sends."""
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Final
+
+from awp_publish.pages.forms import FormFields, form_method, is_secret, read_form
+from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
+from awp_publish.pages.markdown.joining import Mark, Piece
+from awp_publish.pages.markdown.visible import VisibleNodes
+from awp_publish.pages.names import AccessibleNames
+from awp_publish.pages.options import read_options
+from awp_publish.pages.roles import input_type
+
+MAX_OPTIONS: Final = 40
+"""Options of a choice that are listed."""
+
+MAX_VALUE: Final = 1_000
+"""Characters of a value that is shown."""
+
+CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
+_BUTTONS: Final = frozenset(("button", "image", "reset", "submit"))
+_LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
+_MAX_REPEATED: Final = 3
+"""Hidden fields that are repeated for each button of a form."""
+
+_MAX_CLIMB: Final = 60
+"""Ancestors of a button among which its form is searched."""
+
+_ENCTYPES: Final = ("multipart/form-data", "text/plain")
+
+
+class Controls:
+    """Writes the controls and forms of one page at `url`. `address` returns an absolute address, if there is one.
+
+    `distinct` are names that tell controls and links apart.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        visible: VisibleNodes,
+        names: AccessibleNames,
+        distinct: Mapping[int, str],
+        address: Callable[[str], str | None],
+    ) -> None:
+        self._url, self._visible, self._address = url, visible, address
+        self._names, self.distinct = names, distinct
+        self._forms: dict[int, FormFields] = {}
+        self._submits: dict[int, int] = {}
+        """For a button that is the only visible part of its form, that form."""
+
+    def write(self, control: int) -> list[Piece]:
+        """Return the description of a control, nothing for a hidden one."""
+        tag = self._visible.tags[control]
+        kind = input_type(self._visible.attributes[control]) if tag == "input" else tag
+        if kind == "hidden":
+            return []
+        if kind in _BUTTONS:
+            return [Mark("control", f"[{', '.join(self._button(control, kind))}]")]
+        if kind in ("checkbox", "radio"):
+            return self._box(control, kind)
+        if tag == "select":
+            return self._field(control, self._kind_of_select(control), self._options(control))
+        if tag == "textarea":
+            return self._field(control, "text area", self._quoted(self._visible.plain_text(control)))
+        value = self._visible.attributes[control].get("value", "")
+        return self._field(control, kind if kind == "file" else f"{kind} field", self._quoted(value))
+
+    def name(self, node: int) -> str:
+        """Return the name of an element, which tells it apart from others."""
+        text = "" if self._visible.tags[node] == "input" else self._visible.plain_text(node)
+        return self.distinct.get(node) or self._names.name(node, text) or self._names.named(node)
+
+    def _button(self, button: int, kind: str) -> list[str]:
+        """Return what a button is and what it sends."""
+        tags, given = self._visible.tags, self._visible.attributes[button]
+        text = escape_text(self.name(button), in_brackets=True)
+        off = " (disabled)" if "disabled" in given else ""
+        own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
+        what = f"button{own}: {text}{off}" if text or own else f"button{off}"
+        if (form := self._submits.get(button)) is not None:
+            fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
+            is_listed = fields.buttons[0] == button or len(fields.hidden) <= _MAX_REPEATED
+            return [what, self.target(form), *(self.hidden(form) if is_listed else ["the same hidden fields"])]
+        form = self._named_form(given)
+        if given.get("formaction") and (address := self._address(given["formaction"])) is not None:
+            if form is None:
+                around = islice(self._visible.around(button), _MAX_CLIMB)
+                form = next((one for one in around if tags[one] == "form"), button)
+            method = given.get("formmethod", "").strip().upper() or form_method(self._visible.attributes[form])
+            return [what, code_span(f"{method} {address}")]
+        return [what] if form is None else [what, f"of the form {self.target(form)}"]
+
+    def _box(self, box: int, kind: str) -> list[Piece]:
+        given = self._visible.attributes[box]
+        sign = "x" if "checked" in given else " "
+        is_task = kind == "checkbox"
+        pieces: list[Piece] = [" ", Mark("control", f"[{sign}]") if is_task else Mark("markdown", f"({sign})"), " "]
+        if given.get("name"):
+            pieces += [Mark("markdown", self._pair(given, "on")), " "]
+        if (form := self._named_form(given)) is not None:
+            pieces += [Mark("control", f"[of the form {self.target(form)}]"), " "]
+        label = self._names.unwritten(box)
+        return [*pieces, f"{escape_text(label)} " if label else ""]
+
+    def _field(self, field: int, kind: str, content: str) -> list[Piece]:
+        given = self._visible.attributes[field]
+        label, form = self._names.unwritten(field), self._named_form(given)
+        facts = (
+            f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
+            f"“{escape_text(label, in_brackets=True)}”" if label else "",
+            "required" if "required" in given else "",
+            "disabled" if "disabled" in given else "",
+            "read-only" if "readonly" in given else "",
+            f"of the form {self.target(form)}" if form is not None else "",
+            *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
+        )
+        described = ", ".join(filter(None, facts))
+        return [Mark("control", f"[{described}: {content}]" if content else f"[{described}]")]
+
+    def _quoted(self, value: str) -> str:
+        text = escape_text(collapse(value).strip(), in_brackets=True)
+        return f"“{text}”" if text else ""
+
+    def _kind_of_select(self, select: int) -> str:
+        return "choice of several" if "multiple" in self._visible.attributes[select] else "choice"
+
+    def _options(self, select: int) -> str:
+        listed, attributes = list[str](), self._visible.attributes
+        options = [one for one in read_options(self._visible.tree, select) if self._visible.shows(one.node)]
+        for option in options[:MAX_OPTIONS]:
+            given = attributes[option.node]
+            name = collapse(given.get("label") or self._visible.plain_text(option.node)).strip()
+            value = given.get("value", name)
+            notes = [code_span(value) or "“”"] if value != name else []
+            notes += ["selected"] * option.is_selected + ["disabled"] * option.is_disabled
+            if name or value:
+                listed.append(escape_text(name, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
+        if len(options) > MAX_OPTIONS:
+            listed.append(f"and {len(options) - MAX_OPTIONS} more")
+        return ", ".join(listed)
+
+    def read_form(self, form: int) -> FormFields:
+        """Return the parts of a form. If it is no more than a button, the button will describe it."""
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = read_form(form, self._visible.visibility)
+            if found.is_button:
+                self._submits.update(dict.fromkeys(found.buttons, form))
+        return found
+
+    def target(self, form: int) -> str:
+        """Return method and address of a form as code, with its content type if that matters."""
+        given = self._visible.attributes[form]
+        method = form_method(given)
+        address = self._address(given.get("action", "").strip() or self._url) or self._url
+        code = code_span(f"{method} {address}")
+        kind = given.get("enctype", "").strip().lower()
+        return f"{code} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else code
+
+    def hidden(self, form: int) -> list[str]:
+        """Return the hidden fields of a form: names and values, but only the names of session secrets."""
+        listed = []
+        for one in self.read_form(form).hidden:
+            given = self._visible.attributes[one]
+            name, value = given["name"], given.get("value", "")
+            shown = "a secret of the session" if is_secret(name) else self._value(value)
+            listed.append(f"{code_span(name)}: {shown}")
+        return listed
+
+    def _value(self, value: str) -> str:
+        if len(value) > MAX_VALUE:
+            return f"{len(value)} characters"
+        return code_span(value) or "“”"
+
+    def _named_form(self, given: Mapping[str, str]) -> int | None:
+        """Return the form that a control names in its attribute `form`."""
+        form = self._visible.tree.find_id(given["form"]) if given.get("form") else None
+        return form if form is not None and self._visible.tags[form] == "form" else None
+
+    def _pair(self, given: Mapping[str, str], usual: str) -> str:
+        """Return the name of a control, and the value that it sends unless it is the usual one."""
+        value = given.get("value", usual)
+        return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
