@@ -281,8 +281,6 @@ class AgentClient:
             raise CallFailed(path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "There is none."})
         return answer.json()
 
-    # --- One call through each door ---
-
     def _over_http(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
     ) -> Answer:
@@ -402,8 +400,6 @@ class AgentClient:
     def _root(self) -> str:
         return self._addresses().get("root", Paths().root)
 
-    # --- Jobs ---
-
     def _wait(self, action: str, address: str) -> Any:
         """Return the result of a background job as soon as it has ended. Raises CallFailed, TimeoutError."""
         path = _path_of(address).partition("?")[0].removeprefix(self._transport.prefix)
@@ -502,9 +498,6 @@ def _reading(action: str, answer: Response | None = None) -> Iterator[None]:
         raise CallFailed(action, {"status": status, "code": "UNREADABLE_ANSWER", "detail": detail}, headers) from error
 
 
-# --- Answers of the doors that are not plain HTTP. All are read inside of `_reading`. ---
-
-
 def _read_mcp(action: str, answer: Response) -> Answer:
     response = answer.json()
     if "error" in response or "result" not in response:
@@ -563,9 +556,6 @@ def _read_awp(action: str, answers: list[dict[str, Any]]) -> Answer:
             raise CallFailed(action, problem, _header_members(details.get("headers"), underscored=True))
     result = answers[-1]["result"]
     return _with_content(result["output"], _header_members(result.get("headers"), underscored=True))
-
-
-# --- Transports ---
 
 
 class _Network:

@@ -14,8 +14,6 @@ from typing import ClassVar, Final, Self
 
 from starlette.exceptions import HTTPException
 
-# --- `Problem` ---
-
 MAX_VIOLATIONS: Final = 20
 """Violations that one problem lists at most, whatever the size of the input."""
 
@@ -207,9 +205,6 @@ class DeclarationErrors(DeclarationError):
         return self._errors
 
 
-# --- The envelope or the request around it was wrong ---
-
-
 class NotJson(Problem):
     """The body is not JSON as RFC 8259 and I-JSON (RFC 7493) define it: syntax, encoding, duplicate names, numbers."""
 
@@ -299,9 +294,6 @@ class BodyTimeout(Problem):
     title = "The body did not arrive in time"
     default_status = 408
     default_recovery = "Send the whole request at once, then retry."
-
-
-# --- Refusals by the gates before the handler ---
 
 
 class AuthenticationRequired(Problem):
@@ -489,9 +481,6 @@ class StoreUnavailable(Problem):
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 
-# --- The handler of an action: its input, its refusals, its failures ---
-
-
 class InvalidInput(Problem):
     title = "The input does not match the action's schema"
     default_status = 422
@@ -592,8 +581,6 @@ class RuntimeFailed(Problem):
     default_recovery = "Read error.code and error.evidence: they say what to change and what has already been done."
 
 
-# --- Refusals by the application itself ---
-
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _REASONS: Final = ("detail", "message", "error_description", "error", "errors", "title", "reason", "description", "msg")
 """Members in which applications give the reason of a refusal, the usual ones first."""
@@ -679,9 +666,6 @@ def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
     return problem
 
 
-# --- Background jobs: polling, cancelling, and jobs that end without a result ---
-
-
 class TooManyJobs(Problem):
     """The caller has as many unfinished jobs, or bytes of jobs and results, as the site keeps for one caller."""
 
@@ -724,9 +708,6 @@ class JobInterrupted(Problem):
     title = "The job was interrupted"
     default_status = 500
     default_recovery = "Find out whether the job took effect; only if it did not, call the action again."
-
-
-# --- Pages requested at the endpoint for pages ---
 
 
 class InvalidUrl(Problem):
