@@ -61,7 +61,7 @@ async def take_pictures() -> None:
 
     async with serve(make) as url, open_chromium([url]) as browser:
         page = (await browser.open(f"{url}/agents/try/search_books?q=sea&page_size=1")).page
-        await page.set_viewport_size({"width": 1280, "height": 1180})
+        await page.set_viewport_size({"width": 1280, "height": 1560})
         await page.click("text=Send through all doors")
         await page.wait_for_selector("#answers article:nth-of-type(6)")
         await page.evaluate("scrollTo({top: 0, behavior: 'instant'})")

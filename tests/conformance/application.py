@@ -108,9 +108,17 @@ def make_application(url: str) -> AsgiApp:
         return "done"
 
     @site.agent("greet", effect="read")
-    async def greet(name: str):
+    async def greet(name: str) -> str:
         """Greet somebody."""
         return f"Hello, {name}!"
+
+    for changed in ("tool", "prompt"):
+
+        @site.agent(f"test_trigger_{changed}_change", effect="idempotent")
+        async def change() -> str:
+            """Publish the site anew, of which those are told who listen."""
+            site.refresh()
+            return "published"
 
     @site.agent("slow_compute", execution="async", effect="read")
     async def slow_compute(seconds: float = 0, label: str = "") -> str:

@@ -154,7 +154,7 @@ def test_its_first_screen_says_how_the_site_is_doing(open_client):
     assert client.post("/agents/order_book/invoke", json={"input": {"slug": "emma"}}).status_code == 428
     said = text_of(client.get("/agents"))
     assert "Calls today 4 0 yesterday, 4 in 30 days" in said
-    assert "Refused and failed 25 % refused 0 % failed 1 asked a person first" in said  # a question is no refusal
+    assert "Refused and failed 25 % refused 0 % failed 1 asked a person to confirm" in said  # a question is no refusal
     assert "Waiting for approval \N{EN DASH} approval is not required" in said
     assert "answered asked for confirmation refused failed" in said  # the legend of the chart
     site.set_status(degraded_actions=["find"])
@@ -209,7 +209,7 @@ def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
 
 def test_the_page_of_an_action_shows_its_traffic_and_its_part_of_documents(open_client):
     client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    assert "Its traffic Not called in 30 days." in text_of(client.get("/agents/try/find"))
+    assert "Traffic Not called in 30 days." in text_of(client.get("/agents/try/find"))
     for given in ({"words": ["sea"]}, {"words": 5}):
         client.post("/agents/find/invoke", json={"input": given})
     client.post("/agents/order_book/invoke", json={"input": {}})

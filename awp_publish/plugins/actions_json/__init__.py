@@ -13,7 +13,7 @@ VERSION = "1"
 
 def _declare_tool(setup: Setup) -> None:
     """Declare `actions.site` as an action, so that the same gates and doors apply to it."""
-    words = "List, call and read what the map of this site (actions.json) has for the page at hand."
+    words = "List, call or read what this site's actions.json offers on the current page."
     tool = setup.site.agent(SITE_ACTION, name="Pages of this site", description=words)
 
     @tool.operation("default", inputs=SITE_INPUTS, outputs={"type": "object"}, effect="write")  # type: ignore[untyped-decorator]

@@ -48,7 +48,8 @@ _KEYS: Final[Mapping[str, Callable[[Action, CallCounts | None], Any]]] = {
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a description, shortened to one line or two."""
-    sentence = text.strip().split("\n\n", 1)[0].partition(". ")[0].strip().replace("\n", " ")
+    sentence, end, _ = " ".join(text.strip().split("\n\n", 1)[0].split()).partition(". ")
+    sentence += end.strip()
     return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[: MAX_SENTENCE - 1].rstrip()}…"
 
 

@@ -106,7 +106,7 @@ def _sections(
     )
     for ident, title, caption, heads, rows in listings:
         if rows:
-            yield ident, f"{title} ({len(rows)})", table(caption, heads, rows)
+            yield ident, f"{title} ({len(rows)})", table(caption, heads, rows, class_="titled" * (caption == title))
 
 
 def _connections(view: View) -> Html | None:
@@ -116,7 +116,11 @@ def _connections(view: View) -> Html | None:
     if path is None:
         return None
     return tag(
-        "p", "People see and end what is connected for them at ", tag("a", path, href=view.catalog.prefix + path), "."
+        "p",
+        "People see their connected agents, and can disconnect them, at ",
+        tag("a", path, href=view.catalog.prefix + path),
+        ".",
+        class_="hint",
     )
 
 
@@ -211,7 +215,7 @@ def _documents(view: View) -> Html:
     heads = ("path", "checked", "size", "tokens", "compressed", "type", "headers")
     return fill(
         "documents",
-        table=table("Documents", heads, rows),
+        table=table("Documents", heads, rows, class_="titled"),
         size=size_of(sum(len(document.body) for document in view.documents.values())),
         problems=prefix + view.door.catalog.paths.problems,
     )

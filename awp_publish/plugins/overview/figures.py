@@ -48,7 +48,11 @@ def outcome_tiles(own: CallCounts) -> list[tuple[object, ...]]:
         tag("span", percent(own.kinds["refused"], own.calls), tag("small", " refused")),
         tag("span", percent(own.kinds["failed"], own.calls), tag("small", " failed")),
     )
-    asked = f"{own.kinds['asked']:,} asked a person first" if own.kinds["asked"] else f"of {own.calls:,} in {DAYS} days"
+    asked = (
+        f"{own.kinds['asked']:,} asked a person to confirm"
+        if own.kinds["asked"]
+        else f"of {own.calls:,} in {DAYS} days"
+    )
     return [
         ("Refused and failed", shares, asked),
         ("95 % answered within", own.p95_text or NO_FIGURE, f"in the last {DAYS} days"),
@@ -62,11 +66,15 @@ def traffic_section(traffic: Traffic, *, with_callers: bool) -> Html:
     if traffic is None or not traffic.rows:
         return tag("p", f"No calls and no page reads in {DAYS} days.", class_="none")
     breakdowns = [
-        table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows), class_="numbers")
+        table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows), class_=_kind_of(one.heads))
         for one in traffic.breakdowns(with_callers=with_callers)
         if one.heads[:2] != ("action", "ok")  # these stand in the table of actions
     ]
     return fill("traffic", days=DAYS, by_day=Html(traffic.table()), tables=breakdowns)
+
+
+def _kind_of(heads: Sequence[str]) -> str:
+    return "numbers of-doors" if heads[1] == "door" else "numbers"
 
 
 def action_section(traffic: Traffic, action_id: str) -> Html | None:
@@ -81,5 +89,7 @@ def action_section(traffic: Traffic, action_id: str) -> Html | None:
         return tag("p", f"Not called in {DAYS} days.", class_="none")
     heads = [("Calls", f"{own.calls:,}", f"in {DAYS} days"), *outcome_tiles(own)]
     rows = [(code(outcome), door, f"{count:,}") for (outcome, door), count in list(report.failures().items())[:20]]
-    reasons = table("Reasons of refusals, questions and failures", ("code", "door", "calls"), rows, class_="numbers")
+    reasons = table(
+        "Reasons of refusals, questions and failures", ("code", "door", "calls"), rows, class_="numbers of-doors"
+    )
     return fill("own_traffic", tiles=tiles(heads), month=month(report, "Calls"), reasons=reasons if rows else None)
