@@ -564,7 +564,7 @@ class _Network:
     def __init__(self, address: str, timeout: float, allow_private: bool) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{address!r} is no address of a site. Write https://books.example, for instance.")
+            raise ValueError(f"{address!r} is not the address of a site. Write https://books.example, for instance.")
         self._parts = parts
         self._timeout = timeout
         try:

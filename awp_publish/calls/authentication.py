@@ -433,7 +433,7 @@ class SessionUser:
         session = credentials.session
         if session is None:
             remedy = "add SessionMiddleware after AgentPublisher, so that it is outside"
-            _log_once(self._is_logged, "SessionUser knows nobody, because there is no session: " + remedy)
+            _log_once(self._is_logged, "SessionUser cannot identify anybody, because there is no session: " + remedy)
             return None
         if self._ask is not None:
             return await self._ask(session)
@@ -462,7 +462,9 @@ class ApplicationUser:
         user = credentials.user
         if user is None:
             remedy = "add AuthenticationMiddleware after AgentPublisher, so that it is outside"
-            _log_once(self._is_logged, "ApplicationUser knows nobody, because requests have no user: " + remedy)
+            _log_once(
+                self._is_logged, "ApplicationUser cannot identify anybody, because requests have no user: " + remedy
+            )
             return None
         known = getattr(user, "is_authenticated", False)
         if not (known() if callable(known) else known):

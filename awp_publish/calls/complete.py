@@ -53,7 +53,7 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
-            raise InvalidOutput("complete= returns a list of texts.")
+            raise InvalidOutput("complete= has to return a list of texts.")
         return [str(one.value if isinstance(one, Enum) else one) for one in islice(answer, MAX_SUGGESTIONS)]
 
     return complete

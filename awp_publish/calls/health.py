@@ -35,7 +35,7 @@ class Probe:
         def look() -> object:
             # A thread cannot be stopped: while the last check hangs in one, no further thread may hang in it too.
             if not self._busy.acquire(timeout=PROBE_TIMEOUT):
-                raise TimeoutError("The probe has not come back from the last time.")
+                raise TimeoutError("The probe has not returned since it was last called.")
             try:
                 return self.check()
             finally:

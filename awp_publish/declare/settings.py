@@ -148,7 +148,7 @@ def check_forwarded(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]+", name):
         raise ValueError(f"{value!r} is not the name of a header, such as 'x-forwarded-for' or 'cf-connecting-ip'")
     if name not in _FORWARDING and close:
-        raise ValueError(f"{value!r} is no header that proxies are known to send; did you mean '{close[0]}'?")
+        raise ValueError(f"{value!r} is not a header that proxies are known to send; did you mean '{close[0]}'?")
     return name
 
 
@@ -329,7 +329,7 @@ def check_result(result: JsonObject) -> JsonObject:
         known = _RESULT_MEMBERS if name in result else ("selector", "nextButton", "currentPage")
         if name not in known:
             near = get_close_matches(name.replace("_", ""), known, n=1)
-            raise ValueError(f"{name!r} is no member of it" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise ValueError(f"{name!r} is not one of its members" + (f"; did you mean {near[0]!r}?" if near else ""))
     for selector in (result["selector"], result.get("itemSelector", "*"), *properties.values(), *pagination.values()):
         if not isinstance(selector, str):
             raise ValueError(f"{_shortened(selector)} is not a CSS selector")
@@ -1019,10 +1019,10 @@ class PageSettings(TypedDict, total=False):
     """The options of a page. See docs/pages.md and docs/actions-json.md."""
 
     title: Annotated[Text, Option("what it is called", "the end of its path in words")]
-    description: Annotated[Text, Option("what stands on it", "the docstring of its handler")]
+    description: Annotated[Text, Option("what is on it", "the docstring of its handler")]
     id: Annotated[Id, Option("what goes before the names that are declared on it", "the end of its path")]
     guide: Annotated[Text, Option("how an agent gets on with the page", "the description")]
-    actions: Annotated[Sequence[Id], Option("ids of the actions whose forms stand on the page", "none")]
+    actions: Annotated[Sequence[Id], Option("ids of the actions whose forms are on the page", "none")]
     locators: Annotated[
         Mapping[Id, LocatorOption],
         Option("places by name: `Locator(css, role=, name=, text_contains=, fallbacks=)`, or a CSS selector", "none"),
@@ -1041,7 +1041,7 @@ class PageSettings(TypedDict, total=False):
     ]
     signals: Annotated[
         Mapping[Id, Annotated[Signal, BeforeValidator(_of_place("at")), AfterValidator(check_texts("event"))]],
-        Option("events that agents may be told of: `Signal(event, payload=, at=, description=)`", "none"),
+        Option("events of which agents may be notified: `Signal(event, payload=, at=, description=)`", "none"),
     ]
     attachments: Annotated[
         Mapping[

@@ -313,7 +313,7 @@ class Site:
             declare(self, model, shown, searched, rows, not read_only) for declare in MODEL_KINDS
         ):
             remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
-            raise DeclarationError(subject, "is no model that is known here.", remedy)
+            raise DeclarationError(subject, "is not a model that is known here.", remedy)
 
         def decorate(function: Callable[[], Any]) -> Callable[[], Any]:
             rows[:] = [function]

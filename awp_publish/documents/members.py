@@ -170,7 +170,7 @@ def own_recoveries(catalog: Catalog) -> dict[str, str]:
         own = {required: recovery, invalid: recovery}
     if known is not None and known.is_own_server:
         recovery = (
-            "Let the person whom you act for sign in: get a token from the server that resource_metadata in "
+            "Let the person you act for sign in: get a token from the server that resource_metadata in "
             "WWW-Authenticate names (OAuth 2 with PKCE), then call again with Authorization: Bearer ..."
         )
         own = {required: recovery, invalid: recovery}

@@ -141,7 +141,7 @@ class WoaDoor(Endpoint):
         if type(given) is not dict:
             if "input" not in envelope:
                 misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
-                instead = f": its {misnamed} is to be called input" if misnamed else ""
+                instead = f": its {misnamed} has to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
             detail = f"must be an object, not {json_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])

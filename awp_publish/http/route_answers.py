@@ -104,7 +104,7 @@ def read_answer(
             try:
                 body.decode()
             except UnicodeDecodeError:
-                detail = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
+                detail = f"Action {action.id} answered with bytes that are not text, and without a Content-Type."
                 return InvalidOutput(detail)
         if media.is_text(kind) and not media.declared_type(action.outputs):
             named = _CHARSET.search(content_type.decode("latin-1"))

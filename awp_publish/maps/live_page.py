@@ -24,7 +24,7 @@ CODES: Final[Mapping[str, str]] = {
     "target_not_found": "no element matches the locator, or the element belongs to an earlier page (`stale`)",
     "multiple_targets": "several elements match, and the step needs exactly one: `candidates`",
     "target_not_visible": "the element at the point is hidden",
-    "target_not_editable": "it is not a field that takes text, or nothing has the focus",
+    "target_not_editable": "it is not a text field, or nothing has the focus",
     "target_not_ready": "it is disabled or read-only",
     "point_out_of_viewport": "no element is at the point",
     "insert_failed": "the field does not accept the text",

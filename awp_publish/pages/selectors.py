@@ -241,7 +241,7 @@ def _unexpected(text: str, at: int) -> str:
     if re.match(r"#-?\d", text[at : at + 3]):
         return 'an id after "#" cannot begin with a digit'
     if text[at] == "[":
-        return 'what begins with "[" is no complete attribute'
+        return 'what begins with "[" is not a complete attribute'
     return f'"{text[at]}" is not expected there'
 
 
@@ -284,7 +284,7 @@ def _add_function(parts: _Parts, written: str, name: str, argument: str, depth: 
     if name.startswith("nth-"):
         count = _COUNT.fullmatch(argument)
         if count is None:
-            raise SelectorError(f'"{argument.strip()}" is no position for :{name}()')
+            raise SelectorError(f'"{argument.strip()}" is not a position for :{name}()')
         step, offset = _read_count(count)
         if count["of"]:
             selectors = tuple(_read_list(count["of"], depth, forgiving))

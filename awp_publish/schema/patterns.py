@@ -52,7 +52,7 @@ def to_ecma(expression: str, *, flags: int = 0, is_unicode: bool = False) -> str
                 re.compile(translated)
         except (re.error, OverflowError, RecursionError) as error:
             if not re.search(r"\\[pPku]|\(\?<\w", translated):  # ECMA-262's own, which Python does not have
-                raise UntranslatablePattern(f"it is no regular expression: {error}") from error
+                raise UntranslatablePattern(f"it is not a regular expression: {error}") from error
     return translated
 
 
@@ -193,7 +193,7 @@ class _Translation:
         else:
             least, comma, most = found.groups()
             if comma and most and int(least or 0) > int(most):
-                raise UntranslatablePattern("it repeats something at least more often than at most")
+                raise UntranslatablePattern("the minimum of a repetition is above its maximum")
             written = f"{{{least or 0}{comma}{most}}}"
             self._at = found.end()
         following = self._text[self._at : self._at + 1]
@@ -264,7 +264,7 @@ class _Translation:
             return _ENDS[letter], False
         if letter in ("b", "B"):
             if self._is_unicode:
-                raise UntranslatablePattern("it looks for the borders of words, which are other ones in ECMA-262")
+                raise UntranslatablePattern("it uses word boundaries, which differ in ECMA-262")
             self._at += 1
             return f"\\{letter}", False
         if letter in ("w", "W") and self._is_unicode:
@@ -371,7 +371,7 @@ class _Translation:
                 warnings.simplefilter("ignore")
                 read = re.compile(written, flags)
         except re.error as error:
-            raise UntranslatablePattern(f"it is no regular expression: {error}") from error
+            raise UntranslatablePattern(f"it is not a regular expression: {error}") from error
         members = [code for code in range(128) if read.fullmatch(chr(code))]
         is_open = has_words or written.startswith("[^")
         listed = [code for code in range(128) if code not in members] if is_open else members

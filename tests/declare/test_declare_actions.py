@@ -298,7 +298,7 @@ TOKEN = "must be letters, digits, - and _."
         (
             "awas",
             {"result": {"type": "list", "selector": "#a", "item_selector": "li"}},
-            "awas.result: 'item_selector' is no member of it; did you mean 'itemSelector'?",
+            "awas.result: 'item_selector' is not one of its members; did you mean 'itemSelector'?",
         ),
         (
             "awas",

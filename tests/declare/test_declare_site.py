@@ -271,12 +271,12 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         (
             "proxies",
             {"trusted": ["10.0.0.1"], "header": "x-forwarded-fro"},
-            "proxies.header: 'x-forwarded-fro' is no header that proxies are known to send; ",
+            "proxies.header: 'x-forwarded-fro' is not a header that proxies are known to send; ",
         ),
         (
             "proxies",
             {"trusted": ["10.0.0.1"], "header": "X_Real_IP"},
-            "proxies.header: 'X_Real_IP' is no header that proxies are known to send; did you mean",
+            "proxies.header: 'X_Real_IP' is not a header that proxies are known to send; did you mean",
         ),
         (
             "proxies",

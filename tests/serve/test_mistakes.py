@@ -421,7 +421,7 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     problem = wishing.post("/agents/wish/invoke", json={"args": {"quantity": 2}}).json()
     assert (problem["code"], problem["detail"]) == (
         "MISSING_INPUT",
-        "The envelope has no member input: its args is to be called input.",
+        "The envelope has no member input: its args has to be called input.",
     )
     problem = wishing.post("/agents/actions/wish", json={"input": {"quantity": 2}}).json()
     told_it = "is not an input: send its members directly, in the query, a form or the body"

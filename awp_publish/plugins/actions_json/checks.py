@@ -515,7 +515,7 @@ def bad_selectors(document: JsonObject) -> Iterator[Finding]:
     for pointer, value in _selector_fields(document):
         texts = value if isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in texts):
-            yield finding(pointer, f"{shown(value)} is no selector.")
+            yield finding(pointer, f"{shown(value)} is not a selector.")
             continue
         for text in map(str, texts):
             if fault := selector_fault(text):

@@ -39,11 +39,11 @@ SITE_INPUTS: Final[JsonObject] = {
         "arguments": {"type": "object", "description": "For call: the arguments of the action."},
         "projection_name": {"type": "string", "maxLength": 256, "description": "Which projection is read."},
         "summary_name": {"type": "string", "maxLength": 256, "description": "Which of its summaries is read."},
-        "max_bytes": {"type": "integer", "minimum": 1, "description": "The largest summary that is wanted."},
+        "max_bytes": {"type": "integer", "minimum": 1, "description": "The largest summary to return, in bytes."},
         "target_runtime_id": {
             "type": "string",
             "maxLength": 256,
-            "description": "The page that is meant: a runtime_id of an earlier answer, or a visitor's code.",
+            "description": "Which page to use: a runtime_id of an earlier answer, or a visitor's code.",
         },
     },
     "required": ["mode"],

@@ -64,7 +64,7 @@ class Proofs:
         from jwt import PyJWK, decode, get_unverified_header
 
         if not proof or request is None:
-            raise _unproven("There is no header DPoP.")
+            raise _unproven("The header DPoP is missing.")
         if len(proof) > MAX_PROOF or "," in proof:
             raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
         noted: MutableMapping[str, Any] = request.setdefault(SIGNED, {})

@@ -30,7 +30,7 @@ def read_skill(
     """
     subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
     if _NAME.fullmatch(name) is None or len(name) > MAX_SKILL_NAME:
-        wrong = f"its name would be {name[:80]!r}, which is no name of a skill."
+        wrong = f"its name would be {name[:80]!r}, which is not a valid name of a skill."
         raise DeclarationError(subject, wrong, f"Use at most {MAX_SKILL_NAME} lower-case letters, digits and single _.")
     doc = docstring_of(function) if function is not None else None
     if given is None:

@@ -19,7 +19,7 @@ def _start(setup: Setup) -> TrafficRecord:
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     metrics = setup.options.metrics
     if isinstance(metrics, str) and not setup.site.authenticators:
-        wrong = f'traffic: nothing here tells who has the scope "{metrics}".'
+        wrong = f'traffic: the site authenticates nobody, so no caller has the scope "{metrics}".'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
     if metrics and find_spec("prometheus_client") is None:
         wrong = "traffic: metrics need prometheus-client, which is not installed."
