@@ -193,7 +193,7 @@ class _Translation:
         else:
             least, comma, most = found.groups()
             if comma and most and int(least or 0) > int(most):
-                raise UntranslatablePattern("the minimum of a repetition is above its maximum")
+                raise UntranslatablePattern("it has a repetition whose minimum is above its maximum")
             written = f"{{{least or 0}{comma}{most}}}"
             self._at = found.end()
         following = self._text[self._at : self._at + 1]

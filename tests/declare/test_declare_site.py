@@ -281,7 +281,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         (
             "proxies",
             {"trusted": ["10.0.0.1"], "header": "x-forwarded-proto"},
-            "proxies.header: 'x-forwarded-proto' is no header that proxies are known to",
+            "proxies.header: 'x-forwarded-proto' is not a header that proxies are known to",
         ),
         (
             "proxies",

@@ -50,7 +50,7 @@ class Agent:
                 assert str(given["name"]) in problem["confirmation"]["summary"]
                 envelope["confirmation"] = problem["confirmation"]["token"]
             elif answer.status_code == 401:
-                assert problem["recovery"].startswith("Let the person whom you act for sign in")
+                assert problem["recovery"].startswith("Let the person you act for sign in")
                 self._get_token(answer.headers["www-authenticate"])
             else:
                 self._follow(problem["recovery"])

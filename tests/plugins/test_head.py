@@ -127,7 +127,7 @@ def test_head_requests_announce_the_length_of_get():
 
 
 def test_a_site_can_leave_heads_alone():
-    client = client_of(lambda request: HTMLResponse(PAGE), plugins=["no:templating"])
+    client = client_of(lambda request: HTMLResponse(PAGE), plugins=["no:head"])
     assert client.get("/lamps").text == PAGE
 
 

@@ -192,7 +192,7 @@ def test_a_site_is_called_over_the_network_as_an_application_is(address):
 
 @pytest.mark.parametrize(
     ("target", "words"),
-    [("books.example", "no address of a site"), (3, "takes an ASGI application or an address, not a int")],
+    [("books.example", "not the address of a site"), (3, "takes an ASGI application or an address, not a int")],
 )
 def test_what_is_no_target_is_told(target, words):
     with pytest.raises((ValueError, TypeError), match=words):

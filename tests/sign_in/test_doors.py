@@ -36,7 +36,7 @@ def test_a_call_without_one_is_told_where_to_get_one(shop, door):
     assert told.code == "AUTHENTICATION_REQUIRED"
     assert "oauth-protected-resource" in told.challenge
     assert 'scope="orders"' in told.challenge
-    assert "Let the person whom you act for sign in" in told.recovery
+    assert "Let the person you act for sign in" in told.recovery
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from awp_publish.http.exchange import Headers, Message, Receive, Scope, Send, route_path
+from awp_publish.http.exchange import Headers, Message, Receive, Scope, Send, route_path, without_content
 from awp_publish.model import Catalog
 from awp_publish.plugin import Context, Plugin
 from awp_publish.plugins.templating import find_page, head_links
@@ -73,6 +73,8 @@ def _around(context: Context, app: ASGIApp) -> Any:
         # What a page says of its address holds without a query.
         if scope["method"] not in ("GET", "HEAD") or scope["query_string"] or not writer.lists(route_path(scope)):
             return app(scope, receive, send)
+        if scope["method"] == "HEAD":  # whose fields are those of GET (RFC 9110 section 9.3.2), with the length
+            scope, send = {**scope, "method": "GET"}, without_content(send)
         return app(scope, receive, _write_into(writer, route_path(scope), send))
 
     return forward
@@ -102,17 +104,12 @@ def _written(writer: HeadWriter, path: str, start: Message, first: Message) -> t
     headers, body = start["headers"], first.get("body", b"")
     has_policy = any(name.startswith(_POLICY.encode()) for name, _ in headers)
     completed = writer.write(path, body, has_policy=has_policy)
-    if completed is body and not _is_empty(first):
+    if completed is body:
         return start, first
     kept = [pair for pair in headers if pair[0] != b"content-length"]
-    if body and not first.get("more_body", False):
+    if not first.get("more_body", False):
         kept.append((b"content-length", b"%d" % len(completed)))
     return {**start, "headers": kept}, {**first, "body": completed}
-
-
-def _is_empty(message: Message) -> bool:
-    """Return True for the answer to HEAD, whose length would be that of the page without its head."""
-    return not message.get("body") and not message.get("more_body", False)
 
 
 def _takes(headers: Headers) -> bool:
@@ -126,4 +123,4 @@ def _is_strong(etag: bytes | None) -> bool:
     return etag is not None and not etag.startswith(b"W/")
 
 
-PLUGIN = Plugin(name="templating", is_default=True, around=_around)
+PLUGIN = Plugin(name="head", is_default=True, around=_around)
