@@ -85,8 +85,6 @@ class InnerCalls:
         """
         action, catalog = inner_call.action, self._catalog
         home = parse_address(catalog.absolute(self._path))
-        own = action.target.path if action.target is not None else catalog.invoke_path_of(action)
-        goal = parse_address(catalog.absolute(own))  # whose cookies these are
         headers = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", inner_call.trace)]
         for name, value in with_header(site.scope["headers"], header):
             if not name.startswith(_OF_UPGRADE):  # the others may be credentials
@@ -94,6 +92,8 @@ class InnerCalls:
         if session is not None:
             inner_call.has_cookie_jar = True
             browser = session.browser
+            own = action.target.path if action.target is not None else catalog.invoke_path_of(action)
+            goal = parse_address(catalog.absolute(own))  # whose cookies these are
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
         keys = {one.name for one in action.route_credentials if one.place == "query"}

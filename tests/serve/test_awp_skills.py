@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import BearerToken, Mcp, Refused, SessionUser, Site
+from awp_publish import Awp, BearerToken, Refused, SessionUser, Site
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import ROUTES, make_site, publish
 
@@ -182,7 +182,7 @@ def test_the_record_of_calls_has_the_trace_of_the_caller(caller, caplog):
 
 
 def test_only_what_a_caller_may_call_is_listed_if_the_site_wants_that(open_client):
-    site = make_site(authenticate=BearerToken({"token": "ann"}), plugins=[Mcp(list_only_allowed=True)])
+    site = make_site(authenticate=BearerToken({"token": "ann"}), plugins=[Awp(list_only_allowed=True)])
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:

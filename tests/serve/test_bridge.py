@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Paths, Signal, Site
+from awp_publish import AgentPublisher, Bridge, Paths, Signal, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
 from awp_publish.plugins.actions_json.items import ITEMS
@@ -32,8 +32,8 @@ async def home(request: Request) -> Response:
     )
 
 
-def make_bridge(**options: object) -> Site:
-    site = make_shop(plugins=["bridge"], authenticate=known_callers(), secret_keys=KEYS, **options)
+def make_bridge(bridge: str | Bridge = "bridge", **options: object) -> Site:
+    site = make_shop(plugins=[bridge], authenticate=known_callers(), secret_keys=KEYS, **options)
     numbers = {"type": "array", "items": {"type": "number"}}
     site.declare(
         "add_numbers",
@@ -369,7 +369,7 @@ async def test_pages_of_other_sites_open_nothing(app, stack):
 
 
 async def test_a_site_that_asks_who_connects_answers_nobody_else(stack):
-    published = publish(make_bridge(plugins=[{"auth_required": True}]))
+    published = publish(make_bridge(Bridge(auth_required=True)))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published))
     assert (await agent.error("page.info"))["code"] == "permission_denied"
@@ -548,7 +548,7 @@ async def test_a_giant_ends_the_connection_and_the_call_that_waited_for_it(ends)
 
 
 async def test_too_many_messages_are_told_when_to_come_back(stack):
-    published = publish(make_bridge(plugins=[{"messages_per_second": 5}]))
+    published = publish(make_bridge(Bridge(messages_per_second=5)))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published, ANN))
     for number in range(30):

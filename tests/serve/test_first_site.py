@@ -23,7 +23,7 @@ URL = "http://127.0.0.1:8000"
 
 
 def make_site(**options) -> Site:
-    return Site(name="Bookshop", description="Find books.", url=URL, plugins=["mcp"], **options)
+    return Site(**{"name": "Bookshop", "description": "Find books.", "url": URL, "plugins": ["mcp"]} | options)
 
 
 def make_app(site: Site) -> FastAPI:

@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.calls import invoke
+from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import VERSIONS, message, post
 from tests.serve.test_audience import make_site
 from tests.steps import counting
@@ -26,6 +27,9 @@ from tests.steps import counting
 HIDDEN = {"quokka": "of an agent", "quagga": "of a route that is read", "quolls": "that is for known callers"}
 UNKNOWN = "quetza"
 """A name of nothing, as long as those of hidden actions."""
+
+MADE = r'[0-9a-f]{8}-[0-9a-f-]{27}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*|[0-9a-f]{32}|"[0-9a-f]{16}"|"id":\d+'
+"""Ids and times, which differ from answer to answer."""
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +65,20 @@ def call_tool(version: str, client: TestClient, name: str, headers: dict[str, st
     return post(client, message("tools/call", {"name": name, "arguments": {"a": 1}}, version=version), version, headers)
 
 
+SAID: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    "as data": lambda name: [{"data": {"skill": name, "input": {"pin": "1", "session": "s"}}}],
+    "as data with a text": lambda name: [{"text": "please"}, {"data": {"skill": name, "input": {}}}],
+    "as a text": lambda name: [{"text": json.dumps({"skill": name, "input": {"pin": "1"}})}],
+    "as a text with a session": lambda name: [{"text": json.dumps({"skill": name, "session": "s", "input": {}})}],
+}
+
+
+def send_task(way: str, client: TestClient, name: str, headers: dict[str, str]) -> Any:
+    params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": SAID[way](name)}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    return client.post("/a2a", json=body, headers={"a2a-version": "1.0"} | headers)
+
+
 CALLS: dict[str, Callable[[TestClient, str, dict[str, str]], Any]] = {
     "woa": lambda client, name, headers: client.post(
         f"/agents/{name}/invoke", json={"input": {"a": 1}, "idempotency_key": "k"}, headers=headers
@@ -74,6 +92,7 @@ CALLS: dict[str, Callable[[TestClient, str, dict[str, str]], Any]] = {
     "plain, a head": lambda client, name, headers: client.head(f"/agents/actions/{name}", headers=headers),
     "plain, options": lambda client, name, headers: client.options(f"/agents/actions/{name}", headers=headers),
     **{f"mcp {version}": partial(call_tool, version) for version in VERSIONS},
+    **{f"a2a, {way}": partial(send_task, way) for way in SAID},
 }
 
 
@@ -86,12 +105,29 @@ def test_a_hidden_name_takes_the_same_steps_as_an_unknown_one(client, way, token
     def seen(name: str) -> tuple[Any, ...]:
         with counting("awp_publish") as steps:
             answer = CALLS[way](client, name, headers)
-        text = re.sub(r'[0-9a-f]{32}|"id":\d+', "ID", answer.text.replace(name, "NAME"))
+        text = re.sub(MADE, "ID", answer.text.replace(name, "NAME"))
         kept = {key: value for key, value in answer.headers.items() if key != "x-request-id"}
         return answer.status_code, text, kept, steps.count
 
     for name in (*HIDDEN, UNKNOWN) * 2:
         seen(name)  # what is prepared at the first call
+    unknown = seen(UNKNOWN)
+    assert unknown[-1] > 50
+    assert {name: seen(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)
+
+
+@pytest.mark.parametrize("token", ["", "ann"])
+def test_a_hidden_skill_takes_the_same_steps_as_an_unknown_one(client, token, monkeypatch):
+    monkeypatch.setattr(invoke, "perf_counter", lambda: 0.0)
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    def seen(name: str) -> tuple[str, int]:
+        with counting("awp_publish") as steps, AwpClient.greeted(client, headers) as caller:
+            answer = caller.ask("skills.invoke", {"skill": name, "args": {"a": 1}})
+        return re.sub(MADE, "ID", json.dumps(answer).replace(name, "NAME")), steps.count
+
+    for name in (*HIDDEN, UNKNOWN) * 2:
+        seen(name)
     unknown = seen(UNKNOWN)
     assert unknown[-1] > 50
     assert {name: seen(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)
@@ -125,14 +161,6 @@ def test_a_session_that_does_not_exist_tells_no_hidden_name_from_an_unknown_one(
     assert answers[0] == answers[1]
 
 
-SAID: dict[str, Callable[[str], list[dict[str, Any]]]] = {
-    "as data": lambda name: [{"data": {"skill": name, "input": {"pin": "1", "session": "s"}}}],
-    "as data with a text": lambda name: [{"text": "please"}, {"data": {"skill": name, "input": {}}}],
-    "as a text": lambda name: [{"text": json.dumps({"skill": name, "input": {"pin": "1"}})}],
-    "as a text with a session": lambda name: [{"text": json.dumps({"skill": name, "session": "s", "input": {}})}],
-}
-
-
 @pytest.mark.parametrize("has_secrets", [False, True])
 @pytest.mark.parametrize("token", ["", "ann"])
 @pytest.mark.parametrize("way", SAID)
@@ -157,14 +185,11 @@ def test_a_task_that_names_a_hidden_skill_looks_like_that_of_an_unknown_one(open
             return "told"
 
     client = open_client(AgentPublisher(Starlette(), site=site, check=False))
-    headers = {"a2a-version": "1.0"} | ({"authorization": f"Bearer {token}"} if token else {})
+    headers = {"authorization": f"Bearer {token}"} if token else {}
 
     def seen(name: str) -> tuple[int, str]:
-        params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": SAID[way](name)}}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
-        answer = client.post("/a2a", json=body, headers=headers)
-        made = r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[^\"]*|[0-9a-f]{32}"
-        return answer.status_code, re.sub(made, "ID", answer.text.replace(name, "NAME"))
+        answer = send_task(way, client, name, headers)
+        return answer.status_code, re.sub(MADE, "ID", answer.text.replace(name, "NAME"))
 
     hidden = ["quokka", "quagga"] if has_secrets else ["quokka"]
     assert {name: seen(name) for name in hidden} == dict.fromkeys(hidden, seen(UNKNOWN))

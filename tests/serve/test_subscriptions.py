@@ -23,7 +23,7 @@ META = {"io.modelcontextprotocol/subscriptionId": 1}
 
 
 def make_site(**options):
-    site = make_shop(plugins=["mcp"], **options)
+    site = make_shop(**{"plugins": ["mcp"]} | options)
 
     @site.agent("count_books", effect="read")
     async def count_books() -> int:

@@ -178,7 +178,7 @@ class A2aHandler(RequestHandler):
         self._sessions = session_ids_of(door)
         self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
-        self._skills = SkillSelector(door.catalog)
+        self._skills = SkillSelector(door.catalog, door.invoker.absent)
         self._takes_files = any(takes_files(action) for action in door.catalog.actions)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
@@ -505,11 +505,12 @@ class A2aHandler(RequestHandler):
                 kept = make_data_parts({"skill": action.id, "input": redact(given)})
                 _replace_parts(kept_message, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
-            unknown = partial(self._skills.unknown, action.id)
+            unknown = partial(self._skills.unknown, str(members.get("skill") or action.id))
             call = self._calls.make(
                 action, given, request, members, size=request.size, unknown=unknown, objection=objection
             )
             call.disconnected = gone
+            is_visible = await self._may_see(action, request)
             if action.id in self._invoker.guarded:
                 # A caller who knows a task need not know the context whose session it had.
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
@@ -522,7 +523,7 @@ class A2aHandler(RequestHandler):
             return
         request.before = record.skill, record.input
         record.skill, record.input, request.call = action.id, given, call
-        request.is_background = self._has_jobs and action.is_background
+        request.is_background = self._has_jobs and is_visible and action.is_background
 
     def _leave_out(self, request: A2aRequest) -> None:
         """Leave out of a message what may be a secret: without a known skill nothing can be redacted.
@@ -545,10 +546,12 @@ class A2aHandler(RequestHandler):
     async def _event_of(self, request: A2aRequest) -> tuple[Event, JsonObject] | None:
         """Return the event to which a message subscribes, with its filters, or None. Raises InvalidInput."""
         skill, given = self._skills.named(request.document)
-        if self._skills.find(skill) is not None or not skill:
+        action = self._skills.find(skill)
+        named = action or self._invoker.absent  # a hidden action takes the same steps as none
+        if not skill or (named is not None and named.is_public):
             return None
         event = self._pushes.event_of(skill, await self._principal_of(request, of_call=True))
-        if event is None:
+        if event is None or action is not None:
             return None
         wrong = self._events.check_arguments(event, given)
         if wrong:

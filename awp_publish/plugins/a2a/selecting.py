@@ -41,9 +41,10 @@ _RECOVERY: Final = (
 
 
 class SkillSelector:
-    """The skills of one catalog."""
+    """The skills of one catalog. `absent` is the action as which unknown skills are called, None to refuse at once."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, absent: Action | None) -> None:
+        self._absent = absent
         self._actions = {action.id: action for action in catalog.actions}
         self._text_inputs: dict[str, str] = {}  # the only required input of an action, if a text can fill it
         for action in catalog.actions:
@@ -131,7 +132,7 @@ class SkillSelector:
         if skill is None:
             action = earlier or (self._only if text else None)
         elif isinstance(skill, str):
-            action = self._actions.get(skill)
+            action = self._actions.get(skill, self._absent)
         else:
             raise InvalidEnvelope("skill: must be the id of a skill, a string.")
         if action is None:

@@ -188,7 +188,9 @@ class BridgeHub:
     def tool_of(self, owner: Owner, name: str) -> JsonObject | None:
         """Return a tool of the map by name, None if there is none or the owner may not see it."""
         action = self._actions.get(name)
-        return self._tools.get(name) if action is None or action.is_for(owner.scopes) else None
+        judged = action or self.door.invoker.absent  # a hidden name takes the same steps as none
+        is_visible = judged is None or judged.is_for(owner.scopes)
+        return self._tools.get(name) if action is None or is_visible else None
 
     @cached_property
     def _tools(self) -> Mapping[str, JsonObject]:

@@ -308,8 +308,8 @@ class AwpClient:
         opened = self._find(caller, request) if request.params.get("session_id") is not None else None
         call = self.door.skills.read(request, caller.signed)
         call.conversation = self._conversation
-        if call.action.idempotency is not None:
-            request = replace(request, key=None)  # the action's own gate handles its keys
+        # The action's own gate handles its keys.
+        request = replace(request, key=request.key if call.action.idempotency is None else None)
         session = opened.session if opened is not None else None
 
         async def run() -> JsonObject:

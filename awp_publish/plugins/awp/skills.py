@@ -95,12 +95,11 @@ class AwpSkills:
         if not isinstance(given, dict):
             refuse("args must be an object.", param="args")
         # A skill is an action's id, or an agent whose operation is named by `action`.
-        action = self._actions.get(skill)
-        if action is None or operation not in (None, DEFAULT_OPERATION, action.operation, action.id):
-            try:
-                action = self._invoker.find(PROTOCOL, skill, operation)
-            except Problem:
-                raise self.refusal(self.unknown(skill, operation), request.trace) from None
+        own = self._actions.get(skill)
+        named = self._invoker.offered(PROTOCOL).get((skill, operation), self._invoker.absent)
+        is_own = own is not None and operation in (None, DEFAULT_OPERATION, own.operation, own.id)
+        if (action := own if is_own else named) is None:
+            raise self.refusal(self.unknown(skill, operation), request.trace)
         objection: Problem | None = None
         if action.max_body_bytes is not None or self._admission.max_body_bytes > self._admission.usual_body_bytes:
             try:
