@@ -1,12 +1,22 @@
-"""The MCP inspector's command line against the demo site: tools are listed without a complaint, and one is called."""
+"""The MCP inspector's command line: against the demo site, and against a shop for which it has to sign a person in."""
 
 import json
+import os
+import re
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
 from typing import Any, Final
 
+import httpx
+
 from demo_site.app import create_app
+from tests.conformance.authorization import back_from
 from tests.conformance.server import ADDRESS, served
+from tests.redis_server import free_port
+from tests.sign_in.shop import make_shop
 
 ERAS: Final = ("modern", "legacy")
 SECONDS: Final = 300
@@ -17,7 +27,45 @@ NO_SUCH_TOOL: Final = 5
 def inspect(command: Sequence[str]) -> int:
     """Ask in both generations of the protocol. `command` starts the inspector; 1 if anything is not as it should be."""
     with served(lambda address: create_app(address, doors=["mcp"])):
-        return max(_inspect(command, era) for era in ERAS)
+        wrong = max(_inspect(command, era) for era in ERAS)
+    with served(make_shop):
+        return max(wrong, *(_sign_in(command, era) for era in ERAS))
+
+
+def _sign_in(command: Sequence[str], era: str) -> int:
+    """Let the inspector sign a person in for a tool that needs one."""
+    back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+    called = ["--method", "tools/call", "--tool-name", "read_profile", "--tool-args-json", "{}"]
+    asked = [*command, "--cli", f"{ADDRESS}/mcp", "--transport", "http", "--protocol-era", era, "--format", "json"]
+    with tempfile.TemporaryDirectory() as home:  # it keeps what it is given there
+        own = {"HOME": home, "MCP_AUTO_OPEN_ENABLED": "true", "MCP_INSPECTOR_SECRET_STORE": "memory"}
+        process = subprocess.Popen(
+            [*asked, "--callback-url", back, *called],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **own},
+        )
+        said = ""
+        with process, _killed_after(SECONDS, process):
+            assert process.stdout is not None
+            for line in process.stdout:
+                said += line
+                if (found := re.search(rf"{ADDRESS}/agents/sign-in/authorize\S+", line)) is not None:
+                    httpx.get(back_from(found[0]), timeout=30)
+    is_right = process.returncode == 0 and '"text":"ann"' in said
+    print(f"inspector, {era}: {'a person is signed in' if is_right else said}")
+    return int(not is_right)
+
+
+@contextmanager
+def _killed_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _inspect(command: Sequence[str], era: str) -> int:
