@@ -370,7 +370,7 @@ def test_a_token_is_the_same_however_its_scheme_is_written(open_client, scheme):
     token = Agent(shop, browser_of(shop)).sign_in()["access_token"]
     eve = browser_of(shop)
     eve.post("/login", data={"name": "eve"})
-    shown = f"{scheme.rstrip(' ')} {token}" if scheme.strip() == scheme else f"{scheme}{token}"
+    shown = f"{scheme} {token} " if scheme.strip() == scheme else f"{scheme}{token}"
     cookie = "; ".join(f"{name}={value}" for name, value in eve.cookies.items())
 
     def call(action: str):

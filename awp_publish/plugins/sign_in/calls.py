@@ -1,6 +1,7 @@
 """Calls with a token: they are made as the person of its grant would have made them, wherever they come in."""
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import ClassVar, Final, cast
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.calls.authentication import (
     BEARER,
+    DPOP,
     Challenges,
     Scheme,
     challenges_of,
@@ -37,7 +39,7 @@ from awp_publish.problems import (
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-_USUAL: Final = f"Bearer {ACCESS}".encode()
+_USUAL: Final = re.compile(rb"Bearer awp_at_[A-Za-z0-9_-]+")
 SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
 
 
@@ -59,9 +61,8 @@ class SignInTokens:
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a bearer token. Raises InvalidCredentials."""
-        proven = read_proven_token(credentials)
-        token = read_bearer_token(credentials) if proven is None else proven
-        if token is None or (proven is not None and not proven.startswith(ACCESS)):
+        token, is_proven = _read_token(credentials)
+        if token is None or (is_proven and not token.startswith(ACCESS)):
             return None
         access = await self._state.grants.find(token)
         if access is not None:
@@ -115,7 +116,7 @@ class SignedInCalls:
         self._asks_at_route = frozenset(
             action.id
             for action in self._at.catalog.actions
-            if asks and action.target is not None and action.is_public
+            if asks and action.target is not None and action.target.arrival is not None and action.is_public
             if not (action.needs_confirmation or action.is_background)
         )
 
@@ -145,8 +146,9 @@ class SignedInCalls:
             access = await self._at.grants.find(token) if token is not None else None
             if access is not None and token is not None and (access.grant.key or is_proven):
                 await check_key(self._at.state, access, self._reader_of(call)(), token)
-        except InvalidProof:
-            access = None  # the gates find the same, and refuse it in the order of their own
+        except InvalidProof as problem:
+            await deliver(self._refused(call, problem, DPOP))
+            return
         except StoreUnavailable as problem:
             await deliver(problem)
             return
@@ -171,11 +173,14 @@ class SignedInCalls:
         return HandlerFailed("The site could not tell whether the person is still signed in.")
 
     def _signed_out(self, call: Call) -> Problem:
-        """Return the refusal of a call whose person the site knows no more, and who need not know of the action."""
+        return self._refused(call, InvalidCredentials(SIGNED_OUT), BEARER)
+
+    def _refused(self, call: Call, problem: InvalidCredentials, challenge: str) -> Problem:
+        """Return the refusal of a call whose token does not hold, and whose caller need not know of the action."""
         if not call.action.is_public:
             return call.unknown()
         known = self._guards.authenticators, self._guards.realm, call.action.scopes, self._guards.metadata_url
-        return challenges_of(*known).put_on(InvalidCredentials(SIGNED_OUT), BEARER)
+        return challenges_of(*known).put_on(problem, challenge)
 
     async def _run_as(self, run: Run, call: Call, deliver: Deliver, access: Access) -> None:
         at, grant, taken, address = self._at, access.grant, list[str](), self._address_of(call.action)
@@ -264,21 +269,19 @@ class SignedInCalls:
         await run(call, deliver_known)
 
 
-def _token_of(scope: Scope) -> tuple[str | None, bool]:
-    """Return the token that a request shows, read as the gates read it, and whether a proof is to belong to it.
+def _read_token(credentials: Credentials) -> tuple[str | None, bool]:
+    """Return the token that a request shows, and whether a proof is to belong to it. Raises InvalidCredentials."""
+    proven = read_proven_token(credentials)
+    return (read_bearer_token(credentials), False) if proven is None else (proven, True)
 
-    None for what they refuse.
-    """
+
+def _token_of(scope: Scope) -> tuple[str | None, bool]:
+    """Return the same as `_read_token`, and None for what it refuses: the gates refuse it too."""
     shown = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-    if len(shown) != 1:
-        return None, False
-    if shown[0].startswith(_USUAL):
+    if len(shown) == 1 and _USUAL.fullmatch(shown[0]):
         return str(shown[0][7:], "latin-1"), False
-    credentials = Credentials({"authorization": shown[0].decode("latin-1")})
-    if (proven := read_proven_token(credentials)) is not None:
-        return proven, True
     try:
-        return read_bearer_token(credentials), False
+        return _read_token(Credentials({"authorization": b", ".join(shown).decode("latin-1")}))
     except InvalidCredentials:
         return None, False
 
