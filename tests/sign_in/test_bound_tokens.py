@@ -53,7 +53,7 @@ def call(shop, token: str, scheme: str = "DPoP", **changes: Any):
 @pytest.fixture(scope="module", params=[False, True], ids=["sessions inside", "sessions outside"])
 def shop(request):
     partner = Client("partner", "Partner", redirects=[BACK], secret="s" * 40, scopes=["orders"])
-    app = make_shop(sessions_outside=request.param, clients=[partner], settings={"doors": ["mcp", "a2a", "awp"]})
+    app = make_shop(sessions_outside=request.param, clients=[partner], settings={"plugins": ["mcp", "a2a", "awp"]})
     with TestClient(app, base_url=URL) as client:
         yield client
 

@@ -13,7 +13,7 @@ METADATA = f"{URL}/.well-known/oauth-authorization-server"
 
 @pytest.fixture(scope="module", params=[False, True], ids=["sessions inside", "sessions outside"])
 def shop(request):
-    app = make_shop(sessions_outside=request.param, settings={"doors": ["mcp", "a2a", "awp"]})
+    app = make_shop(sessions_outside=request.param, settings={"plugins": ["mcp", "a2a", "awp"]})
     with TestClient(app, base_url=URL) as client:
         yield client
 

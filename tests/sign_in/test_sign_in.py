@@ -306,7 +306,7 @@ def test_cookies_of_a_narrow_path_are_sent_where_they_belong(open_client):
 @pytest.mark.parametrize("role", ["operator", "reader"])
 def test_an_operator_sees_and_ends_connected_agents_in_the_overview(open_client, role):
     keys = ApiKey({"the-key-of-ann": Principal("owner", frozenset({role}))})
-    shop = open_client(make_shop(settings={"overview": True, "authenticate": keys}))
+    shop = open_client(make_shop(settings={"plugins": ["mcp", "overview"], "authenticate": keys}))
     owner = {"x-api-key": "the-key-of-ann"}
     agent = Agent(shop, TestClient(shop.app, base_url=URL), client_name="Reading helper")
     tokens = agent.sign_in()
