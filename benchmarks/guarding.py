@@ -148,7 +148,7 @@ async def _measure(
     keyed, stored = _route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
     cases = [
-        _case("unguarded", _function(awp_publish, {"traffic": False}), headers),
+        _case("unguarded", _function(awp_publish, {"plugins": ["no:traffic"]}), headers),
         _case("counted", _function(awp_publish), headers),
         _case("guarded", _guarded(), bearer, _fresh_key),
         Case("sqlite", _route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),

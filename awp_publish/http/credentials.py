@@ -17,9 +17,8 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
         scopes = frozenset(given)  # from Starlette's AuthCredentials
     signed = scope if b"signature-input" in fields or b"dpop" in fields else None
     address, query = client_address(scope, fields, trusted_proxies), scope.get("query_string", b"")
-    # Every guarded call needs one, so this skips the Python function that a NamedTuple's constructor is.
-    shown = _Headers(fields), address, scope.get("session"), scope.get("user"), scopes, None, query, signed
-    return tuple.__new__(Credentials, shown)
+    user = scope.get("user")
+    return Credentials(_Headers(fields), address, scope.get("session"), user, scopes, None, query, signed)
 
 
 class _Headers(Mapping[str, str]):

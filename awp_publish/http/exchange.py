@@ -86,6 +86,19 @@ async def ask_first(
         await instead(receive_again)
 
 
+def replay(body: bytes, disconnected: Callable[[], Awaitable[object]]) -> Receive:
+    """Return a `receive` that yields `body` once, and then waits for the client to disconnect."""
+    left = [body]
+
+    async def receive() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        await disconnected()
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
 def without_content(send: Send) -> Send:
     """Return a `send` that drops the content, for answers to HEAD (RFC 9110 section 9.3.2)."""
 

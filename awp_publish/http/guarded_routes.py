@@ -26,7 +26,7 @@ from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.encoding import JSON
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import AsgiApp, Fields, Message, Receive, Scope, Send, route_path
+from awp_publish.http.exchange import AsgiApp, Fields, Message, Receive, Scope, Send, replay, route_path
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
 from awp_publish.http.origins import refuse_foreign_pages
@@ -186,24 +186,16 @@ class _GuardedRoute:
 class _Exchange:
     """The ASGI exchange of a direct request with its route. It buffers the route's answer."""
 
-    def __init__(self, app: AsgiApp, scope: Scope, body: bytes, codes: Mapping[str, str]) -> None:
+    def __init__(self, app: AsgiApp, scope: Scope, receive: Receive, codes: Mapping[str, str]) -> None:
         self.app = app
+        self.receive = receive
         self.scope = scope
         self.call: Call | None = None
         self.start: Message = {}
         self.body = b""
         self.result: Result | None = None
-        self._request: bytes | None = body
         self._parts: list[bytes] = []
         self._codes = codes
-
-    async def receive(self) -> Message:
-        if self._request is not None:
-            body, self._request = self._request, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        if self.call is not None and self.call.disconnected is not None:
-            await self.call.disconnected()
-        return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -282,7 +274,7 @@ class _DirectDoor(Endpoint):
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         given = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
-        exchange = _Exchange(self._app, scope, body, self._codes)
+        exchange = _Exchange(self._app, scope, replay(body, request.disconnected), self._codes)
         call = exchange.call = request.call = self._calls.make(route.action, given, request, size=len(body))
         call.context = exchange
         await self._invoker.run(call, request.deliver)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Result
 from awp_publish.http.encoding import NOT_CARRIED
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields, replay
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.route_exchange import come_from_outside
 from awp_publish.model import ROUTE_CALL
@@ -55,7 +55,6 @@ class SessionPass:
 
     def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
         self._arrived = arrived
-        self._is_sent = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_arrived = False
         self.status = 0
@@ -76,13 +75,6 @@ class SessionPass:
         if not is_answered:
             await answer()
 
-    async def receive(self) -> Message:
-        if not self._is_sent:
-            self._is_sent = True
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await asyncio.wait({self._ended})
-        return {"type": "http.disconnect"}
-
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -95,6 +87,10 @@ class SessionPass:
         """Return when the request is answered or its task has ended."""
         entering.add_done_callback(lambda _: self._end())
         await self._ended
+
+    async def ended(self) -> None:
+        """Return when it has ended."""
+        await asyncio.wait({self._ended})
 
     def _end(self) -> None:
         if not self._ended.done():
@@ -165,4 +161,4 @@ class Reentry:
         headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
         fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
         fresh[ROUTE_CALL] = passing
-        await outside.app(fresh, passing.receive, passing.send)
+        await outside.app(fresh, replay(b"", passing.ended), passing.send)

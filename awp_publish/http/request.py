@@ -8,6 +8,7 @@ from math import inf
 from typing import Final
 
 from awp_publish.calls.call import Call, Content, Outcome, Result
+from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import (
     NO_SNIFFING,
@@ -95,8 +96,7 @@ class DoorRequest:
 
     async def disconnected(self) -> None:
         """Return when the client has disconnected. Call this after the body was read."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+        await wait_for_disconnect(self.receive)
 
     async def deliver(self, result: Result) -> None:
         """Answer the request."""

@@ -8,12 +8,12 @@ import json
 import math
 import re
 from collections import Counter
-from itertools import chain
 from typing import Final
 
 import orjson
 
 from awp_publish.problems import NotJson
+from awp_publish.schema.reading import depth_exceeds
 
 # JSON parsers differ on duplicate names, huge numbers and lone surrogates (RFC 8259 sections 4, 6, 8). A text that two
 # parsers could understand differently is refused, as in I-JSON (RFC 7493).
@@ -58,7 +58,7 @@ def _parse_strictly(body: bytes) -> object:
         raise NotJson("The body is nested too deeply.") from error
     except TypeError as error:
         raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and depth_exceeds(value, MAX_DEPTH):
         raise NotJson(f"The body is nested too deeply: {MAX_DEPTH} levels are taken.")
     return value
 
@@ -66,15 +66,6 @@ def _parse_strictly(body: bytes) -> object:
 def is_rpc_id(value: object) -> bool:
     """Return True for the id of a JSON-RPC request: a string or an integer (JSON-RPC 2.0, section 4)."""
     return type(value) in (str, int)
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """Return True if a value is nested more than `levels` deep. Iterative, because a body may be very deep."""
-    inner = [value] if isinstance(value, (dict, list)) else []
-    while inner and levels:
-        members = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
-        inner, levels = [one for one in members if isinstance(one, (dict, list))], levels - 1
-    return bool(inner)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

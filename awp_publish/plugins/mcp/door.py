@@ -26,12 +26,13 @@ from mcp_types import PaginatedRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from awp_publish.calls.call import never_disconnected
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.body import read_body, wait_for_disconnect
+from awp_publish.http.body import read_body
 from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import HOLDS_THREAD, Message, Reply, Scope, send_reply
+from awp_publish.http.exchange import HOLDS_THREAD, Reply, Scope, replay, send_reply
 from awp_publish.http.origins import is_own_page
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
@@ -210,26 +211,18 @@ class McpDoor(Endpoint):
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
         is_stream = isinstance(method, str) and method in STREAMS
 
-        left = [body]
-
-        async def replay() -> Message:
-            # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
-            if not left:
-                await (
-                    wait_for_disconnect(request.receive) if is_stream else asyncio.get_running_loop().create_future()
-                )
-                return {"type": "http.disconnect"}
-            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
+        receive = replay(body, request.disconnected if is_stream else never_disconnected)
 
         managers = self._managers.get(asyncio.get_running_loop())
         try:
             with without_contents():
                 if managers is not None:
-                    await managers[is_stream or exchange.is_streamed].handle_request(inner, replay, exchange.send)
+                    await managers[is_stream or exchange.is_streamed].handle_request(inner, receive, exchange.send)
                 else:  # no lifespan runs in this event loop
                     manager = self._make_manager(streams=is_stream or exchange.is_streamed)
                     async with manager.run():
-                        await manager.handle_request(inner, replay, exchange.send)
+                        await manager.handle_request(inner, receive, exchange.send)
         finally:
             if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
                 await exchange.ended.wait()
