@@ -198,14 +198,15 @@ def option_table(columns: str, options: type, *, beyond: type | None = None) -> 
 
 
 def feature_table() -> str:
-    """The plug-ins of this package: the value that chooses each, and what its options mean."""
+    """The plug-ins of this package: the value that chooses each with its options, and what it is."""
     rows = []
     for name, plugin in sorted(installed().items()):
-        words = inspect.getdoc(plugin.options) if plugin.options is not None else _heading_of(name)
+        text = inspect.getdoc(plugin.options) if plugin.options is not None else _heading_of(name)
+        words = " ".join(str(text).partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
         by_default = "; there by default" if plugin.is_default is True else ""
         value = f"`{plugin.options.__name__}{_call_of(plugin.options)}`" if plugin.options is not None else "no options"
-        rows.append(f"| `{name}` | {value} | {' '.join(str(words).split())}{by_default} |".replace(".;", ";"))
-    return table("| feature | value with its options | what they mean |", rows)
+        rows.append(f"| `{name}` | {value} | {words}{by_default} |")
+    return table("| feature | value with its options | what it is |", rows)
 
 
 def _call_of(options: type) -> str:

@@ -1,21 +1,27 @@
 """What the pages say is so: their examples run, and nothing that exists is left out."""
 
 import asyncio
+import os
 import re
 import runpy
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from asyncio.subprocess import PIPE
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
+from tests.redis_server import free_port
 from tests.serve.live_server import serve
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +83,44 @@ def test_every_example_runs(tmp_path, part):
     command = [sys.executable, "-W", "error", "-c", FORKS, *scripts[part::PARTS]]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_shop_of_the_tutorial_is_guarded_where_it_is_deployed(tmp_path):
+    """Its second program with the site of its last step, served by two workers."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
+    shop, production = blocks[1], blocks[2]
+    site = shop[shop.index("site = Site(") : shop.index("app = FastAPI()")]
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    (tmp_path / "main.py").write_text(production + shop.replace(site, ""))
+    command = [sys.executable, "-m", "uvicorn", "main:app", "--workers", "2", "--port", str(port)]
+    variables = {**os.environ, "AWP_PUBLISH_URL": origin, "OPERATOR_TOKEN": "of-the-owner", "PYTHONPATH": str(ROOT)}
+    server = subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port)
+        with httpx.Client(base_url=origin, timeout=60) as client:
+            assert client.get("/agents/actions/search_books", params={"q": "emma"}).json() == {"emma": 950}
+            order = {"input": {"slug": "emma"}, "idempotency_key": "order-1"}
+            asked = client.post("/agents/order_book/invoke", json=order)
+            assert (asked.status_code, asked.json()["confirmation"]["summary"]) == (428, 'Order 1 x "emma".')
+            order["confirmation"] = asked.json()["confirmation"]["token"]
+            answers = [client.post("/agents/order_book/invoke", json=order) for _ in range(3)]
+            assert [answer.json() for answer in answers] == [{"left": 1}] * 3, "whichever worker has it"
+            assert client.get("/agents").status_code == 401
+            assert client.get("/agents", headers={"authorization": "Bearer of-the-owner"}).status_code == 200
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def wait_for(port: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.1)
+    raise TimeoutError(port)
 
 
 async def test_clients_connect_as_their_page_says():
@@ -168,6 +212,8 @@ PLACES = {
     "claims": "guards.md",
     "site options": "site.md",
     "about options": "site.md",
+    "limits options": "site.md",
+    "features": "site.md",
     "action options": "actions.md",
     "awas options": "actions.md",
     "agent options": "actions.md",
