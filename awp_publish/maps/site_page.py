@@ -70,7 +70,6 @@ _KEYS: Final = frozenset(
 )
 _CHOOSING_KEYS: Final = frozenset(("arrowup", "arrowdown", "arrowleft", "arrowright", "home", "end"))
 _MODIFIERS: Final = frozenset(("alt", "control", "ctrl", "meta", "cmd", "command", "shift", "option"))
-_CHECKED: Final = re.compile(r":checked(?![\w-])")
 _SCOPE: Final = ":scope"
 _PIECE: Final = re.compile(
     r"""\s*(?P<between>[>,])\s*|(?P<compound>(?:[^\s>+~,()\[\]"'\\]|\\.|\s*[+~]\s*"""
@@ -130,17 +129,26 @@ class _Look:
     def select(self, css: str) -> list[int]:
         """Return the numbers of the elements that a selector matches. Raises PrimitiveError `invalid_selector`."""
         if css not in self._matches:
-            try:
-                places = self.tree.select(css)
-            except ValueError as error:
-                raise PrimitiveError(
-                    "invalid_selector", f"{css[:200]!r} cannot be used: {error}", selector=css
-                ) from None
+            matches = self.matching(css)
             if len(self._matches) > MAX_FOUND:  # a workflow may use any number of selectors
                 self._matches.clear()
                 self._children.clear()
-            self._matches[css] = [self.number_at[place] for place in places if place in self.number_at]
+            self._matches[css] = matches
         return self._matches[css]
+
+    def matching(self, css: str, is_checked: Callable[[int], bool] | None = None) -> list[int]:
+        """Return such numbers; `is_checked` says of an element in the tree whether its box is checked now."""
+        try:
+            found = self.tree.matching(css, is_checked)
+        except ValueError as error:
+            raise PrimitiveError("invalid_selector", f"{css[:200]!r} cannot be used: {error}", selector=css) from None
+        numbers = ((bisect_left(self.in_tree, at), at) for at in found)
+        return [number for number, at in numbers if number < len(self.in_tree) and self.in_tree[number] == at]
+
+    def place_of(self, at: int) -> Place | None:
+        """Return the place of an element in the tree."""
+        number = bisect_left(self.in_tree, at)
+        return self.places[number] if number < len(self.in_tree) and self.in_tree[number] == at else None
 
     def children(self, css: str, matches: list[int]) -> Mapping[int, Sequence[int]]:
         """Return what a selector matches, grouped by the number of the parent element."""
@@ -388,24 +396,17 @@ class SitePage:
 
     def _select(self, css: str) -> list[int]:
         """Return what a selector matches, with `:checked` evaluated by the present state of the boxes."""
-        look = self._look()
-        if ":checked" not in css or not self._overlay():
+        look, overlay = self._look(), self._overlay()
+        if ":checked" not in css or not overlay:
             return look.select(css)
-        if len(_CHECKED.findall(css)) > 1 or not css.endswith((":checked", ":not(:checked)")) or "," in css:
-            raise PrimitiveError(
-                "capability_unavailable", f"{css[:200]!r} uses checkboxes in a way that is not supported."
-            )
-        negated = css.endswith(":not(:checked)")
-        plain = css.removesuffix(":not(:checked)" if negated else ":checked")
-        if not plain or plain[-1] in " >+~":
-            plain += "*"
-        markup, overlay = look.compiled.markup, self._overlay()
-        return [
-            number
-            for number in look.select(plain)
-            if ((control := markup.controls.get(look.places[number])) is not None or negated)
-            and (control is not None and is_checked(control, overlay, markup)) is not negated
-        ]
+        markup = look.compiled.markup
+
+        def is_checked_now(at: int) -> bool:
+            place = look.place_of(at)
+            control = markup.controls.get(place) if place is not None else None
+            return control is not None and is_checked(control, overlay, markup)
+
+        return look.matching(css, is_checked_now)
 
     def _below(self, css: str, number: int) -> list[int]:
         """Return what a selector matches below an element, which `:scope` may name at the beginning of the selector.

@@ -37,8 +37,8 @@ class ExhaustedError(ValueError):
 class Matcher:
     """Matches selectors in one scope of a page: its nodes from `start` to `end`.
 
-    `scope` is the element that `:scope` means. `is_checked` says which boxes are checked now; without it the page's own
-    attributes do. `steps` counts the elements that were looked at.
+    `is_checked` says which boxes are checked now; without it the page's own attributes do. `steps` counts the elements
+    that were looked at.
     """
 
     def __init__(
@@ -46,11 +46,9 @@ class Matcher:
         page: PageNodes,
         start: int,
         end: int,
-        scope: int = 0,
         is_checked: Callable[[int], bool] | None = None,
     ) -> None:
         self._page, self._start, self._end = page, start, end
-        self._scope = scope
         self._is_checked = is_checked or self._has_check
         self.steps = 0
         self._matches: dict[Selector, list[int]] = {}
@@ -182,7 +180,7 @@ class Matcher:
             "optional": lambda at: page.tags[at] in _FIELDS and "required" not in page.attributes[at],
             "required": lambda at: page.tags[at] in _FIELDS and "required" in page.attributes[at],
             "root": lambda at: at == 0,
-            "scope": lambda at: at == self._scope,
+            "scope": lambda at: at == 0,
         }
         if name in NEVER:
             return lambda at: False
