@@ -27,8 +27,10 @@ from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.pages import pages
+from benchmarks.scaling import scaling
 from benchmarks.search import search
 from benchmarks.signing_in import signing_in
+from benchmarks.simulate import simulate
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
@@ -53,6 +55,8 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "search": (search, 30.0),
     "extracting": (extracting, 5.0),
     "growing": (growing, 20.0),
+    "scaling": (scaling, 60.0),
+    "simulate": (simulate, 30.0),
 }
 """What is measured, and for about how many seconds."""
 

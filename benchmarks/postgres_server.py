@@ -36,7 +36,7 @@ def running_postgres() -> Iterator[Path | None]:
         words = [str(Path(found).with_name("postgres")), *options]
         server = subprocess.Popen(words, user=user, cwd="/", stderr=subprocess.DEVNULL)
         try:
-            _wait_for(_url(folder))
+            _wait_for(url_of(folder))
             yield folder
         finally:
             server.send_signal(signal.SIGINT)
@@ -73,12 +73,12 @@ async def counting(server: Path) -> AsyncIterator[tuple[str, Trips]]:
     with TemporaryDirectory(prefix="awp", dir="/tmp") as name:
         listening = await asyncio.start_unix_server(relay, Path(name) / SOCKET)
         try:
-            yield _url(Path(name)), trips
+            yield url_of(Path(name)), trips
         finally:
             listening.close()
 
 
-def _url(folder: Path) -> str:
+def url_of(folder: Path) -> str:
     return f"postgresql://awp@/postgres?host={folder}"
 
 

@@ -66,7 +66,7 @@ def test_credentials_of_ended_jobs_are_in_no_key_of_redis(redis_url, open_client
     client = open_client(AgentPublisher(Starlette(), site=make_site(redis_url, go)))
     send_and_wait(client, go, 5)
     with redis.Redis.from_url(redis_url) as other:
-        values = [other.get(key) for key in other.scan_iter("*v:job:*")]
+        values = [other.get(key) for key in other.scan_iter("*v:{jobs}job:*")]
     assert values
     assert MARK.encode() not in b"".join(value for value in values if isinstance(value, bytes))
 
