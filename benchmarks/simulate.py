@@ -80,7 +80,8 @@ def simulate(seconds: float) -> list[Row]:
             )
         )
     rows += _losses(cpu)
-    PICTURE.write_text(_draw(found))
+    if "MISSED" not in {row.verdict for row in rows}:  # a picture of what does not hold would mislead
+        PICTURE.write_text(_draw(found))
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from benchmarks.measure import Found, Series
 
-Unit: TypeAlias = Literal["x", "us", "ms", "s", "jobs", "MiB", "trips", "tokens"]
+Unit: TypeAlias = Literal["x", "us", "ms", "s", "/s", "jobs", "MiB", "trips", "tokens"]
 
 HEADINGS: Final = ("what", "measured", "limit", "beside", "verdict", "details")
 
