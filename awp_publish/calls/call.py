@@ -21,7 +21,7 @@ _NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
 
 
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
-"""What a request's signature says of its caller (Web Bot Auth).
+"""The verdict on a request's signature (Web Bot Auth).
 
 The signature is valid, or invalid; the caller uses the name of an agent that signs, but has not signed; or neither.
 """
@@ -262,7 +262,7 @@ class Call:
         """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
         self.objection: Problem | None = None
         self.places: Mapping[str, str] = _NOWHERE
-        """Where this door expects what is not an input, by the names that callers put among the inputs by mistake."""
+        """The places at this door for what is no input, by the names that callers put among inputs by mistake."""
 
         # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door
         # keeps for its caller and that may not have begun; `has_shown_conversation` means that the request named it.
@@ -298,7 +298,7 @@ class Call:
 
     @property
     def presented(self) -> Credentials:
-        """What identifies the caller, read once."""
+        """The credentials of the caller, read once."""
         if self._presented is None:
             self._presented = self.credentials()
         return self._presented
@@ -329,7 +329,7 @@ class Call:
 
     @property
     def caller_key(self) -> str:
-        """What tells the known caller from all others, "" for an unknown one."""
+        """The key that tells the known caller from all others, "" for an unknown one."""
         return self.principal.key if self.principal is not None else ""
 
     @property

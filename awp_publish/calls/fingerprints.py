@@ -1,4 +1,4 @@
-"""What distinguishes one call from another: its input, and the credentials that were sent to its route."""
+"""Fingerprints that distinguish calls: of the input, and of the credentials that were sent to the route."""
 
 import base64
 import json

@@ -107,7 +107,7 @@ class Seen:
 
 @dataclass
 class InspectedSite:
-    """What was seen of a site."""
+    """The observations about a site."""
 
     url: str
     title: str = ""

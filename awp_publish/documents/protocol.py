@@ -1,4 +1,4 @@
-"""What a protocol file is made of: a `Protocol` value with `Document`s, each a pure function of the catalog."""
+"""The parts of a protocol file: a `Protocol` value with `Document`s, each a pure function of the catalog."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

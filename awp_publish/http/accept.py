@@ -1,4 +1,4 @@
-"""What a client prefers, by its Accept and Accept-Encoding headers (RFC 9110 section 12.5)."""
+"""The preferences of a client in its Accept and Accept-Encoding headers (RFC 9110 section 12.5)."""
 
 import re
 from collections.abc import Iterable

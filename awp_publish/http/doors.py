@@ -1,4 +1,4 @@
-"""What live doors share: the way back through the application, and who sends a request that is not a call."""
+"""The way of live doors back through the application, and the caller of a request that is not a call."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias

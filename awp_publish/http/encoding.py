@@ -58,7 +58,7 @@ JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 
 _REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "form"}
-"""Where additional properties are sent, by the body's media type. Without such a body, they go into the query."""
+"""The place of additional properties, by the body's media type. Without such a body, they go into the query."""
 
 MAX_PATH_VALUE: Final = 8_000
 """The maximum length of a path parameter in characters. RFC 9110 section 4.1 asks for URIs of up to 8000 octets."""

@@ -1,4 +1,4 @@
-"""What becomes of a call whose route answers with a redirect, as pages for people do. One rule for all frameworks.
+"""The answer to a call whose route redirects, as pages for people do. One rule for all frameworks.
 
 * A redirect to a sign-in page says that the call needs somebody who is signed in.
 * A redirect after a write (301, 302, 303) is its success (Post/Redirect/Get): the answer is `{"location": ...}`, with

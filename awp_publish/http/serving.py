@@ -27,7 +27,7 @@ _NOT_YET: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedSite:
-    """What all plug-ins of one site share while its application runs."""
+    """The site that all of its plug-ins share while its application runs."""
 
     site: DeclaredSite
     observer: Observer
@@ -67,12 +67,12 @@ class ServedPlugin:
 
     @property
     def state(self) -> Any:
-        """What the plug-in's `start` returned."""
+        """The value that the plug-in's `start` returned."""
         return self.setup.state
 
     @property
     def service(self) -> Any:
-        """What the plug-in's `serve` returns, made when it is first asked for."""
+        """The value of the plug-in's `serve`, made when it is first asked for."""
         if self._service is _NOT_YET:
             serve = self.setup.plugin.serve
             self._service = self.setup.state if serve is None else serve(self)
@@ -86,7 +86,7 @@ class ServedPlugin:
 
 @dataclass(slots=True, kw_only=True)
 class Address:
-    """What all plug-ins share at one public address of a site."""
+    """One public address of a site, which all of its plug-ins share."""
 
     catalog: Catalog
     guards: Guards
@@ -99,7 +99,7 @@ class Address:
     entrance: Callable[[Scope], AsgiApp]
     invoker: Invoker = field(init=False)
     offered: dict[str, Any] = field(default_factory=dict)
-    """What plug-ins offer each other at this address, by their names."""
+    """The values that plug-ins offer each other at this address, by their names."""
 
 
 class AddressContext:

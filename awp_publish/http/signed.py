@@ -1,4 +1,4 @@
-"""What is noted in the scope of a signed request, so that its signature and body are checked once."""
+"""Notes in the scope of a signed request, so that its signature and body are checked once."""
 
 import hashlib
 from collections.abc import Mapping, MutableMapping

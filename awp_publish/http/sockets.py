@@ -1,4 +1,4 @@
-"""What the doors over WebSocket share: who may connect, and how a connection is read, written and closed.
+"""A WebSocket connection of a door: reading, writing and closing it.
 
 Requests are handled concurrently. If MAX_PENDING are pending, no more are read until one is answered. The connection
 is closed if the client does not read its answers for CLIENT_TIMEOUT seconds.

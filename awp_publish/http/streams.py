@@ -1,4 +1,4 @@
-"""How many streams and connections one process keeps open, and for whom.
+"""Limits of the streams and connections that one process keeps open, by caller.
 
 Each takes a place of its caller's share: a known caller's own, or that of all unknown callers at one address. Unknown
 callers together never get more than a part of all places, so that the rest is left to known ones.
@@ -41,7 +41,7 @@ class Place:
     share: str
     is_known: bool
     is_counted: bool
-    """Whether it is one of all places; a connection whose caller is not identified yet only takes one of its share."""
+    """True if it is one of all places; a connection whose caller is not identified yet only takes one of its share."""
 
 
 class OpenStreams:

@@ -1,4 +1,4 @@
-"""What a site offers beside its actions: prompts, skills and events."""
+"""Prompts, skills and events, which a site offers beside its actions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field

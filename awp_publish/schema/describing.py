@@ -1,4 +1,4 @@
-"""What is wrong with an instance, found by a walk alongside its schema."""
+"""The violations of an invalid instance, found by a walk alongside its schema."""
 
 import json
 from collections.abc import Callable, Mapping, Set

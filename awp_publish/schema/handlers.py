@@ -1,4 +1,4 @@
-"""What a handler says of itself: its layers, its docstring and its name."""
+"""The layers, the docstring and the name of a handler."""
 
 import functools
 import inspect

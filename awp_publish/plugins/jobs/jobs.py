@@ -132,7 +132,7 @@ MAX_TRIES: Final = 20
 """Attempts to change a job that others change at the same time."""
 
 Failed: TypeAlias = Literal["record", "bytes", "heir"] | None
-"""What kept a final state from being written: the job or its heir was changed by others, or there are no bytes left."""
+"""The obstacle to writing a final state: the job or its heir was changed by others, or there are no bytes left."""
 
 IsRepeatable: TypeAlias = Callable[[str], bool | None]
 """Returns whether an action may run again after a run was cut short; None if the site has no such action."""

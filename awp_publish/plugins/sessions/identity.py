@@ -20,7 +20,7 @@ from awp_publish.browsing.cookies import Cookie
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 
 Identity: TypeAlias = Mapping[tuple[str, str, str], object]
-"""What identifies somebody in each cookie, by the cookie's key."""
+"""The value that identifies somebody in each cookie, by the cookie's key."""
 
 _ABOUT_SOMEBODY: Final = re.compile(
     r"user|account|auth|login|logged|sign|name|mail|identity|customer|member|person|profile|token|sub|uid|role|scope",
