@@ -170,7 +170,7 @@ def _json_of(said: str) -> Any:
 
 
 def _wait_for(address: str) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while time.monotonic() < until:
         with suppress(OSError):
             urlopen(address + "/llms.txt").close()
