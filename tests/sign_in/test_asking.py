@@ -7,6 +7,7 @@ from fastapi import Depends
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
+from awp_publish import current_caller
 from tests.sign_in.shop import URL, Agent, customer, invoke, make_shop
 
 
@@ -97,3 +98,28 @@ def test_a_call_passes_the_sites_middleware_once_on_its_way_to_the_route(shop):
     assert "set-cookie" not in answer.headers
     del shop.passes["/agents/send_gift/invoke"]  # the agent's own request
     assert shop.passes == {"/gifts": 1}
+
+
+def test_a_blocked_person_is_refused_by_guarded_routes_too(open_client):
+    blocked: set[str] = set()
+
+    def find_user(request) -> str | None:
+        name = request.session.get("user")
+        return None if name in blocked else name
+
+    app = make_shop(user=find_user, settings={"guard_routes": True})
+
+    @app.get("/caller")
+    @app.state.site.action("name_caller", auth_required=True)
+    async def name_caller() -> str:
+        """Name the caller, whom only the gates have checked."""
+        caller = current_caller()
+        return caller.id if caller is not None else ""
+
+    shop = open_client(app)
+    headers = {"authorization": f"Bearer {Agent(shop, TestClient(app, base_url=URL)).sign_in('ann')['access_token']}"}
+    assert shop.get("/caller", headers=headers).json() == "ann"
+    blocked.add("ann")
+    refused = shop.get("/caller", headers=headers)
+    assert refused.status_code == 401
+    assert "has signed out" in refused.json()["detail"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import cookie_header
@@ -15,6 +16,7 @@ from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import Scope
+from awp_publish.http.page_request import PageRequest
 from awp_publish.http.reentry import Reentry
 from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog
@@ -53,6 +55,8 @@ class SignInSite:
     def __init__(self, setup: Setup) -> None:
         self.options: SignIn = setup.options
         self._site = setup.site
+        self.at: SignInAt | None = None
+        """Sign-in at the first address, once the site is published."""
 
     @property
     def framework(self) -> Framework:
@@ -144,6 +148,7 @@ class SignInAt:
     def __init__(self, context: Context) -> None:
         state: SignInSite = context.state
         self.state = state
+        state.at = state.at or self
         self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
         self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
@@ -222,6 +227,13 @@ class SignInAt:
             return True
         signed = await self.people.find(scope)
         return signed is not None and signed.principal.key == grant.person
+
+    async def still_knows(self, grant: Grant, address: str) -> bool:
+        """Return True if the site still knows the person of a grant, whose token was shown by a client's address."""
+        parts = urlsplit(self.catalog.url)
+        asked = PageRequest(parts, b"/", b"", ((b"host", parts.netloc.encode()),))
+        scope = await self.recognize(asked.scope({"path": "/", "client": (address, 0)}), grant, self.home)
+        return scope is not None and await self.is_signed_in(await self.reentry.see(scope), grant)
 
     async def is_person_of(self, scope: Scope, grant: Grant) -> bool:
         """Return True if the person of a grant sends the request with this scope, which has passed all middleware."""

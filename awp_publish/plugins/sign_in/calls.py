@@ -67,10 +67,18 @@ class SignInTokens:
         access = await self._state.grants.find(token)
         if access is not None:
             await check_key(self._state, access, credentials, token)
+            if not await self._is_signed_in(access.grant, credentials.address):
+                raise InvalidCredentials(SIGNED_OUT)
         principal = await identify(self._state, access, credentials) if access is not None else None
         if principal is None:
             raise InvalidCredentials("The access token is unknown or has expired." if access is None else SIGNED_OUT)
         return principal
+
+    async def _is_signed_in(self, grant: Grant, address: str) -> bool:
+        """Ask the site about the person of a grant, for a request that is no call; a framework is asked by itself."""
+        if grant.person is None or self._state.options.user is None:
+            return True
+        return self._state.at is not None and await self._state.at.still_knows(grant, address)
 
 
 async def check_key(state: SignInSite, access: Access, credentials: Credentials, token: str) -> None:
