@@ -86,6 +86,8 @@ TRANSITION_METHODS: Final = frozenset(
     ("tool_call", "signal", "navigation", "click", "type", "scroll", "handler_call", "attachment_install")
 )
 ATTACHMENT_KINDS: Final = frozenset(("overlay_launcher", "annotation", "shortcut", "status_badge"))
+POSTCONDITION: Final = "postcondition"
+"""The `purpose`, a member of ours, of a projection that no agent reads: it only verifies what a tool has done."""
 SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
 """Members of a target that hold selectors, in the order in which they are tried."""
 

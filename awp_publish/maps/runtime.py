@@ -636,6 +636,7 @@ class Runtime:
         projections = [
             {"name": one.get("name"), "description": one.get("description"), "summaries": summaries_of(one)}
             for one in self._projections()
+            if one.get("purpose") != rules.POSTCONDITION
         ]
         return {"actions": actions, "projections": projections}
 
@@ -1071,10 +1072,11 @@ class Runtime:
     async def _snapshot(self, name: str | None) -> Snapshot:
         scoped = self._projections()
         projection = next((one for one in scoped if one.get("name") == name), None)
-        if name is None and len(scoped) == 1:
-            projection = scoped[0]
+        readable = [one for one in scoped if one.get("purpose") != rules.POSTCONDITION]
+        if name is None and len(readable) == 1:
+            projection = readable[0]
         if projection is None:
-            here = [str(one.get("name")) for one in scoped]
+            here = [str(one.get("name")) for one in readable]
             message = f"No projection {name!r} fits this page." if name else "Name the projection."
             message = message if here else "No projection applies to this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)

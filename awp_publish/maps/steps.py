@@ -194,9 +194,10 @@ READING: Final = frozenset(
         "locator.text_content",
         "locator.wait_for",
         "browser.extract_elements",
+        "overlay.menu.hide",
     )
 )
-"""Primitives that only look at a page."""
+"""Primitives that only look at a page, or change nothing on it."""
 HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
 """Primitives that change nothing of consequence."""
 
@@ -240,6 +241,8 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
     if wrong:
         message = f"The arguments of {primitive} are wrong: {wrong[0].pointer} {wrong[0].detail}".strip()
         raise PrimitiveError("invalid_input", message, errors=errors_of(wrong))
+    if primitive == "overlay.menu.hide":  # no runtime of ours puts a menu over the page
+        return {"hidden": True}
     if primitive == "page.info":
         return {"url": page.url, "title": await page.title()}
     if primitive == "locator.element_info":

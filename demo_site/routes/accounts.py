@@ -40,7 +40,7 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
         actions=["sign_in"],
         locators={
             "form": Locator("form.sign-in-form"),
-            "submit": Locator("form.sign-in-form button"),
+            "submit": Locator("form.sign-in-form button", text_contains="Sign in"),
             "done": Locator(".sign-out-form .account-name"),
         },
     )

@@ -73,7 +73,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         actions=["search_books"],
         locators={
             "form": Locator("form.search-form", role="search"),
-            "submit": "form.search-form button",
+            "submit": Locator("form.search-form button", text_contains="Search"),
             "done": "p.result-count",
         },
         states={

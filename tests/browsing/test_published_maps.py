@@ -90,7 +90,7 @@ def test_the_good_map_is_run_leniently_and_its_postcondition_never_holds():
     # A name within a filter means the filtered thing: a mistake of the map (reference, JSONata how-to).
     assert failure.evidence["code"] == "state_postcondition_failed"
     assert [(one["id"], one["ok"]) for one in failure.evidence["steps"]] == [
-        ("hideOverlay", False),
+        ("hideOverlay", True),
         ("findCard", True),
         ("click", True),
     ]
@@ -108,7 +108,8 @@ def test_the_tools_of_the_extension_are_primitives():
     assert run.call("locator.element_info", locator={"selector": "button"})["text"] == "Archive"
     assert run.call("dom.list_sections") == {"sections": [], "section_count": 0}
     assert run.failure("browser.screenshot").code == "capability_unavailable"
-    assert run.failure("overlay.menu.hide").code == "capability_unavailable"
+    assert run.call("overlay.menu.hide") == {"hidden": True}
+    assert run.failure("overlay.menu.show").code == "capability_unavailable"
 
 
 # --- The dictionary ---

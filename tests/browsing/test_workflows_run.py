@@ -194,7 +194,7 @@ def test_a_failure_names_the_step_the_cause_and_the_class(failing, code, named):
 
 
 @pytest.mark.parametrize(
-    "primitive", ["browser.screenshot", "clipboard.read", "pointer.drag", "overlay.menu.hide", "debug.run_javascript"]
+    "primitive", ["browser.screenshot", "clipboard.read", "pointer.drag", "overlay.menu.show", "debug.run_javascript"]
 )
 def test_what_needs_a_screen_is_told_to_be_unavailable(primitive):
     given: Any = {"pointer.drag": {"from": {}, "to": {}}, "debug.run_javascript": {"source": "x"}}.get(primitive, {})

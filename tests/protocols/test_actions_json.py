@@ -169,6 +169,8 @@ async def test_an_action_whose_form_is_declared_is_a_workflow_of_portable_primit
     app, _ = bookshop(**WHOLE)
     search, order = (await published(app))["tools"]
     assert [(step["id"], step["primitive"]) for step in search["workflow"]["steps"]] == [
+        ("form_ready", "locator.wait_for"),
+        ("hide_overlay", "overlay.menu.hide"),
         ("type_q", "text.insert"),
         ("find_submit", "locator.element_info"),
         ("submit", "pointer.click"),
@@ -182,6 +184,25 @@ async def test_an_action_whose_form_is_declared_is_a_workflow_of_portable_primit
     assert "workflow" not in order
     assert order["x_actions"]["handler"] == "agents.invoke"
     assert order["x_actions"]["binding"] == {"arguments": {"agent_id": "order_book"}}
+
+
+async def test_a_workflow_proves_that_it_can_begin_uncovers_the_page_and_is_verified():
+    done = Locator("p.count", text_contains='"Emma"')
+    submit = Locator("form button", text_contains="Find")
+    app, _ = bookshop(locators={"form": FORM, "submit": submit, "done": done})
+    document = await published(app)
+    workflow = document["tools"][0]["workflow"]
+    steps = {step["id"]: step for step in workflow["steps"]}
+    assert list(steps)[:2] == ["form_ready", "hide_overlay"]
+    assert workflow["x_state_machine"]["requires_state"] == steps["form_ready"]["args"]["locator"] == {"selector": FORM}
+    assert steps["hide_overlay"]["on_error"] == "continue"
+    assert "overlay.menu.hide" not in document["tools"][0]["requires"]
+    assert steps["find_submit"]["args"]["locator"] == {"selector": "form button", "text_contains": "Find"}
+    assert steps["verify"]["args"]["locator"] == {"selector": "p.count", "text_contains": '"Emma"'}
+    [outcome] = document["state_projections"]
+    assert outcome["postconditions"]["search_books"]["projection"] == outcome["name"] == "search.search_books_done"
+    expression = outcome["snapshot"]["projection"]["expression"]
+    assert expression == """{% {'is_shown': $count(records.done[$contains($, "\\"Emma\\"")]) > 0} %}"""
 
 
 @pytest.mark.parametrize("lost", ["submit", "done"])
@@ -216,8 +237,8 @@ async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkb
 
     app.add_middleware(AgentPublisher, site=site)
     plain_tool, partly_tool, choosing_tool = (await published(app))["tools"]
-    guard, typing, *_ = partly_tool["workflow"]["steps"]
-    assert (guard["id"], typing["id"]) == ("fits_the_form", "type_text")
+    guard, ready, _, typing, *_ = partly_tool["workflow"]["steps"]
+    assert (guard["id"], ready["id"], typing["id"]) == ("fits_the_form", "form_ready", "type_text")
     assert guard["when"] == (
         "{% $exists(input.`sort`) or $exists(input.`page`) "
         '? $error("The form has no field for sort, page. Leave it out.") : false %}'

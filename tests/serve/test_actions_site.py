@@ -207,7 +207,7 @@ def test_an_agent_lists_goes_searches_and_reads(use):
     assert listed["projections"][0]["name"] == "search.results"
     found = use("call", action="search_books", arguments={"q": "em"})
     assert (found["ok"], found["result"]["url"]) == (True, "https://shop.example/search?q=em")
-    assert [step["id"] for step in found["steps"]][:2] == ["type_q", "find_submit"]
+    assert [step["id"] for step in found["steps"]][:4] == ["form_ready", "hide_overlay", "type_q", "find_submit"]
     assert SEARCHES == ["em"]
     read = use("state_read", projection_name="search.results")
     assert read["state"] == {"titles": ["Emma"]}

@@ -70,7 +70,7 @@ from awp_publish.maps.steps import errors_of
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
-from awp_publish.plugins.actions_json.document import HANDLER, SITE_TOOL
+from awp_publish.plugins.actions_json.document import SITE_TOOL
 from awp_publish.plugins.actions_json.items import (
     ANSWER_HEADERS,
     ANSWERS,
@@ -112,6 +112,7 @@ from awp_publish.plugins.actions_json.runtimes import (
     SiteRuntime,
 )
 from awp_publish.plugins.actions_json.script import render_script
+from awp_publish.plugins.actions_json.tools import HANDLER
 from awp_publish.problems import (
     HandlerFailed,
     InvalidInput,
