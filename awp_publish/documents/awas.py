@@ -29,7 +29,6 @@ from awp_publish.documents.awas_schemas import MAX_AGE, MEDIA_TYPE, NAME, SCHEMA
 from awp_publish.documents.members import (
     AWAS_PATH,
     AWAS_VERSION,
-    SITE_ACTION,
     absolute_if,
     are_schemas_published,
     credentials_of,
@@ -85,7 +84,7 @@ MIN_SHARED: Final = 120
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
     site, limit = catalog.site, catalog.site.rate_limit
-    actions = [action for action in catalog.actions if action.id != SITE_ACTION]
+    actions = catalog.actions
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     methods = _methods(catalog)

@@ -52,8 +52,9 @@ PAGE = MAPS.parents[1] / "reference" / "actions-json-acceptance.md"
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the page of cases is not beside the project")
 def test_each_change_of_the_worked_example_that_has_to_be_refused_is() -> None:
-    example = json.loads((Path(__file__).parents[1] / "protocols" / "actions_json_example.json").read_text())
-    rows, differing = ROW.findall(PAGE.read_text("utf-8")), []
+    text = PAGE.read_text("utf-8")
+    example = json.loads(text.rpartition("```json\n")[2].partition("```")[0])
+    rows, differing = ROW.findall(text), []
     for name, place, value, pointer in rows:
         given = ABSENT if value == "removed" else [{}] * 26 if value == "26 steps" else json.loads(value.strip("`"))
         if pointer not in [at for _, at in errors(check_document(edited(example, {place: given})))]:

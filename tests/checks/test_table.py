@@ -15,7 +15,13 @@ from .test_site import SITE_CASES
 from .test_text import TEXT_CASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
-ELSEWHERE = {"agent-json-other-standard", "actions-size", "actions-no-engine", "actions-import"}
+ELSEWHERE = {
+    "agent-json-other-standard",
+    "actions-size",
+    "actions-no-engine",
+    "actions-import",
+    "actions-unusable-tool",
+}
 """What these find is no valid document with a small change, so they have tests of their own."""
 
 TRIGGERED = {case.check for case in CASES} | {case[0] for case in (*TEXT_CASES, *SITE_CASES)} | ELSEWHERE

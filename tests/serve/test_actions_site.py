@@ -1,4 +1,4 @@
-"""`actions.site`, the one tool of a map: its five modes, at the bridge, through MCP and at WoA."""
+"""`actions.site`, the one tool of a map (`actions_site` as an action): its five modes, at the bridge, MCP and WoA."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -162,7 +162,7 @@ def use_woa(client: TestClient, stack: object = None) -> Use:
 
 def use_mcp(client: TestClient, stack: object = None) -> Use:
     def use(mode: str, /, envelope: Mapping[str, object] | None = None, **arguments: object) -> Any:
-        params = {"name": "actions.site", "arguments": {"mode": mode, **arguments}}
+        params = {"name": "actions_site", "arguments": {"mode": mode, **arguments}}
         meta = {f"awp/{name}": value for name, value in (envelope or {}).items()}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
@@ -297,15 +297,20 @@ def test_a_page_of_a_known_caller_is_nobody_elses():
         assert use("list", target_runtime_id=runtime)["code"] == "runtime_not_found"
 
 
-def test_the_tool_is_listed_by_its_own_name_and_not_in_the_map(open_client):
+def test_the_tool_is_one_thing_in_every_document_and_not_in_the_map(open_client):
     client = open_client(make_app())
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
     tools = client.post("/mcp", json=message, headers=headers).json()["result"]["tools"]
-    tool = next(one for one in tools if one["name"] == "actions.site")
+    tool = next(one for one in tools if one["name"] == "actions_site")
     assert tool["inputSchema"]["required"] == ["mode"]
+    for path in ("/.well-known/ai-actions.json", "/.well-known/woa.json"):
+        listed = client.get(path).json()
+        known = {one["id"]: one["name"] for one in listed.get("actions", listed.get("agents"))}
+        assert known["actions_site"] == tool["title"] == "Pages of this site"
+    for path in ("/agent.json", "/llms.txt", "/.well-known/agent-skills/shop/SKILL.md"):
+        assert "actions_site" in client.get(path).text, path
     assert "actions_site" not in client.get("/actions.json").text
-    assert "actions_site" in client.get("/agent.json").text
 
 
 def test_pages_of_one_address_make_room_among_themselves():

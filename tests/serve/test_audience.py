@@ -196,7 +196,7 @@ def test_mcp_lists_to_each_caller_their_own_tools(shop, version):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         result = post(shop, message("tools/list", version=version), version, headers).json()["result"]
-        names = {one["name"] for one in result["tools"]} - {"actions.site", "get_job"}
+        names = {one["name"] for one in result["tools"]} - {"actions_site", "get_job"}
         assert names == {"look", "recount", *(name for name in HIDDEN if token in HIDDEN[name])}
         assert result.get("cacheScope", "private") == "private"
 
@@ -220,13 +220,13 @@ def test_awp_lists_to_each_caller_their_own_skills(shop):
 def test_the_bridge_lists_to_each_caller_their_own_tools(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        sent = message("tools/call", {"name": "actions.site", "arguments": {"mode": "list"}})
+        sent = message("tools/call", {"name": "actions_site", "arguments": {"mode": "list"}})
         told = post(shop, sent, headers=headers).json()["result"]
         text = json.dumps(told)
         for name in HIDDEN:
             assert (f'"{name}"' in text or f'\\"{name}\\"' in text) == (token in HIDDEN[name]), (token, name)
         called = {"mode": "call", "action": "mine", "arguments": {}}
-        answer = post(shop, message("tools/call", {"name": "actions.site", "arguments": called}), headers=headers)
+        answer = post(shop, message("tools/call", {"name": "actions_site", "arguments": called}), headers=headers)
         assert answer.json()["result"]["isError"] == (token is None), answer.json()
 
 
@@ -405,8 +405,8 @@ def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(z
         told[method] = post(zoo, message(method), headers=headers).text
     for mode in ("list", "get"):
         arguments = {"mode": mode, "action": "feed"}
-        sent = message("tools/call", {"name": "actions.site", "arguments": arguments})
-        told[f"actions.site {mode}"] = post(zoo, sent, headers=headers).text
+        sent = message("tools/call", {"name": "actions_site", "arguments": arguments})
+        told[f"actions_site {mode}"] = post(zoo, sent, headers=headers).text
     with AwpClient.greeted(zoo, headers) as caller:
         told["skills.list"] = json.dumps(caller.ask("skills.list"))
         for name in ("feed", "count", "leave"):
@@ -532,11 +532,11 @@ def test_a_door_answers_only_for_what_is_offered_there(doors, door):
 
 def test_lists_hold_what_is_offered_at_their_door(doors):
     tools = post(doors, message("tools/list")).json()["result"]["tools"]
-    assert {one["name"] for one in tools} == {"only_mcp", "everywhere", "actions.site"}
+    assert {one["name"] for one in tools} == {"only_mcp", "everywhere", "actions_site"}
     with AwpClient.greeted(doors) as caller:
         skills = caller.ask("skills.list")["result"]["skills"]
     assert {one["name"] for one in skills} == {"only_awp", "everywhere", "actions_site"}
-    sent = message("tools/call", {"name": "actions.site", "arguments": {"mode": "list"}})
+    sent = message("tools/call", {"name": "actions_site", "arguments": {"mode": "list"}})
     listed = json.dumps(post(doors, sent).json())
     assert set(re.findall(r"only_\w+", listed)) == {"only_bridge"}
 
@@ -554,7 +554,8 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
         named = [line for line in text.splitlines() if line.endswith(":") or line.startswith("- ")]
         marked = [line.removeprefix("- ").split(" ")[0] for line in named]
         start = marked.index("help")
-        assert marked[start : start + 6] == ["help", "books:", "find", "read", "account:", "sign_in"]
+        order = ["help", "actions_site", "books:", "find", "read", "account:", "sign_in"]
+        assert marked[start : start + 7] == order
     tags_of = {"find": ["books", "reading"], "read": ["books"], "sign_in": ["account"]}
     actions = {one["id"]: one for one in client.get("/agent.json").json()["actions"]}
     assert {name: one["x-tags"] for name, one in actions.items() if "x-tags" in one} == tags_of

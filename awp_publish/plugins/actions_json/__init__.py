@@ -13,10 +13,12 @@ VERSION = "1"
 
 def _declare_tool(setup: Setup) -> None:
     """Declare `actions.site` as an action, so that the same gates and doors apply to it."""
+    title = "Pages of this site"
     words = "List, call or read what this site's actions.json offers on the current page."
-    tool = setup.site.agent(SITE_ACTION, name="Pages of this site", description=words)
+    tool = setup.site.agent(SITE_ACTION, name=title, description=words)
+    given = {"name": title, "inputs": SITE_INPUTS, "outputs": {"type": "object"}, "effect": "write"}
 
-    @tool.operation("default", inputs=SITE_INPUTS, outputs={"type": "object"}, effect="write")  # type: ignore[untyped-decorator]
+    @tool.operation("default", **given)  # type: ignore[untyped-decorator]
     def at_the_bridge(
         mode: str,
         action: str = "",

@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 from awp_publish.documents.members import (
     LLMS_TXT_PATH,
-    SITE_ACTION,
     SKILLS,
     WOA_PATH,
     credentials_of,
@@ -92,16 +91,15 @@ def usage(catalog: Catalog) -> Sequence[str]:
 
     One line an action: `search_books {q, page?: 1..50}: Search the books. [30/minute, confirm]`
     """
-    actions = [action for action in catalog.actions if action.id != SITE_ACTION]
     also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
-    if not actions:
+    if not catalog.actions:
         return [f"Call by {also}."] if also else []
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
     lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
     agents = {agent.id: agent for agent in catalog.agents}
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first
-    for action in sorted(actions, key=lambda one: bool(one.tags)):
+    for action in sorted(catalog.actions, key=lambda one: bool(one.tags)):
         tag = one_line(action.tags[0]) if action.tags else ""
         name = action.agent_id
         if list(agents[name].operations) != ["default"]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from awp_publish.documents.members import SITE_ACTION, SITE_TOOL
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
 from awp_publish.schema import compile_schema, media
@@ -74,9 +73,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
         if has_sessions and SESSION not in properties:
             own[SESSION] = SESSION_ARGUMENT
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
-        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # the name that maps and their agents use
         entry: dict[str, object] = {
-            "name": name,
+            "name": action.id,
             "title": action.name,
             "description": action.description,
             "inputSchema": {"type": "object", **inputs},
@@ -104,5 +102,5 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
         if answered:
             entry["outputSchema"] = answered
-        tools[name] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
+        tools[action.id] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
     return tools

@@ -134,13 +134,12 @@ def write_request(wire: Wire, catalog: Catalog, action: Action, filled: Filled) 
     if wire.door == "mcp":
         others = filled.beside("idempotencyKey", receipts)
         meta: dict[str, object] = {f"awp/{name}": value for name, value in others.items()}
-        name = SITE_TOOL if action.id == SITE_ACTION else action.id
         headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": CLASSIC}
         if wire.key == "mcp":
             meta |= {f"{_MCP}protocolVersion": MODERN, f"{_MCP}clientCapabilities": {}}
-            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name}
+            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": action.id}
             headers |= _repeated_inputs(action, given)
-        params: dict[str, object] = {"name": name, "arguments": given, **({"_meta": meta} if meta else {})}
+        params: dict[str, object] = {"name": action.id, "arguments": given, **({"_meta": meta} if meta else {})}
         sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return WireRequest(wire, "POST", paths.mcp, (json_type, *headers.items(), *secret), sent)
     if wire.key == "a2a":
