@@ -1,32 +1,17 @@
-"""Forms: their submission (HTML 4.10.21), patterns of agents and pages, and constraint validation."""
+"""Forms, and what their submission sends (HTML 4.10.21)."""
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import quote_plus
 
-import jsonschema_rs
-
 from awp_publish.browsing.addresses import WebAddress
-from awp_publish.browsing.markup import (
-    BLANKS,
-    SCALED,
-    Control,
-    Markup,
-    Overlay,
-    Place,
-    display_size,
-    is_checked,
-    kind_of,
-    number_of,
-    options_of,
-    selected_options,
-    value_of,
-)
+from awp_publish.browsing.markup import Control, Markup, Place, kind_of
+from awp_publish.browsing.overlay import Overlay, is_checked, selected_options, value_of
+from awp_publish.browsing.values import BLANKS
 
 BUTTONS: Final = frozenset({"submit", "image", "reset", "button"})
 NEVER_SENT: Final = frozenset({"object", "output", "fieldset"})
@@ -35,7 +20,6 @@ _MULTIPART: Final = "multipart/form-data"
 _PLAIN: Final = "text/plain"
 _ENCTYPES: Final = (_URLENCODED, _MULTIPART, _PLAIN)
 _METHODS: Final = ("get", "post", "dialog")
-
 _WITH_DIRECTION: Final = frozenset(
     {"hidden", "text", "search", "tel", "url", "email", "password", "submit", "textarea"}
 )
@@ -196,194 +180,3 @@ def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
 def is_submit_button(control: Control) -> bool:
     """Return True for a control that submits its form when it is activated (4.10.18.5)."""
     return kind_of(control.node) in ("submit", "image")
-
-
-# --- Regular expressions of agents and pages ---
-# jsonschema-rs includes an engine that runs in linear time (Rust's `regex`, as in the reference implementation). It has
-# no lookaround and no back references; patterns with those are not compiled. Python's `re` could hang for hours.
-
-Matches: TypeAlias = Callable[[str], bool]
-
-_OPTIONS: Final = jsonschema_rs.RegexOptions(size_limit=1_000_000)
-_MAX_PATTERN: Final = 1_000
-_PART: Final = re.compile(r"\\.|[\[\]]", re.DOTALL)
-_WORD: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
-_IN_CLASS: Final = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}", r"\w": _WORD}
-_OUTSIDE: Final = {**_IN_CLASS, r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]"}
-
-# The syntax of ECMAScript with the flag `v`: each escape is first replaced by one character.
-_ESCAPE: Final = re.compile(r"\\(?:([dDwWsS]|[pP]\{[^}]*\})|u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
-_SET, _ANYWHERE, _IN_CLASS_ONLY, _NEVER = "\x01", "\x02", "\x03", "\x04"
-"""An escape for several characters (`\\d`); for one that may be escaped anywhere; only in a class; nowhere."""
-_KNOWN: Final = frozenset("^$\\.*+?()[]{}|/bBnrtvf0123456789ckxu")
-_RESERVED: Final = frozenset("-&!#%,:;<=>@`~")
-"""Characters that may be escaped (SyntaxCharacter), and those only in a class (ClassSetReservedPunctuator)."""
-_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
-_DOUBLE: Final = r"(?!&&|!!|##|\$\$|%%|\*\*|\+\+|,,|\.\.|::|;;|<<|==|>>|\?\?|@@|\^\^|``|~~)"
-_CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01\x04]"
-_CLASS: Final = re.compile(rf"\[\^?(?:{_CHARACTER}-{_CHARACTER}|{_CHARACTER}|{_SET})*\]")
-
-
-@lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> Matches | None:
-    """Return a function that searches a text for a pattern, or None if the pattern is invalid or unsupported.
-
-    As in Rust and Python, `\\d` and `\\w` are digits and letters of any script.
-    """
-    parts: list[str] = []
-    end = depth = 0
-    for match in _PART.finditer(pattern):
-        part = match[0]
-        parts += pattern[end : match.start()], (_IN_CLASS if depth else _OUTSIDE).get(part, part)
-        depth = max(0, depth + (part == "[") - (part == "]"))
-        end = match.end()
-    return _compile("".join(parts) + pattern[end:])
-
-
-def find_match(pattern: str, text: str) -> str | None:
-    """Return the first match of a pattern (see `compile_pattern`) in a text, or None.
-
-    The engine only reports whether there is a match. The end of the match is found by bisection; the match is then
-    extended to the left step by step, and to the right by at most `_MOST_GROWTH` characters.
-    """
-    somewhere, begins, is_whole = (compile_pattern(one) for one in (pattern, f"^(?:{pattern})", f"^(?:{pattern})$"))
-    if somewhere is None or begins is None or is_whole is None or not somewhere(text):
-        return None
-    low, high = 0, len(text)
-    while low < high:  # the shortest prefix of the text that has a match
-        middle = (low + high) // 2
-        low, high = (low, middle) if somewhere(text[:middle]) else (middle + 1, high)
-    end, start, high = low, 0, low
-    while start < high:  # and the last position in it from which the pattern matches
-        middle = (start + high + 1) // 2
-        start, high = (middle, high) if somewhere(text[middle:end]) else (start, middle - 1)
-    while start > 0 and begins(text[start - 1 :]):
-        start -= 1
-    most = min(len(text), end + _MOST_GROWTH)
-    end = next((place for place in range(most, end, -1) if is_whole(text[start:place])), end)
-    return text[start:end]
-
-
-_MOST_GROWTH: Final = 200
-
-
-@lru_cache(maxsize=256)
-def _compile_constraint(pattern: str) -> Matches | None:
-    """Return a function that matches the `pattern` of an input to a whole text (HTML 4.10.5.3.6), or None if invalid.
-
-    Browsers use the flag `v`, with which many older patterns are invalid: `[\\w-]` and `[(]` need a backslash, `\\_`
-    must not have one, and `(?i)` is not allowed. Nested classes, which the flag introduced, are not checked.
-    """
-
-    def stand_in(escape: re.Match[str]) -> str:
-        known = escape[0][1]
-        return _SET if escape[1] else _ANYWHERE if known in _KNOWN else _IN_CLASS_ONLY if known in _RESERVED else _NEVER
-
-    if len(pattern) > _MAX_PATTERN:
-        return None
-    rest = _CLASS.sub("", _ESCAPE.sub(stand_in, pattern))
-    if {"[", "]", _IN_CLASS_ONLY, _NEVER} & set(rest) or _FLAGS.search(rest) or _compile(pattern) is None:
-        return None
-    return _compile(f"^(?:{pattern})$")
-
-
-def _compile(pattern: str) -> Matches | None:
-    try:
-        return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_OPTIONS).is_valid
-    except ValueError:  # not a pattern, too large, or not valid Unicode
-        return None
-
-
-# --- Constraint validation (HTML 4.10.20) ---
-# Required values, lengths, ranges and patterns are checked, so that an agent learns of mistakes at once; the site
-# checks the rest. The engine does not backtrack, so neither a page nor an agent can make it slow. A pattern that needs
-# backtracking counts as satisfied, as an invalid one does in a browser.
-
-_ONE_LINE: Final = frozenset({"text", "search", "tel", "url", "email", "password"})
-_WITH_LENGTH: Final = _ONE_LINE | {"textarea"}
-_REQUIRABLE: Final = _WITH_LENGTH | SCALED - {"range"}
-_CHOICES: Final = frozenset({"select", "checkbox", "radio", "file"})
-_NEVER_READONLY: Final = _CHOICES | {"color", "range"}
-
-
-def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple[Control, str]]:
-    """Find the controls of a form about which a browser would complain, with the first reason; a radio group once."""
-    groups: set[str] = set()
-    for control in markup.controls_of(form):
-        kind, attributes = kind_of(control.node), control.node.attributes
-        readonly = "readonly" in attributes and kind not in _NEVER_READONLY
-        barred = kind in BUTTONS or kind in NEVER_SENT or kind == "hidden"  # 4.10.20.1
-        if barred or control.disabled or control.in_datalist or readonly:
-            continue
-        if kind == "radio" and control.name:  # without a name it is a group of its own
-            if control.name in groups:
-                continue
-            groups.add(control.name)
-        if kind in _CHOICES:
-            reason = _missing_choice(control, kind, overlay, markup)
-        elif value := value_of(control, overlay):
-            written = control.place in overlay
-            reason = _fault_of(kind, value, attributes, written=written)
-        else:
-            reason = "a value is required" if "required" in attributes and kind in _REQUIRABLE else None
-        if reason is not None:
-            yield control, reason
-
-
-def _missing_choice(control: Control, kind: str, overlay: Overlay, markup: Markup) -> str | None:
-    if kind == "radio":
-        group = markup.radio_group(control)
-        required = any("required" in member.node.attributes for member in group)
-        answered = any(is_checked(member, overlay, markup) for member in group)
-        return "one of the group must be selected" if required and not answered else None
-    if "required" not in control.node.attributes:
-        return None
-    if kind == "file":
-        return "a file is required, and files cannot be uploaded here"
-    if kind == "checkbox":
-        return None if is_checked(control, overlay, markup) else "it must be checked"
-    # An empty first option of a one-line menu is a placeholder ("please choose") and not a choice (4.10.7).
-    options, placeholder = options_of(control.node), None
-    if options and "multiple" not in control.node.attributes and display_size(control.node) == 1:
-        is_child = any(child is options[0].node for child in control.node.children)
-        placeholder = 0 if options[0].value == "" and is_child else None
-    chosen = [option for option in selected_options(control, overlay) if option.number != placeholder]
-    return None if chosen else "an option must be selected"
-
-
-def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: bool) -> str | None:
-    """Return the first of length, pattern and range that a value violates."""
-    # Length limits apply to what a user has written, not to the initial value (4.10.18.3).
-    if written and kind in _WITH_LENGTH:
-        length = utf16_length(value)
-        shortest, longest = (length_of(attributes.get(name)) for name in ("minlength", "maxlength"))
-        if shortest is not None and length < shortest:
-            return f"it is shorter than {shortest} characters"
-        if longest is not None and length > longest:
-            return f"it is longer than {longest} characters"
-    if "pattern" in attributes and kind in _ONE_LINE:
-        matches = _compile_constraint(attributes["pattern"])
-        parts = value.split(",") if kind == "email" and "multiple" in attributes else [value]
-        if matches is not None and not all(map(matches, parts)):
-            return attributes.get("title") or f"it does not match the pattern {attributes['pattern']}"
-    number = number_of(kind, value)
-    if number is None or kind == "range":  # a slider is always within its bounds
-        return None
-    smallest, largest = (number_of(kind, attributes.get(name, "")) for name in ("min", "max"))
-    if kind == "time" and smallest is not None and largest is not None and largest < smallest:  # across midnight
-        outside = largest < number < smallest
-        return f"it is not between {attributes['min']} and {attributes['max']}" if outside else None
-    if smallest is not None and number < smallest:
-        return f"it is less than {attributes['min']}"
-    return f"it is more than {attributes['max']}" if largest is not None and number > largest else None
-
-
-def utf16_length(value: str) -> int:
-    """Return the length of a text in UTF-16 units, as browsers count it."""
-    return len(value.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def length_of(attribute: str | None) -> int | None:
-    """Return a minlength or maxlength, or None if there is none."""
-    digits = (attribute or "").strip()
-    return int(digits[:12]) if digits.isascii() and digits.isdigit() else None

@@ -1,23 +1,25 @@
-"""Observing a page: its SOM, or a patch of what has changed (paper 5.5, 7.4), or extracted values (5.7)."""
+"""`page.observe`: the SOM of a page in its present state, or a patch of what has changed (paper 5.5, 7.4)."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
-from awp_publish.browsing.forms import compile_pattern, find_match
-from awp_publish.browsing.markup import Overlay, elements_of, options_of
+from awp_publish.browsing.errors import AwpError, refuse
+from awp_publish.browsing.json_patch import make_patch
+from awp_publish.browsing.overlay import Overlay, options_of
+from awp_publish.browsing.parameters import read_number, read_text
 from awp_publish.pages.selection import Budget
 from awp_publish.pages.som import Som
 from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:
-    from awp_publish.browsing.page import Compiled, History, PageCache, SessionLimits
+    from awp_publish.browsing.compiled import Compiled, PageCache
+    from awp_publish.browsing.history import History
+
 
 MODES: Final = ("snapshot", "mutations")
 FORMATS: Final = ("som+json", "som+msgpack")
@@ -72,11 +74,6 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
             return {"mode": "snapshot", "cursor": history.cursor, "reason": reason, "som": som}
         patch = make_patch(render_som(cache.compiled(moment.page), budget, moment.overlay), som)
     return {"mode": mode, "cursor": history.cursor, "changed": bool(patch), "patch": patch}
-
-
-# --- The SOM of a page in its present state: its HTML, and the changes of its controls ---
-# Element ids depend on the HTML alone, so typing does not change them. Unchanged parts are shared by all sessions that
-# observe the same page, so documents must not be modified.
 
 
 def render_som(compiled: Compiled, budget: Budget, overlay: Overlay) -> dict[str, Any]:
@@ -137,158 +134,3 @@ def _render_elements(
 def _identity(option: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Return everything about an option except whether it is selected."""
     return tuple((name, value) for name, value in option.items() if name != "selected")
-
-
-# --- JSON Patch (RFC 6902) between two SOM documents: elements are matched by id, in about linear time ---
-
-Members: TypeAlias = Sequence[Mapping[str, object]]
-
-_MAX_DEPTH: Final = 24
-"""Levels that are compared; deeper values, which only a page's own JSON-LD has, are replaced as a whole."""
-
-
-def make_patch(before: object, after: object) -> list[JsonObject]:
-    """Return the operations that turn `before` into `after`, in order; empty if they are equal."""
-    return list(_compare(before, after, "", _MAX_DEPTH))
-
-
-def _compare(before: object, after: object, path: str, depth: int) -> Iterator[JsonObject]:
-    if depth and isinstance(before, Mapping) and isinstance(after, Mapping):
-        places = {name: f"{path}/{name.replace('~', '~0').replace('/', '~1')}" for name in (*before, *after)}
-        for name in before:
-            if name not in after:
-                yield {"op": "remove", "path": places[name]}
-        for name, value in after.items():
-            if name in before:
-                yield from _compare(before[name], value, places[name], depth - 1)
-            else:
-                yield {"op": "add", "path": places[name], "value": value}
-    elif depth and isinstance(before, list) and isinstance(after, list) and _has_ids(before) and _has_ids(after):
-        # First removals, from the end; then additions, from the start, at their final places; then changes of the rest.
-        old = {member["id"]: member for member in before}
-        staying = _longest_common_order(before, after)
-        for number in range(len(before) - 1, -1, -1):
-            if before[number]["id"] not in staying:
-                yield {"op": "remove", "path": f"{path}/{number}"}
-        for number, member in enumerate(after):
-            if member["id"] not in staying:
-                yield {"op": "add", "path": f"{path}/{number}", "value": member}
-        for number, member in enumerate(after):
-            if member["id"] in staying:
-                yield from _compare(old[member["id"]], member, f"{path}/{number}", depth - 1)
-    elif depth and isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for number, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from _compare(one, other, f"{path}/{number}", depth - 1)
-    elif type(before) is not type(after) or before != after:
-        yield {"op": "replace", "path": path, "value": after}
-
-
-def _has_ids(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
-    """Return True if all items are objects with unique ids."""
-    known = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
-    return len(known) == len(items)
-
-
-def _longest_common_order(before: Members, after: Members) -> set[object]:
-    """Return the ids that both have in the same order: a longest increasing run of their old positions."""
-    positions = {member["id"]: number for number, member in enumerate(before)}
-    common = [(positions[member["id"]], member["id"]) for member in after if member["id"] in positions]
-    # For runs of each length: the smallest position at which one ends, and the index of that in `common`. `previous`
-    # has, for each of `common`, the one before it in its run.
-    smallest: list[int] = []
-    ends: list[int] = []
-    previous: list[int] = []
-    for number, (position, _) in enumerate(common):
-        slot = bisect_left(smallest, position)
-        previous.append(ends[slot - 1] if slot else -1)
-        smallest[slot : slot + 1] = [position]
-        ends[slot : slot + 1] = [number]
-    kept: set[object] = set()
-    number = ends[-1] if ends else -1
-    while number >= 0:
-        kept.add(common[number][1])
-        number = previous[number]
-    return kept
-
-
-# --- Values extracted from a SOM document, each with the id of its element (paper 5.7) ---
-
-INTERACTIVE: Final = frozenset({"link", "button", "text_input", "textarea", "select", "checkbox", "radio", "details"})
-_SHOWN: Final = ("id", "role", "text", "label", "actions", "attrs", "hints")
-_NO_FIELDS: Final = "Missing required param: fields (object), or use structured_data:true / interactive_elements:true"
-
-
-def extract(document: JsonObject, params: Mapping[str, object], limits: SessionLimits) -> JsonObject:
-    """Return fields by queries, or the structured data, or all interactive elements.
-
-    A query returns an array with `all`, otherwise the first match, or null.
-    """
-    if read_flag(params, "structured_data"):
-        return {"structured_data": document.get("structured_data"), "url": document["url"]}
-    elements = list(elements_of(document))
-    if read_flag(params, "interactive_elements"):
-        found = [{name: e.get(name) for name in _SHOWN} for e in elements if e["role"] in INTERACTIVE]
-        return {"interactive_elements": found, "count": len(found)}
-    fields = params.get("fields", params.get("queries"))  # `queries` is the draft's name
-    if not isinstance(fields, Mapping):
-        refuse(_NO_FIELDS, param="fields")
-    if len(fields) > limits.fields:
-        refuse(f"At most {limits.fields} fields can be extracted at once", fields=len(fields))
-    for name, query in fields.items():
-        if not isinstance(query, Mapping):
-            refuse(f"Invalid param: fields.{name} must be an object", param=f"fields.{name}")
-    data: dict[str, object] = {}
-    provenance: dict[str, object] = {}
-    for name, query in fields.items():
-        where, inner = f"fields.{name}.", query.get("query")
-        query = {**inner, **query} if isinstance(inner, Mapping) else query
-        props = query.get("props")
-        props = [] if props is None else props
-        if not isinstance(props, list) or not all(isinstance(prop, str) for prop in props):
-            refuse(f"Invalid param: {where}props must be an array of strings", param=f"{where}props")
-        matches = filter(_read_test(query, where, limits), elements)
-        if read_flag(query, "all", where):
-            chosen = list(matches)
-            data[name] = [_value(element, props, query) for element in chosen]
-            provenance[name] = [element["id"] for element in chosen]
-        else:
-            first = next(matches, None)
-            data[name] = None if first is None else _value(first, props, query)
-            provenance[name] = None if first is None else first["id"]
-    return {"data": data, "provenance": provenance}
-
-
-def _read_test(query: JsonObject, where: str, limits: SessionLimits) -> Callable[[JsonObject], bool]:
-    """Return a predicate for the first of ref, role and text_match that a query has; without any, nothing matches."""
-    ref, role = read_text(query, "ref", where), read_text(query, "role", where)
-    if ref is not None:
-        return lambda element: element["id"] == ref
-    if role is not None:
-        level = read_number(query, "level", where)
-        return lambda element: element["role"] == role and level in (None, _attributes(element).get("level"))
-    pattern = read_text(query, "text_match", where) or read_text(query, "text_regex", where)
-    matches = compile_pattern(pattern) if pattern is not None and len(pattern) <= limits.pattern_length else None
-    if matches is None:
-        return lambda _: False
-    return lambda element: element.get("text") is not None and matches(str(element["text"]))
-
-
-def _value(element: JsonObject, props: list[str], query: JsonObject) -> object:
-    """Return the text (for a query by text, its match; paper 5.7), or an object of the requested properties."""
-    if not props:
-        text, pattern = element.get("text"), query.get("text_match") or query.get("text_regex")
-        if (
-            isinstance(pattern, str)
-            and isinstance(text, str)
-            and query.get("ref") is None
-            and query.get("role") is None
-        ):
-            return find_match(pattern, text)
-        return text
-    known = {**_attributes(element), **{name: element[name] for name in ("text", "label") if name in element}}
-    return {name: known[name] for name in props if name in known}
-
-
-def _attributes(element: JsonObject) -> JsonObject:
-    attributes = element.get("attrs")
-    return attributes if isinstance(attributes, Mapping) else {}

@@ -10,17 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-
-#
-# A pattern is an RFC 6901 pointer in which `[]` stands for every item of an array, `{}` for every member of an object,
-# and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|endpoint`. Parts of an
-# unexpected type are skipped: the schemas report them. Documents are plain dicts and lists, as returned by `text.read`.
-def child(pointer: str, token: object) -> str:
-    """Extend a pointer by a member name or an index."""
-    text = str(token)
-    if "~" in text or "/" in text:
-        text = text.replace("~", "~0").replace("/", "~1")
-    return f"{pointer}/{text}"
+from awp_publish.schema.parts import child as child
 
 
 @lru_cache(maxsize=512)

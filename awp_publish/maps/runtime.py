@@ -21,6 +21,7 @@ from urllib.parse import urljoin
 
 import orjson
 
+from awp_publish.browsing.json_patch import make_patch
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, ExpressionError, evaluate, expression_of
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -244,7 +245,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
     """Return the changes between two states. Raises ProjectionError for a first state that is too large."""
     if before is None:
         return {**full_answer(after, None), "reason": "no_previous_state"}
-    patches = diff(before.state, after.state)
+    patches = make_patch(before.state, after.state)
     if len(patches) > MAX_PATCHES:
         return {**full_answer(after, None), "reason": "too_many_changes"}
     answer = after.answer | {
@@ -255,29 +256,6 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
     }
     _refuse_large(len(orjson.dumps(answer)), rules.MAX_STATE_BYTES * 2, after)
     return answer
-
-
-def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
-    """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
-    if before == after and orjson.dumps(before) == orjson.dumps(after):  # compared as JSON, where true is not 1
-        return []
-    if isinstance(before, list) and isinstance(after, list):
-        common = min(len(before), len(after))
-        patches = [one for at in range(common) for one in diff(before[at], after[at], f"{path}/{at}")]
-        patches += [{"op": "add", "path": f"{path}/{at}", "value": after[at]} for at in range(common, len(after))]
-        return patches + [{"op": "remove", "path": f"{path}/{at}"} for at in range(len(before) - 1, common - 1, -1)]
-    if isinstance(before, dict) and isinstance(after, dict):
-        patches = []
-        for name in {**before, **after}:
-            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
-            if name not in before:
-                patches.append({"op": "add", "path": place, "value": after[name]})
-            elif name not in after:
-                patches.append({"op": "remove", "path": place})
-            else:
-                patches += diff(before[name], after[name], place)
-        return patches
-    return [{"op": "replace", "path": path, "value": after}]
 
 
 def _delta(patch: Mapping[str, object]) -> JsonObject:

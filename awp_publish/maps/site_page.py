@@ -13,20 +13,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from awp_publish.browsing.acting import CERTAIN, ResolvedTarget
+from awp_publish.browsing.compiled import Compiled
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.markup import (
-    Control,
-    Overlay,
-    Place,
-    is_checked,
-    is_open,
-    kind_of,
-    parent_of,
-    selected_options,
-    value_of,
-)
-from awp_publish.browsing.page import Compiled, LoadedPage, Steps
+from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
+from awp_publish.browsing.overlay import Overlay, is_checked, is_open, selected_options, value_of
+from awp_publish.browsing.page import LoadedPage, Steps
+from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
 from awp_publish.maps.live_page import (
     MAX_FOUND,
     MAX_VALUES,

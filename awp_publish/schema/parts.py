@@ -8,6 +8,14 @@ from awp_publish.model import JsonObject
 from awp_publish.schema.reading import part_at
 
 
+def child(pointer: str, token: object) -> str:
+    """Extend a pointer by a member name or an index."""
+    text = str(token)
+    if "~" in text or "/" in text:
+        text = text.replace("~", "~0").replace("/", "~1")
+    return f"{pointer}/{text}"
+
+
 def pointer_to(path: Iterable[str | int]) -> str:
     """Return the RFC 6901 JSON Pointer of a path."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)

@@ -8,9 +8,11 @@ import orjson
 import pytest
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.page import Fetch, Fetched, SessionLimits, Steps
-from awp_publish.browsing.session import METHODS, Session
+from awp_publish.browsing.methods import METHODS
+from awp_publish.browsing.page import Fetch, Fetched, Steps
+from awp_publish.browsing.session import Session
 
 HOME = "https://shop.example"
 Answer: TypeAlias = Any

@@ -9,8 +9,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.errors import CODES, AwpError
+from awp_publish.browsing.methods import METHODS
 from awp_publish.browsing.page import Fetch
-from awp_publish.browsing.session import METHODS, Session
+from awp_publish.browsing.session import Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 from tests.browsing.json_patch import apply_patch
 

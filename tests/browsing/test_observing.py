@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.observing import make_patch
+from awp_publish.browsing.json_patch import make_patch
 from tests.browsing.driving import Agent
 from tests.browsing.json_patch import apply_patch
 

@@ -14,9 +14,10 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.acting import VERBS
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.compiled import PageCache
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.page import PageCache
-from awp_publish.browsing.session import METHODS, Session
+from awp_publish.browsing.methods import METHODS
+from awp_publish.browsing.session import Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 
 SITE = {

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings, strategies as st
 
-from awp_publish.browsing.observing import make_patch
+from awp_publish.browsing.json_patch import make_patch
 from tests.browsing.json_patch import apply_patch
 
 IDS = [f"e{number}" for number in range(8)]

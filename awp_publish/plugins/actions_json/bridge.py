@@ -24,8 +24,9 @@ from typing import Final, cast
 import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
+from awp_publish.browsing.browser import PAGE_BYTES, SessionLimits
+from awp_publish.browsing.compiled import PageCache
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import (
     PART_OF_ANSWER,

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.session import METHODS
+from awp_publish.browsing.methods import METHODS
 from awp_publish.calls.call import Principal, read_key
 from awp_publish.calls.tokens import Expired, NotOurs
 from awp_publish.http.driving import drive, has_large_page

@@ -17,8 +17,8 @@ from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
+from awp_publish.browsing.browser import PAGE_BYTES
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.calls.call import Principal
 from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import Receive, Reply, Scope, Send, read_fields, send_reply

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from awp_publish.browsing.browser import PAGE_BYTES
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
-from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.model import Catalog, JsonObject, __version__
 from awp_publish.plugins.awp.messages import MUTATION
 from awp_publish.plugins.awp.sessions import Sessions

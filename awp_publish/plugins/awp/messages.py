@@ -15,7 +15,7 @@ import msgpack
 import orjson
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.page import write_cursor
+from awp_publish.browsing.history import write_cursor
 from awp_publish.http.exchange import Message
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import JsonObject

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Final, NoReturn
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import PAGE_BYTES, PAGES_PER_SESSION, SessionLimits
+from awp_publish.browsing.compiled import PageCache
 from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.page import PAGE_BYTES, PAGES_PER_SESSION, PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import share_of
 from awp_publish.http.client_address import network_around
