@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 
+from awp_publish.browsing.controls import with_controls
 from awp_publish.browsing.markup import Markup, Place, parent_of, read_markup
 from awp_publish.browsing.page import LoadedPage
 from awp_publish.browsing.som_elements import elements_of
@@ -26,12 +27,19 @@ class Compiled:
     html: bytes = field(repr=False)
     tree: Tree
     soms: dict[Budget, Som] = field(default_factory=dict)
+    _observed: dict[Budget, Som] = field(default_factory=dict, repr=False)
 
     def som(self, budget: Budget) -> Som:
         """Return the SOM of the page's HTML. It is shared and must not be modified."""
         if budget not in self.soms:
             self.soms[budget] = compile_som(self.tree, self.url, budget)
         return self.soms[budget]
+
+    def observed(self, budget: Budget) -> Som:
+        """Return the SOM that agents observe: in every budget it has all controls of the page."""
+        if budget not in self._observed:
+            self._observed[budget] = with_controls(self.som(budget), self.som(Budget.FULL))
+        return self._observed[budget]
 
     @cached_property
     def markup(self) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from awp_publish.browsing.controls import INTERACTIVE
 from awp_publish.browsing.errors import refuse
 from awp_publish.browsing.parameters import read_flag, read_number, read_text
 from awp_publish.browsing.patterns import compile_pattern, find_match
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from awp_publish.browsing.browser import SessionLimits
 
 
-INTERACTIVE: Final = frozenset({"link", "button", "text_input", "textarea", "select", "checkbox", "radio", "details"})
 _SHOWN: Final = ("id", "role", "text", "label", "actions", "attrs", "hints")
 _NO_FIELDS: Final = "Missing required param: fields (object), or use structured_data:true / interactive_elements:true"
 

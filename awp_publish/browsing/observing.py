@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
+from awp_publish.browsing.controls import measured
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.json_patch import make_patch
 from awp_publish.browsing.overlay import Overlay, options_of
@@ -30,9 +29,10 @@ _CURSOR: Final = re.compile(r"(?:c:)?([0-9]{1,15})", re.ASCII)
 def observe(history: History, cache: PageCache, params: Mapping[str, object]) -> JsonObject:
     """Return the SOM of the present page, or a JSON Patch since a cursor.
 
-    `budget` is the amount of detail: full, default or tight. `max_bytes` limits a snapshot: a longer one is made tight,
-    and refused if it is still too long. The patch turns the SOM at the cursor, in the same budget, into the present
-    one. An unknown or expired cursor gives a snapshot and the reason.
+    `budget` is the amount of detail: full, default or tight; none of them drops a control. `max_bytes` limits a
+    snapshot: a longer one is made tight, without some of its controls, and refused if it is still too long. The patch
+    turns the SOM at the cursor, in the same budget, into the present one. An unknown or expired cursor gives a snapshot
+    and the reason.
     """
     mode = read_text(params, "mode") or MODES[0]
     if mode not in MODES:
@@ -59,7 +59,7 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     som = render_som(compiled, budget, current.overlay)
     if mode == "snapshot":
         if max_bytes is not None and som["meta"]["som_bytes"] > max_bytes:
-            som = render_som(compiled, Budget.TIGHT, current.overlay)
+            som = render_som(compiled, Budget.TIGHT, current.overlay, has_controls=False)
             length = som["meta"]["som_bytes"]
             if length > max_bytes:
                 refuse("The page's SOM is longer than max_bytes", max_bytes=max_bytes, som_bytes=length)
@@ -76,22 +76,20 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     return {"mode": mode, "cursor": history.cursor, "changed": bool(patch), "patch": patch}
 
 
-def render_som(compiled: Compiled, budget: Budget, overlay: Overlay) -> dict[str, Any]:
-    """Return the SOM document with changed values, states and choices in its attributes."""
-    som = compiled.som(budget)
+def render_som(compiled: Compiled, budget: Budget, overlay: Overlay, *, has_controls: bool = True) -> dict[str, Any]:
+    """Return the SOM document with changed values, states and choices in its attributes.
+
+    Element ids depend on the HTML alone, so typing does not change them. Unchanged parts are shared by all sessions
+    that observe the same page, so documents must not be modified. Without `has_controls`, a budget drops controls too.
+    """
+    som = compiled.observed(budget) if has_controls else compiled.som(budget)
     if not overlay:
         return som.document
     regions = [
         {**region, "elements": _render_elements(region["elements"], som, compiled, overlay)}
         for region in som.document["regions"]
     ]
-    meta = {**som.document["meta"], "som_bytes": 0}
-    document = {**som.document, "regions": regions, "meta": meta}
-    length = with_zero = len(orjson.dumps(document))
-    while length != with_zero - 1 + len(str(length)):  # the document contains its own length
-        length = with_zero - 1 + len(str(length))
-    meta["som_bytes"] = length
-    return document
+    return measured({**som.document, "regions": regions})
 
 
 def _render_elements(

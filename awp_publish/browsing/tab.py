@@ -256,7 +256,7 @@ class Tab:
         }
         if page is None:
             return answer
-        document = self._browser.cache.compiled(page).som(Budget.DEFAULT).document
+        document = self._browser.cache.compiled(page).observed(Budget.DEFAULT).document
         return {**answer, "title": document["title"], "som_bytes": document["meta"]["som_bytes"]}
 
 

@@ -1,5 +1,7 @@
 """A page is observed as a whole or by what changed, and the patch really leads from one to the other."""
 
+from typing import Any
+
 import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -207,3 +209,30 @@ def test_what_a_snapshot_cannot_be_is_refused(params, code):
     with pytest.raises(AwpError) as refused:
         Agent({"/": paragraphs("One")}).som(**params)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("budget", ["default", "tight"])
+def test_no_budget_drops_a_control(budget):
+    rows = "".join(
+        f"<p>Words about the item {n}, many of them. <a href=/{n}>Item {n}</a><button>Buy {n}</button></p>"
+        for n in range(300)
+    )
+    fields = "".join(f"<label>Field {n} <input name=f{n}></label>" for n in range(100))
+    agent = Agent({"/": f"<title>T</title><main><h1>H</h1>{rows}</main><form>{fields}<button>Send</button></form>"})
+    full, small = agent.som(budget="full"), agent.som(budget=budget)
+
+    def controls(som: dict[str, Any]) -> list[Any]:
+        return [one["id"] for region in som["regions"] for one in region["elements"] if one.get("actions")]
+
+    assert controls(small) == controls(full)
+    assert small["meta"]["interactive_count"] == len(controls(full)) == 701
+    assert small["meta"]["som_bytes"] == len(orjson.dumps(small)) < full["meta"]["som_bytes"]
+    [left_out] = [
+        one["text"] for region in small["regions"] for one in region["elements"] if "dropped" in str(one.get("text"))
+    ]
+    every = sum(len(region["elements"]) for region in full["regions"])
+    assert left_out.startswith(f"[{every + 1 - small['meta']['element_count']} more elements dropped, ~")
+    target = {"ref": controls(small)[-1]}
+    assert agent.act("click", target)["resolved"]["text"] == "Send"
+    limit = 30_000
+    assert agent.som(max_bytes=limit)["meta"]["som_bytes"] <= limit, "the client's own limit wins"

@@ -110,7 +110,7 @@ def test_the_handshake_of_the_draft(client):
     assert told["compression"] == {"selected": "none"}
     assert told["features"]["som"]["snapshot"] is True
     assert told["features"]["limits"] == told["limits"]
-    assert told["limits"]["max_sessions"] == 8
+    assert told["limits"]["max_sessions"] == 100
 
 
 def test_skills_are_a_feature_where_there_are_some(open_client):

@@ -94,48 +94,34 @@ def test_a_session_id_has_to_be_sent(client):
 
 
 def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
     client = open_client(publish(make_site(plugins=[Awp(sessions=3)])))
     with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
         first = one.create()
         one.create()
-        error = one.fail("session.create")
-        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (2) of this connection reached")
         other.create()
-        assert other.fail("session.create")["details"] | {"recovery": ""} == {
-            "max_sessions": 3,
-            "per": "address",
-            "recovery": "",
-        }
+        error = other.fail("session.create")
+        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (3) of this address reached")
+        assert error["details"] | {"recovery": ""} == {"max_sessions": 3, "per": "address", "recovery": ""}
         one.do("session.close", session_id=first)
         assert other.create()
 
 
-def test_no_connection_holds_more_than_eight_sessions(client):
+def test_one_connection_holds_all_the_sessions_that_its_caller_may_have(open_client):
+    client = open_client(publish(make_site(plugins=[Awp(sessions=200)])))
     with AwpClient.greeted(client) as caller:
-        made = [caller.create() for _ in range(8)]
+        limit = caller.do("awp.hello")["limits"]["max_sessions"]
+        assert limit == 40
+        made = [caller.create() for _ in range(limit)]
+        assert caller.do("session.list")["count"] == limit
         refused = caller.fail("session.create")
-        assert refused["details"]["per"] == "connection"
+        assert (refused["details"]["per"], refused["details"]["max_sessions"]) == ("address", limit)
         state = caller.do("session.export", session_id=made[0])["state"]
-        assert caller.fail("session.import", state=state)["details"]["per"] == "connection"
-
-
-def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
-    client = open_client(publish(make_site()))
-    with AwpClient.greeted(client) as gone:
-        waiting = [gone.do("session.create") for _ in range(2)]
-    with AwpClient.greeted(client) as caller:
-        first, second = [{name: one[name] for name in ("session_id", "resume_token")} for one in waiting]
-        caller.create()
-        assert caller.do("session.resume", **first)
-        assert caller.do("session.resume", **first)
-        assert caller.fail("session.resume", **second)["details"]["per"] == "connection"
+        assert caller.fail("session.import", state=state)["details"]["per"] == "address"
 
 
 def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
     site = make_site(plugins=[Awp(sessions=6)], proxies=Proxies(trusted=["127.0.0.1"]))
     app = publish(site)
@@ -164,7 +150,7 @@ def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_cl
 
 
 def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
     client = open_client(publish(make_site(plugins=[Awp(sessions=4)])))
     with AwpClient.greeted(client) as gone:
         first, second = [gone.do("session.create") for _ in range(2)]
@@ -430,7 +416,7 @@ def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
 
 
 def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 1)
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 1)
     site = make_site(
         plugins=[Awp(sessions=10)], proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
     )

@@ -22,7 +22,8 @@ from awp_publish.model import JsonObject
 from awp_publish.plugins.awp.answers import AnswerCache
 from awp_publish.plugins.awp.options import Awp
 
-SESSIONS_PER_CONNECTION: Final = 8
+SMALLEST_SHARE: Final = 8
+"""Sessions that one caller may have at least, however few a process keeps."""
 LIFETIME: Final = 8 * 3600.0
 """Seconds after which a session ends, even if it is in use."""
 RESUME_WITHIN: Final = 300.0
@@ -108,7 +109,7 @@ class Sessions:
 
     def __init__(self, browsing: Awp, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
-        share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
+        share = max(browsing.sessions // ADDRESS_SHARE, SMALLEST_SHARE)
         self.per_share = min(browsing.sessions, share)
         self.per_network = max(room_for_unknown(browsing.sessions) // 2, self.per_share)
         self.idle = IDLE_SECONDS
@@ -125,7 +126,7 @@ class Sessions:
     def describe_limits(self) -> JsonObject:
         """Return the limits for the handshake."""
         return {
-            "max_sessions": min(self.per_share, SESSIONS_PER_CONNECTION),
+            "max_sessions": self.per_share,
             "max_pages_per_session": PAGES_PER_SESSION,
             "max_messages_per_second": self.browsing.messages_per_second,
         }
@@ -173,13 +174,13 @@ class Sessions:
         return opened
 
     def _make_room(self, owner: object, principal: str, address: str) -> None:
-        """Make room for one more session of a connection. Raises AwpError if there is none.
+        """Make room for one more session of a caller. Raises AwpError if there is none.
 
-        A connection at its limit, then its caller, then unknown callers together are refused before anybody else's
-        session is closed. If the server is full, the oldest session without a connection is closed.
+        A caller at its limit, then unknown callers together are refused before anybody else's session is closed. All
+        sessions of a caller may be on one connection (paper, Goal 4). If the server is full, the oldest session without
+        a connection is closed.
         """
         self.sweep()
-        self._check_connection(owner)
         share = share_of(principal, address)
         groups: list[tuple[int, str, Callable[[OpenSession], bool]]] = []
         if principal or address:
@@ -200,11 +201,6 @@ class Sessions:
                 _refuse_more(most, of)
             self.close(min(waiting, key=lambda opened: opened.last_used))
 
-    def _check_connection(self, owner: object) -> None:
-        most = SESSIONS_PER_CONNECTION
-        if sum(1 for _ in self.of(owner)) >= most:
-            _refuse_more(most, "connection")
-
     def close(self, opened: OpenSession) -> None:
         """End a session."""
         opened.is_open = False
@@ -223,7 +219,6 @@ class Sessions:
         if opened.owner is not owner:
             if opened.owner is not None or not principal or opened.principal != principal:
                 raise not_found(session_id)
-            self._check_connection(owner)
             opened.owner = owner
         opened.last_used = self._clock()
         return opened
@@ -235,8 +230,6 @@ class Sessions:
         is_token = hmac.compare_digest(known.encode(), token.encode("utf-8", "replace"))
         if opened is None or not known or not is_token or opened.principal != principal:
             raise not_found(session_id)
-        if opened.owner is not owner:
-            self._check_connection(owner)
         opened.owner, opened.last_used = owner, self._clock()
         return opened
 
