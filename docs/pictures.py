@@ -11,7 +11,7 @@ import httpx
 from fastapi import FastAPI
 
 from awp_publish import Site
-from awp_publish.maps.script_page import open_chromium
+from awp_publish.maps.chromium import open_chromium
 from awp_publish.plugins.traffic.record import TrafficRecord
 from benchmarks.person import ACCOUNT
 from demo_site.agents import DOORS

@@ -21,7 +21,7 @@ from awp_publish.declare.settings import (
     SiteSettings,
 )
 from awp_publish.http import sockets
-from awp_publish.maps import expressions, live_page, rules, runtime
+from awp_publish.maps import engine, expressions, failures, live_page, projections, rules, runtime
 from awp_publish.plugin import ENTRY_POINTS, installed
 from awp_publish.plugins.actions_json import drift, items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
@@ -88,14 +88,14 @@ LIMITS: Final = (
     ("steps of a workflow", rules.MAX_STEPS),
     ("items of a loop, attempts of a step", rules.MAX_ITEMS),
     ("characters of an expression", expressions.MAX_EXPRESSION_CHARACTERS),
-    ("milliseconds of one expression", expressions.TIMEOUT_MS),
+    ("milliseconds of one expression", engine.TIMEOUT_MS),
     ("seconds of all expressions of one value", expressions.MAX_FILL_SECONDS),
     ("bytes of the data that expressions see", expressions.MAX_DOCUMENT_BYTES),
     ("bytes that an expression of a workflow gives", rules.MAX_EXPRESSION_BYTES),
     ("bytes of a workflow's output", rules.MAX_WORKFLOW_BYTES),
     ("bytes of a state", rules.MAX_STATE_BYTES),
     ("bytes of a summary that says no other number", rules.MAX_SUMMARY_BYTES),
-    ("operations of a `state_diff`", runtime.MAX_PATCHES),
+    ("operations of a `state_diff`", projections.MAX_PATCHES),
     ("elements of one look at a page", live_page.MAX_FOUND),
     ("values that are read for one projection", live_page.MAX_VALUES),
     ("milliseconds of a wait that says no other number", rules.SETTLE_TIMEOUT_MS),
@@ -151,7 +151,7 @@ def item_table() -> str:
 def bridge_code_table() -> str:
     """What the codes of the bridge are at doors with problems."""
     by_status: dict[int, list[str]] = {}
-    for code in runtime.CODES:
+    for code in failures.CODES:
         by_status.setdefault(items.STATUSES.get(code, 502), []).append(f"`{code}`")
     rows = [f"| {status} | {', '.join(codes)} |" for status, codes in sorted(by_status.items())]
     return table("| status at other doors | codes |", rows)
@@ -236,7 +236,7 @@ MAKERS = {
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "page options": lambda: option_table(DEFAULT, PageSettings),
-    "runtime codes": lambda: code_table({str(code): words for code, words in runtime.CODES.items()}),
+    "runtime codes": lambda: code_table({str(code): words for code, words in failures.CODES.items()}),
     "runtime limits": limit_table,
     "drift": drift_table,
     "bridge items": item_table,

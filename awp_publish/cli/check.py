@@ -19,7 +19,7 @@ from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
-from awp_publish.maps import live_page, rules, runtime, steps
+from awp_publish.maps import failure_classes, failures, live_page, projections, rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError, did_you_mean
@@ -97,13 +97,13 @@ def explain_checks(console: Console, check_id: str) -> int:
 def _explain_codes(console: Console) -> int:
     classes = {
         name: f"{words} Failed: the {state}. {'It may be tried again.' if again else 'Do not simply try again.'}"
-        for name, (state, again, words) in steps.RECOVERY.items()
+        for name, (state, again, words) in failure_classes.RECOVERY.items()
     }
     kinds: dict[str, Mapping[Any, str]] = {
-        "call": runtime.CODES,
-        "workflow": steps.WORKFLOW_CODES,
+        "call": failures.CODES,
+        "workflow": failure_classes.WORKFLOW_CODES,
         "primitive": live_page.CODES,
-        "projection": runtime.PROJECTION_CODES,
+        "projection": projections.PROJECTION_CODES,
         "class of a failure": classes,
     }
     rows = [(kind, str(code), words) for kind, codes in kinds.items() for code, words in codes.items()]

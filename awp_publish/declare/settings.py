@@ -29,6 +29,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from awp_publish.maps import expressions
+from awp_publish.maps.engine import ExpressionError, has_engine
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
     PUBLIC,
@@ -958,10 +959,10 @@ def check_expression(value: str) -> str:
     """Refuse a JSONata expression that is invalid, or in braces, which are added when it is published."""
     if "{%" in value or "%}" in value:
         raise ValueError("write the expression without {% and %}, which are put around it when it is published")
-    if expressions.has_engine():
+    if has_engine():
         try:
             expressions.check_expression(value)
-        except expressions.ExpressionError as error:
+        except ExpressionError as error:
             raise ValueError(f"{value[:60]!r} cannot be used: {error.message.rstrip('.')}") from error
     return check_text(value)
 

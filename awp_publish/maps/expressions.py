@@ -1,45 +1,24 @@
-"""Expressions of an actions.json: JSONata in slots `{% ... %}`, evaluated within limits of time, depth and size.
-
-Two engines implement the language: jsonatapy, in Rust, and jsonata-python, for platforms without a wheel of the first.
-Both hold the interpreter lock while they evaluate, so a thread would not help; evaluation ends after `TIMEOUT_MS`, and
-what the timeout cannot stop (`$pad`, and with the second engine sequences and regular expressions) is limited or
-refused here.
-"""
+"""Expressions of an actions.json: JSONata in slots `{% ... %}`, checked, and evaluated on documents of bounded size."""
 
 from __future__ import annotations
 
 import re
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import orjson
+
+from awp_publish.maps.engine import ExpressionError, parse, run
 
 MAX_EXPRESSION_CHARACTERS: Final = 4_000
 MAX_DOCUMENT_BYTES: Final = 2_000_000
 """The largest document that expressions are evaluated on, in bytes of JSON."""
-TIMEOUT_MS: Final = 50
-MAX_STACK_DEPTH: Final = 200
-MAX_SEQUENCE: Final = 10_000
-MAX_PAD_CHARACTERS: Final = 10_000
 MAX_FILL_SECONDS: Final = 0.5
 """Seconds that all slots of one value may take together; nothing else runs meanwhile."""
-FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
+_FORBIDDEN_NAMES: Final = ("$eval", "$random", "$now", "$millis")
 """Functions that would run code from data, or return something else each time (V1, workflow)."""
-
-_FORBIDDEN_NAMES: Final = tuple(f"${name}" for name in sorted(FORBIDDEN))
-
-
-class ExpressionError(Exception):
-    """An expression that cannot be parsed or evaluated. `code` is one of the runtime's failure codes."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code, self.message = code, message
-        super().__init__(message)
 
 
 class Undefined:
@@ -50,12 +29,6 @@ class Undefined:
 
 
 UNDEFINED: Final = Undefined()
-
-Evaluate: TypeAlias = Callable[[bytes], bytes | None]
-"""Turns a JSON document into a JSON value, None if undefined."""
-
-
-# --- Slots ---
 
 
 def expression_of(text: str) -> str | None:
@@ -133,7 +106,7 @@ def evaluate(expression: str, document: object, max_bytes: int) -> object:
 
 def _evaluate(expression: str, encoded: bytes, max_bytes: int) -> object:
     check_expression(expression)
-    answer = _engine()(expression)(encoded)
+    answer = run(expression, encoded)
     if answer is None:
         return UNDEFINED
     if len(answer) > max_bytes:
@@ -142,8 +115,6 @@ def _evaluate(expression: str, encoded: bytes, max_bytes: int) -> object:
     value: object = orjson.loads(answer)
     return value
 
-
-# --- Reading expressions ---
 
 _TOKEN: Final = re.compile(
     r"\s+|/\*.*?(?:\*/|\Z)"
@@ -157,26 +128,30 @@ _OPERATORS_THAT_ARE_NAMES: Final = frozenset(("and", "or", "in"))
 
 @lru_cache(maxsize=2048)
 def check_expression(expression: str) -> None:
-    """Refuse an expression that is too long, calls what is forbidden, or does not compile. Raises ExpressionError."""
+    """Refuse an expression that is too long, names what is forbidden, or does not compile. Raises ExpressionError."""
     if len(expression) > MAX_EXPRESSION_CHARACTERS:
         message = f"The expression has {len(expression)} characters; {MAX_EXPRESSION_CHARACTERS} are allowed."
         raise ExpressionError("invalid_expression", message)
-    place, after_operand, repeats = 0, False, False
-    is_bounded = _engine() is _compile_in_rust
-    if is_bounded and not any(name in expression for name in _FORBIDDEN_NAMES):
-        place = len(expression)  # there is nothing to look for
+    if any(name in expression for name in _FORBIDDEN_NAMES):
+        _refuse_forbidden(expression)
+    parse(expression)
+
+
+def _refuse_forbidden(expression: str) -> None:
+    """Raise ExpressionError for a forbidden name that is not inside of a text, a comment or a regular expression."""
+    place, after_operand = 0, False
     while place < len(expression):
         # A "/" begins a regular expression where an operand is expected, and divides where one has just ended.
-        found = _REGEX.match(expression, place) if expression[place] == "/" and not after_operand else None
-        if found is not None and not expression.startswith("/*", place):
-            place, after_operand, repeats = found.end(), True, True
+        regex = _REGEX.match(expression, place) if expression[place] == "/" and not after_operand else None
+        if regex is not None and not expression.startswith("/*", place):
+            place, after_operand = regex.end(), True
             continue
         token = _TOKEN.match(expression, place)
         assert token is not None  # any single character is a token
         place = token.end()
         name = token["name"]
         if name is not None:
-            if name[1:] in FORBIDDEN and name[0] == "$":
+            if name in _FORBIDDEN_NAMES:
                 message = f"{name} is not allowed in the expressions of an actions.json."
                 raise ExpressionError("disallowed_expression_function", message)
             after_operand = name not in _OPERATORS_THAT_ARE_NAMES
@@ -184,150 +159,3 @@ def check_expression(expression: str) -> None:
             after_operand = True
         elif token["sign"] is not None:
             after_operand = token["sign"] in ")]}"
-            repeats = repeats or expression.startswith("..", place - 1)
-    if repeats and not is_bounded:
-        message = "Regular expressions and ranges need the engine jsonatapy, which is not installed."
-        raise ExpressionError("invalid_expression", message)
-    if is_bounded:
-        _parse_in_rust(expression)
-    else:
-        _engine()(expression)
-
-
-# --- The engines ---
-
-
-def _refuse(*_: object) -> object:
-    raise ValueError("This function is not allowed in the expressions of an actions.json.")
-
-
-def _pad(text: object, width: object, fill: object = " ") -> object:
-    """Do the same as JSONata's `$pad`, up to a limited width."""
-    if text is None:
-        return None
-    if not isinstance(text, str) or isinstance(width, bool) or not isinstance(width, (int, float)):
-        raise ValueError("$pad takes a text and a width.")
-    size = int(width)
-    if abs(size) > MAX_PAD_CHARACTERS:
-        raise ValueError(f"$pad is limited to {MAX_PAD_CHARACTERS} characters.")
-    missing = abs(size) - len(text)
-    if missing <= 0:
-        return text
-    letters = fill if isinstance(fill, str) and fill else " "
-    padding = (letters * (missing // len(letters) + 1))[:missing]
-    return text + padding if size > 0 else padding + text
-
-
-def _parse_in_rust(expression: str) -> Any:
-    import jsonatapy
-
-    try:
-        return jsonatapy.compile(expression)
-    except ValueError as error:
-        message = f"The expression cannot be parsed: {error}."
-        raise ExpressionError("invalid_expression", message) from None
-
-
-def _compile_in_rust(expression: str) -> Evaluate:
-    """Compile for one evaluation: jsonatapy's objects must be used and freed in the thread that made them."""
-    compiled = _parse_in_rust(expression)
-    for name in ("eval", "now", "millis"):  # it has no `$random`
-        compiled.register_override(name, _refuse)
-    compiled.register_override("pad", _pad)
-    holder = [compiled]
-    del compiled
-
-    def evaluate(document: bytes) -> bytes | None:
-        try:
-            answer = holder.pop().evaluate_json_or_none(
-                document.decode(),
-                timeout=TIMEOUT_MS,
-                max_stack_depth=MAX_STACK_DEPTH,
-                max_sequence_length=MAX_SEQUENCE,
-            )
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic of the engine is not an Exception
-            failure = _failed(error)
-        else:
-            return None if answer is None else answer.encode()
-        raise failure
-
-    return evaluate
-
-
-def _compile_in_python(expression: str) -> Evaluate:
-    from jsonata import Jsonata
-    from jsonata.utils import Utils
-
-    try:
-        compiled: Any = Jsonata(f"{expression} ", timeout=TIMEOUT_MS, stack=MAX_STACK_DEPTH)
-        compiled.set_output_convert_nulls(False)
-        for name in FORBIDDEN:
-            compiled.register_lambda(name, _refuse)
-        compiled.register_lambda("pad", _pad)
-    except Exception as error:
-        raise ExpressionError("invalid_expression", f"The expression cannot be parsed: {error}.") from error
-
-    def plain(value: object) -> object:
-        if value is Utils.NULL_VALUE:
-            return None
-        raise TypeError("a function is not a value")
-
-    def evaluate(document: bytes) -> bytes | None:
-        try:
-            value = compiled.evaluate(orjson.loads(document))
-            if value is None:
-                return None
-            return orjson.dumps(value, default=plain)
-        except Exception as error:
-            raise _failed(error) from error
-
-    return evaluate
-
-
-def _failed(error: BaseException) -> ExpressionError:
-    cause = str(error).removeprefix(_HOST_ERROR)[:300].rstrip(".")
-    return ExpressionError("expression_evaluation_failed", f"The expression failed: {cause}.")
-
-
-_HOST_ERROR: Final = "host function raised ValueError: "
-"""What jsonatapy puts before the message of `_pad` and `_refuse`."""
-
-
-def has_engine() -> bool:
-    """Return True if an engine for JSONata is installed."""
-    return find_spec("jsonatapy") is not None or find_spec("jsonata") is not None
-
-
-def _import_for_all_threads(name: str) -> None:
-    """Import a module in a thread that does not end.
-
-    jsonatapy keeps state of the thread that first imports it, and aborts the process if it is used after that thread.
-    """
-    if threading.current_thread() is threading.main_thread():
-        import_module(name)
-        return
-    imported = threading.Event()
-
-    def import_and_stay() -> None:
-        try:
-            import_module(name)
-        finally:
-            imported.set()
-        threading.Event().wait()
-
-    threading.Thread(target=import_and_stay, name=f"awp_publish {name}", daemon=True).start()
-    imported.wait()
-
-
-@lru_cache(maxsize=1)
-def _engine() -> Callable[[str], Evaluate]:
-    """Return the installed engine. Raises ExpressionError if there is none."""
-    if find_spec("jsonatapy") is not None:
-        _import_for_all_threads("jsonatapy")
-        return _compile_in_rust
-    if find_spec("jsonata") is not None:
-        return _compile_in_python
-    message = 'Expressions need JSONata. Install it: pip install "awp-publish[actions]".'
-    raise ExpressionError("invalid_expression", message)

@@ -10,16 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from awp_publish.browsing.markup import INPUT_KINDS
-from awp_publish.pages.roles import role_of
 from awp_publish.schema import JsonObject
 
 MAX_FOUND: Final = 2_000
 """Elements that one query of a page returns at most."""
 MAX_VALUES: Final = 100_000
 """Values that are read for one projection at most, because records may be nested."""
-
-
 CODES: Final[Mapping[str, str]] = {
     "target_not_found": "no element matches the locator, or the element belongs to an earlier page (`stale`)",
     "multiple_targets": "several elements match, and the step needs exactly one: `candidates`",
@@ -43,8 +39,6 @@ CODES: Final[Mapping[str, str]] = {
     "transport_failed": "the tab was closed",
 }
 """Codes of primitives, as the `cause` of a failed step."""
-
-
 SCREENLESS_PRIMITIVES: Final = frozenset(
     (
         "pointer.move",
@@ -155,83 +149,6 @@ class PageEvent:
     url: str
     refs: Sequence[str] = field(default=())
     """The element at which it occurred, and its ancestors, innermost first."""
-
-
-# --- Roles, which every kind of page derives from tag and attributes ---
-
-_ROLES: Final[Mapping[str, str]] = {
-    **{f"h{level}": "heading" for level in range(1, 7)},
-    **dict.fromkeys(("ul", "ol", "menu"), "list"),
-    **dict.fromkeys(("thead", "tbody", "tfoot"), "rowgroup"),
-    "a": "link",
-    "area": "link",
-    "button": "button",
-    "textarea": "textbox",
-    "option": "option",
-    "img": "img",
-    "svg": "img",
-    "form": "form",
-    "nav": "navigation",
-    "main": "main",
-    "header": "banner",
-    "footer": "contentinfo",
-    "aside": "complementary",
-    "section": "region",
-    "article": "article",
-    "li": "listitem",
-    "table": "table",
-    "tr": "row",
-    "td": "cell",
-    "th": "columnheader",
-    "dialog": "dialog",
-    "details": "group",
-    "summary": "button",
-    "fieldset": "group",
-    "hr": "separator",
-    "p": "paragraph",
-    "output": "status",
-    "progress": "progressbar",
-    "meter": "meter",
-    "figure": "figure",
-    "search": "search",
-    "dt": "term",
-    "dd": "definition",
-    "blockquote": "blockquote",
-}
-_INPUT_ROLES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
-    "checkbox": "checkbox",
-    "radio": "radio",
-    "range": "slider",
-    "number": "spinbutton",
-    "search": "searchbox",
-}
-_ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
-"""Other names for a role: a SOM's, and "textbox" for a search box."""
-
-
-def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
-    """Return an element's ARIA role, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
-    if tag == "input":
-        kind = attributes.get("type", "").lower()
-        kind = kind if kind in INPUT_KINDS else "text"
-        aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
-    elif tag == "select":
-        aria = (
-            "listbox" if "multiple" in attributes or attributes.get("size", "1") not in ("", "0", "1") else "combobox"
-        )
-    elif tag in ("a", "area") and "href" not in attributes:
-        aria = None
-    else:
-        aria = _ROLES.get(tag)
-    explicit = attributes.get("role", "").lower().split()
-    if explicit and tag != "form":  # a form with the role search is still a form
-        aria = explicit[0]
-    found = {aria, *explicit[:1], role_of(tag, attributes)}
-    return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
-
-
-# --- The page ---
 
 
 class LivePage(Protocol):

@@ -28,8 +28,8 @@ from awp_publish.maps.live_page import (
     FoundElement,
     PageEvent,
     PrimitiveError,
-    roles_of,
 )
+from awp_publish.maps.roles import roles_of
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.roles import role_of
 from awp_publish.pages.tree import Node

@@ -9,9 +9,10 @@ from typing import Any
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import Session
+from awp_publish.maps.chromium import Chromium, ChromiumPage, open_chromium
+from awp_publish.maps.failures import RuntimeFailure
 from awp_publish.maps.live_page import LivePage
-from awp_publish.maps.runtime import Runtime, RuntimeFailure
-from awp_publish.maps.script_page import Chromium, ChromiumPage, open_chromium
+from awp_publish.maps.runtime import Runtime
 from awp_publish.maps.site_page import SitePage
 from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.driving import HOME, Answer, Web

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from awp_publish.maps.runtime import RuntimeFailure
+from awp_publish.maps.failures import RuntimeFailure
 from tests.browsing.running import Driver, Json
 from tests.checks.documents import ACTIONS_JSON
 

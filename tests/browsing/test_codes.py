@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from awp_publish.maps import live_page, runtime, steps
+from awp_publish.maps import failure_classes, failures, live_page, projections, runtime
 
 PACKAGE = Path(runtime.__file__).parent
 SOURCES = {path.name: path.read_text() for path in PACKAGE.glob("*.py")}
-EXPRESSIONS = SOURCES["expressions.py"]
+EXPRESSIONS = SOURCES["expressions.py"] + SOURCES["engine.py"]
 OF_THE_SITE = {"ambiguous_runtime", "runtime_not_found", "transport_failed"}
 
 
@@ -17,8 +17,8 @@ def raised(name: str) -> set[str]:
 
 
 def test_the_codes_of_the_bridge_are_all_told():
-    assert set(runtime.CODES) == set(get_args(runtime.Code))
-    assert raised("RuntimeFailure") <= set(runtime.CODES) - OF_THE_SITE | {"transport_failed"}
+    assert set(failures.CODES) == set(get_args(failures.Code))
+    assert raised("RuntimeFailure") <= set(failures.CODES) - OF_THE_SITE | {"transport_failed"}
 
 
 def test_the_codes_of_primitives_are_all_told():
@@ -28,9 +28,9 @@ def test_the_codes_of_primitives_are_all_told():
 
 def test_the_codes_of_workflows_and_projections_are_all_told():
     of_expressions = set(re.findall(r'ExpressionError\(\s*"(\w+)"', EXPRESSIONS))
-    for codes in (steps.WORKFLOW_CODES, runtime.PROJECTION_CODES):
-        text = SOURCES["steps.py"] + SOURCES["runtime.py"] + SOURCES["site_page.py"]
+    for codes in (failure_classes.WORKFLOW_CODES, projections.PROJECTION_CODES):
+        text = "".join(SOURCES.values())
         for code in codes:
             assert code in of_expressions or text.count(f'"{code}"') > 1, code
-    assert raised("ProjectionError") <= set(runtime.PROJECTION_CODES)
-    assert raised("WorkflowFailure") | of_expressions <= set(steps.WORKFLOW_CODES)
+    assert raised("ProjectionError") <= set(projections.PROJECTION_CODES)
+    assert raised("WorkflowFailure") | of_expressions <= set(failure_classes.WORKFLOW_CODES)

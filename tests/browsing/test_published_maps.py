@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from awp_publish.maps.chromium import why_unavailable
 from awp_publish.maps.primitives import PORTABLE
-from awp_publish.maps.script_page import why_unavailable
 from awp_publish.schema import compile_schema
 from tests.browsing.driving import page
 from tests.browsing.running import Driver, Json, map_of, open_in_chromium, step, tool

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from awp_publish.browsing.page import Fetched
-from awp_publish.maps.runtime import RuntimeFailure
-from awp_publish.maps.script_page import why_unavailable
+from awp_publish.maps.chromium import why_unavailable
+from awp_publish.maps.failures import RuntimeFailure
 from tests.browsing.driving import HOME, Answer, page, redirect
 from tests.browsing.running import Driver, Json, click, map_of, open_in_chromium, open_in_process, step, tool
 from tests.limit import OF_BROWSERS

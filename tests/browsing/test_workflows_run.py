@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from awp_publish.maps.runtime import RuntimeFailure
+from awp_publish.maps.failures import RuntimeFailure
 from tests.browsing.running import Driver, Json, click, map_of, step, tool
 
 PAGE = (

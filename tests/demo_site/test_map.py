@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.maps.script_page import open_chromium, why_unavailable
+from awp_publish.maps.chromium import open_chromium, why_unavailable
 from awp_publish.plugins.actions_json.reading import ActionMap
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, Projection, Records, Signal, Site, Value
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.maps.script_page import open_chromium, why_unavailable
+from awp_publish.maps.chromium import open_chromium, why_unavailable
 from tests.limit import OF_BROWSERS
 from tests.serve.guarded import KEYS
 from tests.serve.live_server import agent_of, pair, serve

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
-from awp_publish.maps.script_page import why_unavailable
+from awp_publish.maps.chromium import why_unavailable
 from awp_publish.plugins.actions_json.drift import KINDS, Drift, check_pages
 from tests.limit import OF_BROWSERS
 

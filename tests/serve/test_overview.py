@@ -34,7 +34,7 @@ from awp_publish import (
     Site,
     WebBotAuth,
 )
-from awp_publish.maps.script_page import open_chromium, why_unavailable
+from awp_publish.maps.chromium import open_chromium, why_unavailable
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.limit import OF_BROWSERS

@@ -1,29 +1,20 @@
-"""Expressions of actions.json: slots, what is refused, and two engines that agree."""
+"""Expressions of actions.json: slots and what is refused."""
 
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from awp_publish.maps import expressions
-from awp_publish.maps.expressions import UNDEFINED, ExpressionError, evaluate, expression_of, fill
+from awp_publish.maps.engine import ExpressionError
+from awp_publish.maps.expressions import UNDEFINED, evaluate, expression_of, fill
 
 MAPS = Path(__file__).parents[2] / ".." / "shared" / "fixtures" / "actions-json"
 DOCUMENT = {"input": {"q": "Emma", "none": None, "copies": 2}, "steps": {"find": {"output": {"x": 5}}}}
-
-
-@pytest.fixture(params=["jsonatapy", "jsonata-python"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    chosen = expressions._compile_in_rust if request.param == "jsonatapy" else expressions._compile_in_python
-    monkeypatch.setattr(expressions, "_engine", lambda: chosen)
-    expressions.check_expression.cache_clear()
-    yield request.param
-    expressions.check_expression.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -44,7 +35,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         ("$pad('ab', 5, 'xy')", "abxyx"),
     ],
 )
-def test_an_expression_has_the_same_value_in_both_engines(engine: str, expression: str, value: object) -> None:
+def test_an_expression_has_its_value(expression: str, value: object) -> None:
     assert evaluate(expression, DOCUMENT, 16_000) == value
 
 
@@ -65,25 +56,25 @@ def test_an_expression_has_the_same_value_in_both_engines(engine: str, expressio
         ("$pad('', 9000) & $pad('', 9000)", "expression_output_too_large"),
     ],
 )
-def test_an_expression_that_may_not_be_or_fails_says_so_by_a_code(engine: str, expression: str, code: str) -> None:
+def test_an_expression_that_may_not_be_or_fails_says_so_by_a_code(expression: str, code: str) -> None:
     with pytest.raises(ExpressionError) as refused:
         evaluate(expression, DOCUMENT, 16_000)
     assert refused.value.code == code
 
 
-def test_a_text_that_grows_without_end_is_stopped(engine: str) -> None:
+def test_a_text_that_grows_without_end_is_stopped() -> None:
     doubling = ";".join(f"$a{step} := $a{step - 1} & $a{step - 1}" for step in range(1, 60))
     with pytest.raises(ExpressionError):
         evaluate(f"($a0 := 'x';{doubling};$length($a59))", {}, 16_000)
 
 
-def test_sequences_and_regular_expressions_are_bounded_or_refused(engine: str) -> None:
+def test_sequences_and_regular_expressions_are_bounded_or_refused() -> None:
     for expression in ("$count([1..10000000])", "$match('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', /(a+)+$/).match = 'a'"):
         with suppress(ExpressionError):
             assert evaluate(expression, {}, 16_000) in (False, UNDEFINED)
 
 
-def test_whole_numbers_that_an_engine_would_change_are_refused(engine: str) -> None:
+def test_whole_numbers_that_an_engine_would_change_are_refused() -> None:
     with pytest.raises(ExpressionError) as refused:
         evaluate("input.n", {"input": {"n": 2**53}}, 16_000)
     assert refused.value.code == "expression_evaluation_failed"
@@ -99,7 +90,7 @@ def test_a_slot_fills_its_text(text: str) -> None:
     assert refused.value.code == "partial_expression_unsupported"
 
 
-def test_slots_are_filled_wherever_they_stand_and_undefined_members_are_left_out(engine: str) -> None:
+def test_slots_are_filled_wherever_they_stand_and_undefined_members_are_left_out() -> None:
     given = {
         "a": " {% input.q %} ",
         "b": ["{% input.lost %}", "{% input.none %}", 3],
@@ -122,7 +113,7 @@ def test_compiled_expressions_serve_every_thread() -> None:
 
 
 @pytest.mark.skipif(not MAPS.is_dir(), reason="the published maps are not beside the project")
-def test_every_expression_of_the_published_maps_compiles(engine: str) -> None:
+def test_every_expression_of_the_published_maps_compiles() -> None:
     found = 0
 
     def visit(value: object) -> None:

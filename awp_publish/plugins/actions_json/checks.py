@@ -36,14 +36,8 @@ from awp_publish.checks.places import arrays, child, members, objects, select, s
 from awp_publish.checks.schemas import DocumentSchema, Schema
 from awp_publish.checks.text import ANY_DOCUMENT, ParsedDocument, everything
 from awp_publish.maps import rules
-from awp_publish.maps.expressions import (
-    MAX_EXPRESSION_CHARACTERS,
-    ExpressionError,
-    check_expression,
-    expression_of,
-    has_engine,
-    has_slots,
-)
+from awp_publish.maps.engine import ExpressionError, has_engine
+from awp_publish.maps.expressions import MAX_EXPRESSION_CHARACTERS, check_expression, expression_of, has_slots
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
 from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema import translate

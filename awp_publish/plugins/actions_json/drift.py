@@ -27,12 +27,13 @@ from awp_publish.http.running import running
 from awp_publish.http.site_client import SiteClient
 from awp_publish.http.tasks import OwnedTasks
 from awp_publish.maps import rules
+from awp_publish.maps.chromium import open_chromium
 from awp_publish.maps.expressions import has_slots
+from awp_publish.maps.failures import RuntimeFailure
 from awp_publish.maps.live_page import LivePage, PrimitiveError
-from awp_publish.maps.runtime import Runtime, RuntimeFailure
-from awp_publish.maps.script_page import open_chromium
+from awp_publish.maps.runtime import Runtime
 from awp_publish.maps.site_page import SitePage
-from awp_publish.maps.steps import locate
+from awp_publish.maps.targets import locate
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.reading import ActionMap

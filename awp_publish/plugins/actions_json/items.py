@@ -11,7 +11,7 @@ from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.http.sockets import MAX_PENDING, Frame
 from awp_publish.http.streams import StreamLimits
 from awp_publish.http.strict_json import parse_json
-from awp_publish.maps.runtime import CODES, Code, RuntimeFailure
+from awp_publish.maps.failures import CODES, Code, RuntimeFailure
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.runtimes import PairedRuntime, ReachableRuntime
 from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, code_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from awp_publish.checks.engine import Finding
 from awp_publish.checks.text import read as read_document
+from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.composition import Load, compose
-from awp_publish.maps.runtime import ComposedMap
 from awp_publish.plugins.actions_json.checks import check_map, import_finding, without_unusable_tools
 
 

@@ -16,15 +16,11 @@ from awp_publish.browsing.session import Session
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.site_client import SiteClient
+from awp_publish.maps.failures import RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import PrimitiveError
+from awp_publish.maps.performing import HARMLESS, run_primitive
 from awp_publish.maps.primitives import PRIMITIVES
-from awp_publish.maps.runtime import (
-    Runtime,
-    RuntimeFailure,
-    ToolResult,
-    code_of_primitive,
-)
-from awp_publish.maps.steps import HARMLESS, run_primitive
+from awp_publish.maps.runtime import Runtime, ToolResult
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.document import SITE_TOOL
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.maps.script_page import SCRIPT
+from awp_publish.maps.chromium import SCRIPT
 from awp_publish.model import Catalog
 
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"

@@ -1,0 +1,197 @@
+"""Primitives on a page: those that read and find are implemented here for every kind of page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from awp_publish.maps import rules
+from awp_publish.maps.live_page import LivePage, PrimitiveError
+from awp_publish.maps.primitives import PRIMITIVES, arguments_of
+from awp_publish.maps.targets import MAX_CANDIDATES, describe, locate, locate_one, wait_for
+from awp_publish.schema import JsonObject, Validator, Violation, compile_schema
+
+READING: Final = frozenset(
+    (
+        "page.info",
+        "dom.observe.visible",
+        "dom.snapshot_text",
+        "dom.list_sections",
+        "locator.element_info",
+        "locator.text_content",
+        "locator.wait_for",
+        "browser.extract_elements",
+        "overlay.menu.hide",
+    )
+)
+"""Primitives that only look at a page, or change nothing on it."""
+HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
+"""Primitives that change nothing of consequence."""
+SNAPSHOT_CHARACTERS: Final = 10_000
+_SECTIONS: Final = "section, article, [role='region']"
+_SCOPE: Final = frozenset(("selector", "selectors", "text_equals", "text_contains"))
+_HEADINGS: Final = "h1, h2, h3, h4, h5, h6, [role='heading']"
+
+
+@lru_cache(maxsize=128)
+def _validator(primitive: str, *, is_located: bool) -> Validator:
+    schema = dict(arguments_of(primitive))
+    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # as existing maps do
+        properties = {**schema["properties"], "locator": {"type": "object"}}  # type: ignore[dict-item]
+        schema |= {"properties": properties, "required": ["locator"]}
+    return compile_schema(schema)
+
+
+def errors_of(wrong: Sequence[Violation]) -> list[JsonObject]:
+    """Return violations of a schema in the form of evidence."""
+    return [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+
+
+def can_run(page: LivePage, primitive: str) -> bool:
+    """Return True if a primitive can be run on a page."""
+    return primitive in READING or primitive == "text.insert" or primitive in page.primitives
+
+
+async def run_primitive(page: LivePage, primitive: str, arguments: object, drift: list[str]) -> JsonObject:
+    """Run a primitive and return its output; adds differences in its target to `drift`. Raises PrimitiveError."""
+    if primitive not in PRIMITIVES:
+        raise PrimitiveError("capability_unavailable", f"The primitive {primitive[:100]!r} is not known.")
+    if not can_run(page, primitive):
+        message = f"{primitive} cannot be carried out here."
+        raise PrimitiveError("capability_unavailable", message, capability=primitive, host=page.host)
+    if not isinstance(arguments, dict):
+        raise PrimitiveError("invalid_input", f"The arguments of {primitive} must be an object.")
+    wrong = _validator(primitive, is_located="locator" in arguments)(arguments)
+    if wrong:
+        message = f"The arguments of {primitive} are wrong: {wrong[0].pointer} {wrong[0].detail}".strip()
+        raise PrimitiveError("invalid_input", message, errors=errors_of(wrong))
+    if primitive == "overlay.menu.hide":  # no runtime of ours puts a menu over the page
+        return {"hidden": True}
+    if primitive == "page.info":
+        return {"url": page.url, "title": await page.title()}
+    if primitive == "locator.element_info":
+        match = await locate(page, rules.part(arguments, "locator"))
+        drift += match.drift
+        if not match.elements:
+            raise PrimitiveError("target_not_found", match.reason, url=page.url, **match.evidence)
+        if len(match.elements) > 1:
+            return {"ambiguous": True, **match.evidence}
+        return {"ambiguous": False, "candidate_count": 1, **describe(match.elements[0])}
+    if primitive == "locator.text_content":
+        return {"text": (await locate_one(page, rules.part(arguments, "locator"), drift)).text}
+    if primitive == "locator.wait_for":
+        attached = arguments.get("state") == "attached"
+        given = arguments.get("timeout_ms")
+        timeout = given if isinstance(given, int) else rules.SETTLE_TIMEOUT_MS
+        match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=attached)
+        drift += match.drift
+        if not match.elements:
+            message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
+            raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
+        return {"matched": True, "candidate_count": len(match.elements), "waited_ms": waited}
+    if primitive == "dom.observe.visible":
+        named = {"selector": arguments["selector"]} if "selector" in arguments else {}
+        texts = {"text_contains": arguments["text_contains"]} if "text_contains" in arguments else {}
+        match = await locate(page, {**named, **texts} or {"selector": "body > *"})
+        found = [describe(element) for element in match.elements[:MAX_CANDIDATES]]
+        return {"matches": found, "match_count": len(match.elements)}
+    if primitive == "dom.snapshot_text":
+        characters = arguments.get("max_chars", SNAPSHOT_CHARACTERS)
+        elements = await page.find(str(arguments.get("selector", "body")))
+        shown = next((element for element in elements if element.is_visible), None)
+        if shown is None:
+            raise PrimitiveError("target_not_found", "Nothing visible matches the selector.", url=page.url)
+        text = shown.text
+        limit = characters if isinstance(characters, int) else SNAPSHOT_CHARACTERS
+        return {"text": text[:limit], "truncated": len(text) > limit}
+    if primitive == "dom.list_sections":
+        return await _sections(page, arguments)
+    if primitive == "browser.extract_elements":
+        return await _items(page, arguments)
+    if primitive == "text.insert":
+        ref = None
+        if "target" in arguments:
+            ref = (await locate_one(page, rules.part(arguments, "target"), drift)).ref
+        return await page.insert(ref, str(arguments["text"]), str(arguments.get("mode", "append")))
+    scope = arguments.get("scope")
+    if primitive == "viewport.scroll" and isinstance(scope, Mapping) and scope:
+        match = await locate(page, {name: value for name, value in scope.items() if name in _SCOPE})
+        if not match.elements:
+            raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
+        arguments = {**arguments, "ref": match.elements[0].ref}
+    if "locator" in arguments:
+        element = await locate_one(page, rules.part(arguments, "locator"), drift)
+        rest = {name: value for name, value in arguments.items() if name != "locator"}
+        arguments = {**rest, **element.box.describe_centre()}
+    return await page.perform(primitive, arguments)
+
+
+async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
+    """Read a list of elements and their fields: the first attribute that exists, or the text."""
+    given, scope = arguments["fields"], arguments.get("scope", {})
+    assert isinstance(given, list)
+    assert isinstance(scope, Mapping)
+    fields = [one for one in rules.objects(arguments, "fields") if isinstance(one.get("name"), str)]
+    if not fields or len(fields) < len(given):
+        raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
+    if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
+        raise PrimitiveError("capability_unavailable", f"A scope cannot be found by {unknown[0][:50]!r}.")
+    if scope.get("root_strategy", "scope") != "scope":
+        raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')
+    reads: dict[str, JsonObject] = {}
+    for at, asked in enumerate(fields):
+        several = asked.get("attributes")
+        for choice, name in enumerate(several if isinstance(several, list) else [asked.get("attribute", "text")]):
+            read = {"property": "innerText", "trim": True} if name == "text" else {"attribute": str(name)}
+            own = asked.get("selector", ":scope")
+            reads[f"{at}/{choice}"] = read if own == ":scope" else {**read, "selector": own}
+    listed = {"id": "items", "selector": arguments["item_selector"], "many": True, "fields": reads}
+    found: object = None
+    equal, part = scope.get("text_equals"), scope.get("text_contains")
+    roots = [scope["selector"]] if "selector" in scope else scope.get("selectors", ["body"] if scope else [])
+    for root in roots if isinstance(roots, list) else []:
+        within = {"id": "root", "selector": str(root), "fields": {"text": {"property": "innerText"}, "items": listed}}
+        regions = (await page.extract([within])).records.get("root")
+        fitting = (
+            one
+            for one in (regions if isinstance(regions, list) else [])
+            if (equal is None or one["text"] == equal) and (part is None or str(part) in str(one["text"]))
+        )
+        if (region := next(fitting, None)) is not None:
+            found = region["items"]
+            break
+    else:
+        if scope:
+            raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
+        found = (await page.extract([listed])).records.get("items")
+    items = []
+    for one in found if isinstance(found, list) else []:
+        item: dict[str, object] = {}
+        for at, asked in enumerate(fields):
+            values = (value for name, value in one.items() if name.startswith(f"{at}/") and value not in (None, ""))
+            item[str(asked["name"])] = next(values, None)
+        items.append(item)
+    return {"items": items, "item_count": len(items)}
+
+
+async def _sections(page: LivePage, arguments: JsonObject) -> JsonObject:
+    """List the sections of a page with their headings."""
+    selector, headings, items = (arguments.get(name) for name in ("selector", "heading_selector", "item_selector"))
+    wanted, most = arguments.get("text_contains"), arguments.get("max_sections", 50)
+    longest = arguments.get("max_heading_length", 200)
+    listed: list[JsonObject] = []
+    total = 0
+    for section in await page.find(str(selector or _SECTIONS)):
+        if not section.is_visible or (isinstance(wanted, str) and wanted not in section.text):
+            continue
+        total += 1
+        if len(listed) >= min(int(str(most)), 200):
+            continue
+        found = await page.find(str(headings or _HEADINGS), within=section.ref)
+        heading = next((one.text for one in found if one.is_visible), section.name)
+        entry: dict[str, object] = {"heading": heading[: int(str(longest))], "document_y": section.box.y}
+        if isinstance(items, str):
+            entry["item_count"] = len(await page.find(items, within=section.ref))
+        listed.append(entry)
+    return {"sections": listed, "section_count": total}

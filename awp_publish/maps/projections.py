@@ -1,0 +1,254 @@
+"""State projections: the state of a page, its summaries and changes, and postconditions (V1, state_projections)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from awp_publish.browsing.json_patch import make_patch
+from awp_publish.maps import rules
+from awp_publish.maps.engine import ExpressionError
+from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, evaluate, expression_of
+from awp_publish.maps.live_page import LivePage, PrimitiveError
+from awp_publish.schema import JsonObject, Validator, depth_exceeds, utc_text
+
+PROJECTION_CODES: Final[Mapping[str, str]] = {
+    "state_projection_not_found": "no projection of that name applies to this address",
+    "invalid_state_projection": "the snapshot is not one of version 1",
+    "state_document_unavailable": "no page is loaded",
+    "state_projection_failed": "the page could not be read, or the expression failed",
+    "state_schema_validation_failed": "the state does not match `output_schema`: `errors`",
+    "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
+    "state_summary_not_found": "the projection has no summary of the name",
+    "state_summary_failed": "the expression of the summary failed",
+    "invalid_state_markers": "the markers are invalid",
+    "state_markers_failed": "the expression of the markers failed",
+    "invalid_state_postcondition": "the postcondition has no expression",
+    "state_postcondition_failed": "the postcondition does not hold after the tool",
+    "expression_output_too_large": "markers have more than 32,000 bytes",
+}
+"""Codes of projections, in the evidence of a failure."""
+MAX_PATCHES: Final = 500
+"""Operations in one patch at most; if more has changed, the whole state is returned instead."""
+
+
+class ProjectionError(Exception):
+    """A projection failed. `code` is one of the published runtime's: `state_projection_failed` and so on."""
+
+    def __init__(self, code: str, message: str, **evidence: object) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+        self.evidence: JsonObject = evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One reading of a projection: the state, the records from which it was computed, and the answer about them."""
+
+    projection: JsonObject
+    state: object
+    records: JsonObject
+    url: str
+    encoded: bytes
+    answer: dict[str, object]
+
+    @property
+    def state_hash(self) -> str:
+        """A hash that is the same for equal states."""
+        return str(self.answer["state_hash"])
+
+
+def summaries_of(projection: JsonObject) -> list[str]:
+    """Return the names of a projection's summaries."""
+    named = (one.get("name") for one in rules.objects(projection, "summaries"))
+    return [name for name in named if isinstance(name, str)]
+
+
+def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
+    """Return the value of an expression, in a slot or bare; undefined is None. Raises ProjectionError."""
+    try:
+        expression = expression_of(str(text))
+        value = evaluate(str(text) if expression is None else expression, document, max_bytes)
+    except ExpressionError as error:
+        kept = error.code in ("expression_output_too_large", "disallowed_expression_function", "invalid_expression")
+        raise ProjectionError(error.code if kept else code, error.message, expression=str(text)[:500]) from error
+    return None if value is UNDEFINED else value
+
+
+async def read_projection(
+    page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
+) -> Snapshot:
+    """Read the state of a projection. Raises ProjectionError."""
+    name, snapshot = projection.get("name"), rules.part(projection, "snapshot")
+    how, version = rules.part(snapshot, "projection"), snapshot.get("version")
+    if not (
+        version == 1
+        and not isinstance(version, bool)
+        and snapshot.get("source") == "dom"
+        and isinstance(snapshot.get("extract"), list)
+        and how.get("language") == "jsonata"
+        and isinstance(how.get("expression"), str)
+    ):
+        raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
+    try:
+        found = await page.extract(rules.objects(snapshot, "extract"))
+        title = await page.title()
+    except PrimitiveError as error:
+        code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
+        cause = {"code": error.code, "message": error.message, **error.evidence}
+        raise ProjectionError(code, error.message, cause=cause) from error
+    url = page.url
+    document = {"records": found.records, "url": url, "title": title, "projection": {"name": name}}
+    state = _evaluated(how["expression"], document, MAX_DOCUMENT_BYTES, "state_projection_failed")
+    if depth_exceeds(state, rules.MAX_DEPTH):
+        raise ProjectionError("state_projection_failed", f"The state is nested more than {rules.MAX_DEPTH} deep.")
+    diagnostics = {
+        "selector_counts": dict(found.selector_counts),
+        "missing_required_fields": list(found.missing),
+        "schema_valid": True,
+        "truncated": False,
+    }
+    wrong = () if validator is None else validator(state)
+    if wrong:
+        errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
+        message = f"The state of {name} does not match its schema: {errors[0]['path']} {errors[0]['message']}"
+        raise ProjectionError(
+            "state_schema_validation_failed",
+            message,
+            errors=errors,
+            diagnostics=diagnostics | {"schema_valid": False},
+        )
+    encoded = orjson.dumps(state)
+    answer: dict[str, object] = {
+        "ok": True,
+        "projection": name,
+        "state_hash": f"sha256:{hashlib.sha256(encoded).hexdigest()[:32]}",
+        "observed_at": utc_text(now),
+    }
+    markers = projection.get("markers")
+    if markers is not None:
+        if isinstance(markers, str):
+            given = {"records": found.records, "state": state, "url": url, "projection": {"name": name}}
+            limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+            markers = _evaluated(markers, given, limit, "state_markers_failed")
+        if (fault := marker_fault(markers)) is not None:
+            raise ProjectionError("invalid_state_markers", fault)
+        answer["markers"] = markers
+    answer["diagnostics"] = diagnostics
+    return Snapshot(projection, state, found.records, url, encoded, answer)
+
+
+def marker_fault(markers: object) -> str | None:
+    """Return why markers are invalid, or None if they are valid."""
+    if not isinstance(markers, list):
+        return "Markers must be an array."
+    known: set[str] = set()
+    for marker in markers:
+        name = marker.get("id") if isinstance(marker, Mapping) else None
+        if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
+            return "A marker must be an object with an id."
+        if name in known:
+            return f"The id {name!r} is that of two markers."
+        known.add(name)
+        if marker.get("type") not in ("cursor", "pointer"):
+            return f"The type of the marker {name!r} is cursor or pointer."
+        recipe = marker.get("recipe")
+        if not isinstance(recipe, list) or not recipe:
+            return f"The marker {name!r} has no recipe."
+        for step in recipe:
+            if not isinstance(step, Mapping) or step.get("primitive") not in rules.RECIPE:
+                return f"A step in the recipe of {name!r} has a primitive that is not allowed there."
+            if not isinstance(step.get("args", {}), Mapping):
+                return f"The args of a step in the recipe of {name!r} are an object."
+    return None
+
+
+def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
+    """Return a whole state. Raises ProjectionError `state_payload_too_large`."""
+    limit = rules.MAX_STATE_BYTES if max_bytes is None else min(max_bytes, rules.MAX_STATE_BYTES)
+    _refuse_large(len(taken.encoded), limit, taken)
+    return taken.answer | {"state": taken.state}
+
+
+def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
+    """Return a summary of a state, the first without a name. Raises ProjectionError."""
+    declared = rules.objects(taken.projection, "summaries")
+    summary = next((one for one in declared if name in (None, one.get("name"))), None)
+    if summary is None:
+        message = f"There is no summary {name!r}." if name else "The projection has no summaries."
+        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
+    given = summary.get("max_bytes")
+    limit = given if isinstance(given, (int, float)) and not isinstance(given, bool) else rules.MAX_SUMMARY_BYTES
+    limit = min(int(limit), rules.MAX_PROJECTION_EXPRESSION_BYTES, *([] if max_bytes is None else [max_bytes]))
+    document = {
+        "state": taken.state,
+        "records": taken.records,
+        "url": taken.url,
+        "projection": {"name": taken.projection.get("name")},
+    }
+    value = _evaluated(summary.get("expression"), document, MAX_DOCUMENT_BYTES, "state_summary_failed")
+    _refuse_large(len(orjson.dumps(value)), limit, taken)
+    return taken.answer | {"summary_name": summary.get("name"), "summary": value}
+
+
+def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
+    if size > limit:
+        message = f"The answer has {size} bytes of JSON; {limit} are allowed. Read a summary, or narrow the selectors."
+        available = summaries_of(taken.projection)
+        raise ProjectionError(
+            "state_payload_too_large", message, bytes=size, max_bytes=limit, available_summaries=available
+        )
+
+
+def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
+    """Return the changes between two states. Raises ProjectionError for a first state that is too large."""
+    if before is None:
+        return {**full_answer(after, None), "reason": "no_previous_state"}
+    patches = make_patch(before.state, after.state)
+    if len(patches) > MAX_PATCHES:
+        return {**full_answer(after, None), "reason": "too_many_changes"}
+    answer = after.answer | {
+        "patch_format": "json_patch",
+        "patches": patches,
+        "deltas": [_delta(patch) for patch in patches],
+        "previous_state_hash": before.state_hash,
+    }
+    _refuse_large(len(orjson.dumps(answer)), rules.MAX_STATE_BYTES * 2, after)
+    return answer
+
+
+def _delta(patch: Mapping[str, object]) -> JsonObject:
+    """Classify a change: something was added, something was removed, or a field has another value."""
+    path = str(patch["path"])
+    names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    if patch["op"] == "replace":
+        return {"type": "field_replaced", "path": path, "field": names[-1] if names else "", "value": patch["value"]}
+    numbered = next((at for at in range(len(names) - 1, -1, -1) if names[at].isdecimal()), len(names))
+    kind = names[numbered - 1] if numbered else "item"
+    entity: dict[str, object] = {"kind": kind[:-1] if kind.endswith("s") and len(kind) > 1 else kind}
+    if patch["op"] == "remove":
+        return {"type": "entity_removed", "path": path, "entity": entity}
+    value = patch["value"]
+    if isinstance(value, Mapping):
+        title = next((value[name] for name in ("title", "name", "id") if value.get(name)), None)
+        entity |= {} if title is None else {"title": title}
+    return {"type": "entity_added", "path": path, "entity": entity}
+
+
+def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
+    """Return why a postcondition does not hold for a state, or None if it holds. Raises ProjectionError."""
+    given = rules.part(postcondition, "verify")
+    if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
+        raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
+    limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+    document = {"state": state, "input": arguments}
+    value = _evaluated(given["expression"], document, limit, "state_postcondition_failed")
+    if value:
+        return None
+    message = postcondition.get("failure_message")
+    return message if isinstance(message, str) else "The page is not in the state that the action leads to."
