@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -35,7 +34,6 @@ WORKFLOW_CODES: Final[Mapping[str, str]] = {
     "workflow_step_failed": "a step failed; `cause` has the code of its primitive or expression",
     "workflow_loop_input_invalid": "`for_each` did not return an array",
     "workflow_retry_exhausted": "`retry_until` did not hold after `max_attempts` attempts; `on_error` cannot catch it",
-    "workflow_retry_not_executed": "`retry_until` made no attempt",
     "workflow_output_failed": "`output` could not be evaluated; `cause` has the code of the expression",
     "workflow_output_too_large": "the output has more than 32,000 bytes",
     "partial_expression_unsupported": "a slot is not the whole text",
@@ -45,8 +43,17 @@ WORKFLOW_CODES: Final[Mapping[str, str]] = {
     "expression_output_too_large": "an expression returned more than 16,000 bytes",
 }
 """Codes of workflows and expressions, in the evidence of a failure."""
-_COVERED: Final = re.compile(r"overlay|occlud|intercept", re.IGNORECASE)
-_CONTROL: Final = re.compile(r"find|verify|ready|badge|button|control", re.IGNORECASE)
+_CLASSES: Final[Mapping[str, str]] = {
+    "target_not_visible": "overlay_interference",
+    "postcondition_failed": "postcondition_failed",
+    "assertion_failed": "postcondition_failed",
+    "timeout": "control_not_ready",
+    "target_not_ready": "control_not_ready",
+    "workflow_retry_exhausted": "control_not_ready",
+}
+"""The classes of causes; all others are `target_not_found`, unless a step that looks for an element failed."""
+_RECOVERABLE: Final = ("target_not_found", "navigation_failed")
+"""Causes of the class `target_not_found` after which another call may succeed."""
 
 
 class WorkflowFailure(Exception):
@@ -58,27 +65,21 @@ class WorkflowFailure(Exception):
         self.error: JsonObject = {"code": code, **error, "message": message, "cause": cause}
 
 
-def _failed(step: JsonObject, cause: JsonObject) -> WorkflowFailure:
+def failed_step(step: JsonObject, cause: JsonObject) -> WorkflowFailure:
     """Return the failure of a step, with its class (`RECOVERY`)."""
-    code, step_id = str(cause.get("code", "")), str(step.get("id", ""))
-    is_looking = str(step.get("primitive", "")).startswith("locator.") or _CONTROL.search(step_id) is not None
-    named = "target_not_found"
-    if _COVERED.search(f"{code} {cause.get('message', '')}"):
-        named = "overlay_interference"
-    elif code == "postcondition_failed" or "postcondition" in step_id.lower():
-        named = "postcondition_failed"
-    elif code.startswith("workflow_retry_") or code in ("timeout", "target_not_ready") or is_looking:
-        named = "control_not_ready"
-    state, retryable, recovery = RECOVERY[named]
+    code, primitive = str(cause.get("code", "")), str(step.get("primitive", ""))
+    is_looking = primitive.startswith("locator.")
+    failure_class = _CLASSES.get(code, "control_not_ready" if is_looking else "target_not_found")
+    state, is_retryable, recovery = RECOVERY[failure_class]
     return WorkflowFailure(
         code if code.startswith("workflow_") else "workflow_step_failed",
         str(cause.get("message") or f"The step {step.get('id')} failed."),
         cause=cause,
         step_id=step.get("id"),
         primitive=step.get("primitive"),
-        failure_class=named,
+        failure_class=failure_class,
         failed_state=state,
-        retryable=retryable,
-        recoverable=named != "target_not_found" or code in ("target_not_found", "navigation_failed"),
+        retryable=is_retryable,
+        recoverable=failure_class != "target_not_found" or code in _RECOVERABLE,
         safe_recovery=recovery,
     )

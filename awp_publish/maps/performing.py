@@ -1,10 +1,10 @@
-"""Primitives on a page: those that read and find are implemented here for every kind of page."""
+"""Primitives on a page. Those that read and find are implemented here for every kind of page, in one table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from awp_publish.maps import rules
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -12,45 +12,15 @@ from awp_publish.maps.primitives import PRIMITIVES, arguments_of
 from awp_publish.maps.targets import MAX_CANDIDATES, describe, locate, locate_one, wait_for
 from awp_publish.schema import JsonObject, Validator, Violation, compile_schema
 
-READING: Final = frozenset(
-    (
-        "page.info",
-        "dom.observe.visible",
-        "dom.snapshot_text",
-        "dom.list_sections",
-        "locator.element_info",
-        "locator.text_content",
-        "locator.wait_for",
-        "browser.extract_elements",
-        "overlay.menu.hide",
-    )
-)
-"""Primitives that only look at a page, or change nothing on it."""
-HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
-"""Primitives that change nothing of consequence."""
 SNAPSHOT_CHARACTERS: Final = 10_000
 _SECTIONS: Final = "section, article, [role='region']"
 _SCOPE: Final = frozenset(("selector", "selectors", "text_equals", "text_contains"))
 _HEADINGS: Final = "h1, h2, h3, h4, h5, h6, [role='heading']"
 
 
-@lru_cache(maxsize=128)
-def _validator(primitive: str, *, is_located: bool) -> Validator:
-    schema = dict(arguments_of(primitive))
-    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # as existing maps do
-        properties = {**schema["properties"], "locator": {"type": "object"}}  # type: ignore[dict-item]
-        schema |= {"properties": properties, "required": ["locator"]}
-    return compile_schema(schema)
-
-
-def errors_of(wrong: Sequence[Violation]) -> list[JsonObject]:
-    """Return violations of a schema in the form of evidence."""
-    return [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-
-
 def can_run(page: LivePage, primitive: str) -> bool:
     """Return True if a primitive can be run on a page."""
-    return primitive in READING or primitive == "text.insert" or primitive in page.primitives
+    return primitive in _READERS or primitive == "text.insert" or primitive in page.primitives
 
 
 async def run_primitive(page: LivePage, primitive: str, arguments: object, drift: list[str]) -> JsonObject:
@@ -66,68 +36,95 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
     if wrong:
         message = f"The arguments of {primitive} are wrong: {wrong[0].pointer} {wrong[0].detail}".strip()
         raise PrimitiveError("invalid_input", message, errors=errors_of(wrong))
-    if primitive == "overlay.menu.hide":  # no runtime of ours puts a menu over the page
-        return {"hidden": True}
-    if primitive == "page.info":
-        return {"url": page.url, "title": await page.title()}
-    if primitive == "locator.element_info":
-        match = await locate(page, rules.part(arguments, "locator"))
-        drift += match.drift
-        if not match.elements:
-            raise PrimitiveError("target_not_found", match.reason, url=page.url, **match.evidence)
-        if len(match.elements) > 1:
-            return {"ambiguous": True, **match.evidence}
-        return {"ambiguous": False, "candidate_count": 1, **describe(match.elements[0])}
-    if primitive == "locator.text_content":
-        return {"text": (await locate_one(page, rules.part(arguments, "locator"), drift)).text}
-    if primitive == "locator.wait_for":
-        attached = arguments.get("state") == "attached"
-        given = arguments.get("timeout_ms")
-        timeout = given if isinstance(given, int) else rules.SETTLE_TIMEOUT_MS
-        match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=attached)
-        drift += match.drift
-        if not match.elements:
-            message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
-            raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
-        return {"matched": True, "candidate_count": len(match.elements), "waited_ms": waited}
-    if primitive == "dom.observe.visible":
-        named = {"selector": arguments["selector"]} if "selector" in arguments else {}
-        texts = {"text_contains": arguments["text_contains"]} if "text_contains" in arguments else {}
-        match = await locate(page, {**named, **texts} or {"selector": "body > *"})
-        found = [describe(element) for element in match.elements[:MAX_CANDIDATES]]
-        return {"matches": found, "match_count": len(match.elements)}
-    if primitive == "dom.snapshot_text":
-        characters = arguments.get("max_chars", SNAPSHOT_CHARACTERS)
-        elements = await page.find(str(arguments.get("selector", "body")))
-        shown = next((element for element in elements if element.is_visible), None)
-        if shown is None:
-            raise PrimitiveError("target_not_found", "Nothing visible matches the selector.", url=page.url)
-        text = shown.text
-        limit = characters if isinstance(characters, int) else SNAPSHOT_CHARACTERS
-        return {"text": text[:limit], "truncated": len(text) > limit}
-    if primitive == "dom.list_sections":
-        return await _sections(page, arguments)
-    if primitive == "browser.extract_elements":
-        return await _items(page, arguments)
+    if primitive in _READERS:
+        return await _READERS[primitive](page, arguments, drift)
     if primitive == "text.insert":
-        ref = None
-        if "target" in arguments:
-            ref = (await locate_one(page, rules.part(arguments, "target"), drift)).ref
-        return await page.insert(ref, str(arguments["text"]), str(arguments.get("mode", "append")))
+        target = (await locate_one(page, arguments["target"], drift)).ref if "target" in arguments else None
+        return await page.insert(target, str(arguments["text"]), str(arguments.get("mode", "append")))
+    return await page.perform(primitive, await _located(page, primitive, arguments, drift))
+
+
+@lru_cache(maxsize=128)
+def _validator(primitive: str, *, is_located: bool) -> Validator:
+    schema = dict(arguments_of(primitive))
+    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # as existing maps do
+        properties = {**schema["properties"], "locator": {"type": "object"}}  # type: ignore[dict-item]
+        schema |= {"properties": properties, "required": ["locator"]}
+    return compile_schema(schema)
+
+
+def errors_of(wrong: Sequence[Violation]) -> list[JsonObject]:
+    """Return violations of a schema in the form of evidence."""
+    return [{"pointer": violation.pointer, "detail": violation.detail} for violation in wrong]
+
+
+async def _located(page: LivePage, primitive: str, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    """Return the arguments with the place of their scope, or the point of their locator."""
     scope = arguments.get("scope")
     if primitive == "viewport.scroll" and isinstance(scope, Mapping) and scope:
         match = await locate(page, {name: value for name, value in scope.items() if name in _SCOPE})
         if not match.elements:
             raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
         arguments = {**arguments, "ref": match.elements[0].ref}
-    if "locator" in arguments:
-        element = await locate_one(page, rules.part(arguments, "locator"), drift)
-        rest = {name: value for name, value in arguments.items() if name != "locator"}
-        arguments = {**rest, **element.box.describe_centre()}
-    return await page.perform(primitive, arguments)
+    if "locator" not in arguments:
+        return arguments
+    element = await locate_one(page, rules.part(arguments, "locator"), drift)
+    rest = {name: value for name, value in arguments.items() if name != "locator"}
+    return {**rest, **element.box.describe_centre()}
 
 
-async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
+async def _info(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    return {"url": page.url, "title": await page.title()}
+
+
+async def _element_info(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    match = await locate(page, rules.part(arguments, "locator"))
+    drift += match.drift
+    if not match.elements:
+        raise PrimitiveError("target_not_found", match.reason, url=page.url, **match.evidence)
+    if len(match.elements) > 1:
+        return {"ambiguous": True, **match.evidence}
+    return {"ambiguous": False, "candidate_count": 1, **describe(match.elements[0])}
+
+
+async def _text_content(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    return {"text": (await locate_one(page, rules.part(arguments, "locator"), drift)).text}
+
+
+async def _wait_for(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    limit = arguments.get("timeout_ms")
+    timeout = limit if isinstance(limit, int) else rules.SETTLE_TIMEOUT_MS
+    is_attached = arguments.get("state") == "attached"
+    match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=is_attached)
+    drift += match.drift
+    if not match.elements:
+        message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
+        raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
+    return {"matched": True, "candidate_count": len(match.elements), "waited_ms": waited}
+
+
+async def _observe(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    target = {name: arguments[name] for name in ("selector", "text_contains") if name in arguments}
+    match = await locate(page, target or {"selector": "body > *"})
+    described = [describe(element) for element in match.elements[:MAX_CANDIDATES]]
+    return {"matches": described, "match_count": len(match.elements)}
+
+
+async def _snapshot_text(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    limit = arguments.get("max_chars", SNAPSHOT_CHARACTERS)
+    elements = await page.find(str(arguments.get("selector", "body")))
+    visible = next((element for element in elements if element.is_visible), None)
+    if visible is None:
+        raise PrimitiveError("target_not_found", "Nothing visible matches the selector.", url=page.url)
+    text, limit = visible.text, limit if isinstance(limit, int) else SNAPSHOT_CHARACTERS
+    return {"text": text[:limit], "truncated": len(text) > limit}
+
+
+async def _hide_menu(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
+    return {"hidden": True}  # no runtime of ours puts a menu over the page
+
+
+async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
     """Read a list of elements and their fields: the first attribute that exists, or the text."""
     given, scope = arguments["fields"], arguments.get("scope", {})
     assert isinstance(given, list)
@@ -175,7 +172,7 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
     return {"items": items, "item_count": len(items)}
 
 
-async def _sections(page: LivePage, arguments: JsonObject) -> JsonObject:
+async def _sections(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
     """List the sections of a page with their headings."""
     selector, headings, items = (arguments.get(name) for name in ("selector", "heading_selector", "item_selector"))
     wanted, most = arguments.get("text_contains"), arguments.get("max_sections", 50)
@@ -195,3 +192,21 @@ async def _sections(page: LivePage, arguments: JsonObject) -> JsonObject:
             entry["item_count"] = len(await page.find(items, within=section.ref))
         listed.append(entry)
     return {"sections": listed, "section_count": total}
+
+
+Read: TypeAlias = Callable[[LivePage, JsonObject, list[str]], Awaitable[JsonObject]]
+
+_READERS: Final[Mapping[str, Read]] = {
+    "page.info": _info,
+    "dom.observe.visible": _observe,
+    "dom.snapshot_text": _snapshot_text,
+    "dom.list_sections": _sections,
+    "locator.element_info": _element_info,
+    "locator.text_content": _text_content,
+    "locator.wait_for": _wait_for,
+    "browser.extract_elements": _items,
+    "overlay.menu.hide": _hide_menu,
+}
+"""Primitives that only look at a page, or change nothing on it. They add to the drift what differs from the map."""
+HARMLESS: Final = _READERS.keys() | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
+"""Primitives that change nothing of consequence."""

@@ -174,17 +174,18 @@ def test_loops_and_attempts_settle_too():
         (step("it", "keyboard.press", {"key": "Nonsense"}), "invalid_key", "target_not_found"),
         (step("it", "dom.snapshot_text", {"selector": "{% 'a[' %}"}), "invalid_selector", "target_not_found"),
         (step("it", "pointer.click", {"x": "{% input.none %}", "y": 1}), "invalid_input", "target_not_found"),
-        (step("postcondition", "page.info", {"x": 1}), "invalid_input", "postcondition_failed"),
+        (step("find_button", "text.insert", {"text": "x"}), "target_not_editable", "target_not_found"),
+        (
+            step("look", "locator.text_content", {"locator": {"selector": "#no"}}),
+            "target_not_found",
+            "control_not_ready",
+        ),
     ],
 )
 def test_a_failure_names_the_step_the_cause_and_the_class(failing, code, named):
     document = map_of(tool("go", INFO, failing))
     document["tools"][0]["workflow"]["steps"][1].setdefault("args", {})
-    run = Driver({"/": PAGE}, document)
-    if not run.map.is_valid:  # what the map itself is refused for cannot come up later
-        assert code == "invalid_input"
-        return
-    failure = run.failure()
+    failure = Driver({"/": PAGE}, document).failure()
     error = failure.evidence
     assert (failure.code, error["code"]) == ("handler_failed", "workflow_step_failed")
     assert (error["step_id"], error["primitive"]) == (failing["id"], failing["primitive"])
