@@ -9,7 +9,7 @@ import pytest
 
 from awp_publish.checks import Finding, check_document
 from awp_publish.maps import rules
-from awp_publish.plugins.actions_json import checks as actions_json
+from awp_publish.plugins.actions_json.checks import expressions as actions_json
 
 from .documents import ABSENT, ACTIONS_JSON, edited
 

@@ -8,7 +8,8 @@ from awp_publish.checks.engine import Finding
 from awp_publish.checks.text import read as read_document
 from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.composition import Load, compose
-from awp_publish.plugins.actions_json.checks import check_map, import_finding, without_unusable_tools
+from awp_publish.plugins.actions_json.checks.imports import import_finding
+from awp_publish.plugins.actions_json.checks.lenient import check_map, without_unusable_tools
 
 
 class ActionMap(ComposedMap):

@@ -1,0 +1,95 @@
+"""Checks of a parsed map, and what a lenient reader forgives maps that are older than version 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from awp_publish.checks.engine import ERROR, LEVELS, WARNING, Finding, JsonObject, finding, in_order
+from awp_publish.checks.places import select, strings
+from awp_publish.checks.text import ANY_DOCUMENT, ParsedDocument
+from awp_publish.maps import rules
+from awp_publish.maps.expressions import MAX_EXPRESSION_CHARACTERS
+from awp_publish.maps.primitives import PRIMITIVES
+from awp_publish.plugins.actions_json.checks.specification import SPECIFICATION, row
+from awp_publish.plugins.actions_json.checks.whole import too_large
+from awp_publish.schema.reading import part_at
+
+
+def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False) -> list[Finding]:
+    """Check a parsed map. Parse warnings become errors, because a map must mean the same to all readers."""
+    findings, document = [replace(one, level=ERROR) for one in reading.findings], reading.document
+    if document is not None:
+        findings += ANY_DOCUMENT.judge(document)
+        findings += SPECIFICATION.judge(document)
+        if reading.size > rules.MAX_MAP_BYTES:  # white space counts, too
+            findings.append(too_large.complete(finding("", f"The map has {reading.size} bytes.")))
+    findings = in_order(findings, document, path)
+    if not lenient or document is None:
+        return findings
+    read = {(one.check, one.pointer) for one in forgiven(document, findings)}
+    grave = [one for one in findings if one.level == ERROR and (one.check, one.pointer) not in read]
+    unusable = {match[0]: one for one in reversed(grave) if (match := _TOOL.match(one.pointer))}
+    mild = [replace(one, level=WARNING) if one not in grave or _TOOL.match(one.pointer) else one for one in findings]
+    left_out = [unusable_tool.complete(finding(pointer, one.message)) for pointer, one in unusable.items()]
+    mild += in_order(left_out, document, path)
+    return sorted(mild, key=lambda one: LEVELS.index(one.level))
+
+
+unusable_tool: Final = row(
+    "actions-unusable-tool",
+    WARNING,
+    "actions.json V1, tools",
+    "Lenient readers can run every tool; those that they cannot run are left out.",
+    hint="The tool is left out. Correct it.",
+)
+_TOOL: Final = re.compile(r"/tools/\d+(?=/|\Z)")
+
+
+def without_unusable_tools(document: JsonObject, findings: Iterable[Finding]) -> JsonObject:
+    """Return a map without the tools that its findings leave out."""
+    left_out = {one.pointer for one in findings if one.check == unusable_tool.id}
+    tools = document.get("tools")
+    if not left_out or not isinstance(tools, list):
+        return document
+    return {**document, "tools": [tool for number, tool in enumerate(tools) if f"/tools/{number}" not in left_out]}
+
+
+def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Select the errors despite which a map can be read as its authors meant it.
+
+    These are a textual or missing version; tools without an input_schema, which take no input; tools named like a
+    primitive, which runtimes execute themselves, or with `static_output`; whole sections of a wrong type, which are
+    skipped; and what only fails at run time where it is used: unknown primitives and arguments, invalid CSS selectors,
+    and expressions that are too long.
+    """
+    version = document.get("version")
+    is_named = version is None or isinstance(version, str)
+    named = strings(document, "/tools/[]/name")
+    carried_out = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
+    static = select(document, "/tools/[]/x_actions/static_output")
+    carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
+    mild = ("actions-input-schema", "actions-arguments", "actions-primitive")
+    for found in findings:
+        there = part_at(document, found.pointer)
+        selectors = there if isinstance(there, list) else [there]
+        if (
+            (found.check == "actions-version" and is_named)
+            or (found.check in mild and not found.pointer.endswith("/after_each"))
+            or (found.check == "actions-selector" and all(isinstance(one, str) for one in selectors))
+            or (found.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
+            or (found.check == "actions-executable" and found.pointer in carried_out)
+            or (found.check == "actions-type" and found.pointer in _SECTIONS)
+        ):
+            yield found
+
+
+_SECTIONS: Final = frozenset(
+    f"/{name}"
+    for name in (
+        *("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections"),
+        *("surface", "provenance", "composition"),
+    )
+)
