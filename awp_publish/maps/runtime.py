@@ -10,19 +10,17 @@ A call returns a `ToolResult` or raises `RuntimeFailure`, whose codes are those 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
-from urllib.parse import urljoin
 
 from awp_publish.maps import rules
+from awp_publish.maps.attachments import Attachments
+from awp_publish.maps.checking import MapChecks
 from awp_publish.maps.composed import ComposedMap
-from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.execution import run_steps
-from awp_publish.maps.expressions import evaluate, expression_of
 from awp_publish.maps.failure_classes import RECOVERY, WorkflowFailure
 from awp_publish.maps.failures import Code, RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -38,8 +36,11 @@ from awp_publish.maps.projections import (
     summary_answer,
     verify,
 )
-from awp_publish.maps.targets import another_address, describe, inspect, locate
-from awp_publish.maps.trace import Progress, Trace
+from awp_publish.maps.signals import Signals
+from awp_publish.maps.states import States
+from awp_publish.maps.targets import locate
+from awp_publish.maps.trace import Progress, ToolResult, Trace
+from awp_publish.maps.transitions import Transitions
 from awp_publish.maps.workflows import run_workflow
 from awp_publish.schema import JsonObject, did_you_mean, utc_text
 
@@ -61,20 +62,7 @@ Handler: TypeAlias = Callable[[HandlerCall], Awaitable[object]]
 """A function that runs a tool. It may raise RuntimeFailure; any other exception becomes `handler_failed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The output of a tool, and each step that led to it: `{id, primitive, ok, skipped, duration_ms, settle?}`."""
-
-    output: object
-    steps: Sequence[JsonObject] = ()
-    drift: Sequence[str] = ()
-    """Differences between the page and the map that did not prevent the tool from running."""
-
-
 CALL_SECONDS: Final = 30.0
-MAX_EVIDENCE: Final = 20_000
-"""Characters of a document that are stored as the evidence of a check."""
-_Drift: TypeAlias = list[str]
 
 
 class Runtime:
@@ -99,15 +87,14 @@ class Runtime:
         self.map, self.page = action_map, page
         self._handlers, self._seconds = dict(handlers or {}), seconds
         self._hidden: frozenset[str] = frozenset() if private else action_map.private
-        self._clock, self._now = clock, now
+        self._now = now
         self._lock = asyncio.Lock()
-        self._moved: dict[str, float] = {}
-        self._repeated: dict[str, tuple[object, int]] = {}
         self._snapshots: dict[str, Snapshot] = {}
-        self._installed: set[str] = set()
-        self._listening: frozenset[str] = frozenset()
-        self.dropped_events = 0
-        """Events that were not forwarded because their payload was invalid."""
+        self._states = States(action_map, page)
+        self._transitions = Transitions(action_map, page, self._states, clock)
+        self._attachments = Attachments(page, self._states)
+        self._signals = Signals(action_map, page, self._hidden, self._observed)
+        self._checks = MapChecks(action_map, page, self._states, self.call, self._observed)
 
     def _require_ready(self) -> None:
         if not self.map.is_valid:
@@ -118,54 +105,6 @@ class Runtime:
 
     def _observed(self) -> str:
         return utc_text(self._now())
-
-    # --- States, tools and context of the present page ---
-
-    async def _state_holds(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
-        """Diagnose a state: `holds` (None if it has no diagnostics) and the result of each diagnostic.
-
-        A state holds if all of its targets exist. A diagnostic without a target is documentation. The required state of
-        a target is not diagnosed in turn.
-        """
-        known = {} if known is None else known
-        if name in known:
-            return known[name]
-        known[name] = {"holds": None, "diagnostics": []}
-        results = []
-        for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
-            if "target" not in one:
-                continue
-            try:
-                match = await locate(self.page, rules.part(one, "target"))
-                result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
-                result.pop("candidates", None)
-            except PrimitiveError as error:
-                result = {"name": one.get("name"), "holds": False, "reason": error.message}
-            results.append(result)
-        known[name] = {"holds": all(one["holds"] for one in results) if results else None, "diagnostics": results}
-        return known[name]
-
-    async def states(self) -> JsonObject:
-        """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
-        self._require_ready()
-        known: dict[str, JsonObject] = {}
-        names = [str(state.get("name")) for state in self.map.objects("states")]
-        for name in names:
-            await self._state_holds(name, known)
-        return {
-            "current": [name for name in names if known[name]["holds"]],
-            "unknown": [name for name in names if known[name]["holds"] is None],
-            "diagnostics": {name: known[name]["diagnostics"] for name in names},
-        }
-
-    async def _here(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
-        """Return why a tool does not belong to the page's address or state, or None if it does."""
-        if not rules.url_fits(target, self.page.url):
-            return another_address(target)
-        state = target.get("state")
-        if isinstance(state, str) and (await self._state_holds(state, known))["holds"] is False:
-            return f"The state {state} does not hold."
-        return None
 
     def _tools(self) -> Iterator[JsonObject]:
         for tool in self.map.objects("tools"):
@@ -199,7 +138,7 @@ class Runtime:
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
             is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
-            if is_bound and await self._here(target, known) is not None:
+            if is_bound and await self._states.misfit(target, known) is not None:
                 continue
             is_executable = (
                 bool(rules.part(x_actions, "execution").get("steps"))
@@ -226,49 +165,30 @@ class Runtime:
         ]
         return {"actions": actions, "projections": projections}
 
-    async def context(self, task: str = "") -> Sequence[JsonObject]:
-        """Return the context blocks that the address, the states, the targets and the task select.
-
-        Every predicate of `load_when` has to hold, and of a list any entry. With a task, blocks that share most words
-        with it come first. The blocks are documentation: a tool that one mentions need not be permitted.
-        """
+    async def states(self) -> JsonObject:
+        """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
         self._require_ready()
-        known: dict[str, JsonObject] = {}
-        blocks = [
-            one for one in self.map.objects("context") if await self._applies(rules.part(one, "load_when"), task, known)
-        ]
-        words = {word for word in task.casefold().split() if len(word) > 2}
+        return await self._states.summary()
 
-        def rank(block: JsonObject) -> int:
-            words_of_block = (
-                f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
-            )
-            text = words_of_block.casefold()
-            return -sum(word in text for word in words)
+    async def context(self, task: str = "") -> Sequence[JsonObject]:
+        """Return the context blocks that the address, the states, the targets and the task select."""
+        self._require_ready()
+        return await self._states.context(task)
 
-        return sorted(blocks, key=rank)
+    async def signals(self) -> Sequence[JsonObject]:
+        """Return the events since the last call that the map enables and whose payload is valid."""
+        self._require_ready()
+        return await self._signals.take()
 
-    async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
-        if not rules.url_fits(when, self.page.url):
-            return False
-        held = [(await self._state_holds(name, known))["holds"] for name in rules.texts(when, "states")]
-        if "states" in when and not any(held):
-            return False
-        if "tasks" in when and not any(part.casefold() in task.casefold() for part in rules.texts(when, "tasks")):
-            return False
-        targets = when.get("targets")
-        if targets is None:
-            return True
-        for one in targets if isinstance(targets, list) else [targets]:
-            try:
-                target = {"selector": one} if isinstance(one, str) else one
-                if isinstance(target, Mapping) and (await locate(self.page, target)).elements:
-                    return True
-            except PrimitiveError:
-                continue
-        return False
+    @property
+    def dropped_events(self) -> int:
+        """The number of events that were not forwarded because their payload was invalid."""
+        return self._signals.dropped
 
-    # --- Attachments and signals ---
+    async def check(self, ids: Sequence[str] | None = None) -> Sequence[JsonObject]:
+        """Run checks of the map, by default all, and return their results with evidence."""
+        self._require_ready()
+        return await self._checks.run(ids)
 
     async def status(self) -> JsonObject:
         """Return `url`, `states`, `attachments` and `observed_at`: a `runtime_status` without its ids.
@@ -277,10 +197,11 @@ class Runtime:
         they are `unsupported`.
         """
         self._require_ready()
-        await self._listen()
-        states = await self.states()
+        await self._signals.listen()
+        states = await self._states.summary()
         attachments = [
-            {"id": one.get("id"), "state": await self._attach(one)} for one in self.map.objects("attachments")
+            {"id": one.get("id"), "state": await self._attachments.update(one)}
+            for one in self.map.objects("attachments")
         ]
         return {
             "url": self.page.url,
@@ -288,106 +209,6 @@ class Runtime:
             "attachments": attachments,
             "observed_at": self._observed(),
         }
-
-    async def _attach(self, attachment: JsonObject) -> str:
-        """Install, remove or reinstall one attachment, and return its present state."""
-        name, target = str(attachment.get("id")), rules.part(attachment, "target")
-        lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
-        is_there = name in await self.page.attached()
-        if lifecycle.get("install") != "when_target_matches":
-            return "attached" if is_there else "unsupported"
-        try:
-            in_context = await self._here(target, {}) is None
-            match = await locate(self.page, target) if in_context else None
-            if match is None or not match.elements:
-                removes = lifecycle.get("remove") == "when_context_mismatch" or match is not None
-                if is_there and removes:
-                    await self.page.detach(name)
-                    is_there = False
-                return "attached" if is_there else "drifted" if in_context and name in self._installed else "detached"
-            anchor = match.elements[0]
-            if is_there:
-                return "attached"
-            most = affordance.get("max_instances", 1)
-            stays_away = name in self._installed and lifecycle.get("reattach") != "on_url_or_dom_change"
-            if stays_away or (isinstance(most, (int, float)) and most < 1):
-                return "detached"
-            await self.page.attach(name, anchor.ref, affordance)
-            self._installed.add(name)
-            return "attached"
-        except PrimitiveError as error:
-            return "unsupported" if error.code == "capability_unavailable" else "drifted"
-
-    async def _listen(self) -> None:
-        wanted = frozenset(str(one.get("event")) for one in self._enabled_signals())
-        if wanted - self._listening:
-            await self.page.listen(wanted)
-            self._listening = wanted
-
-    def _enabled_signals(self) -> Sequence[JsonObject]:
-        """Return the signals that the map enables; the default is disabled."""
-        signals = self.map.objects("signals")
-        ways = ("html_to_agent", "bidirectional")
-        return [
-            one
-            for one in signals
-            if one.get("ingestion") == "enabled"
-            and isinstance(one.get("event"), str)
-            and one.get("direction", ways[0]) in ways
-            and one.get("name") not in self._hidden
-        ]
-
-    async def signals(self) -> Sequence[JsonObject]:
-        """Return the events since the last call that the map enables and whose payload is valid.
-
-        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` without its runtime.
-        Without a payload schema only the fact that it occurred is forwarded.
-        """
-        self._require_ready()
-        await self._listen()
-        forwarded = []
-        for event in await self.page.take_events():
-            for signal in self._enabled_signals():
-                if signal.get("event") != event.event:
-                    continue
-                target = rules.part(signal, "target")
-                if target and not await self._is_source(target, event.refs, event.url):
-                    continue
-                name, schema = str(signal.get("name")), signal.get("payload")
-                payload: object = {}
-                if isinstance(schema, Mapping):
-                    payload = {} if event.detail is None else event.detail
-                    try:
-                        validator = self.map.validator(f"signals/{name}", schema)
-                    except RuntimeFailure:  # no payload can be valid
-                        payload = None
-                    if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
-                        self.dropped_events += 1
-                        continue
-                forwarded.append(
-                    {
-                        "event_id": f"event_{secrets.token_hex(8)}",
-                        "name": name,
-                        "event": event.event,
-                        "url": event.url,
-                        "payload": payload,
-                        "observed_at": self._observed(),
-                    }
-                )
-        return forwarded
-
-    async def _is_source(self, target: JsonObject, refs: Sequence[str], url: str) -> bool:
-        if not rules.url_fits(target, url):
-            return False
-        if not any(name in target for name in (*rules.SELECTORS, "role", "name", "text_equals", "text_contains")):
-            return True
-        try:
-            match = await locate(self.page, target, attached=True)
-        except PrimitiveError:
-            return False
-        return any(element.ref in refs for element in match.elements)
-
-    # --- Calls ---
 
     async def call(
         self,
@@ -445,11 +266,11 @@ class Runtime:
             raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
         if x_actions.get("scope") != "persistent":
             await self._require_target(name, rules.part(tool, "target"), trace)
-        moves = await self._transitions(tool, given, deadline)
+        moves = await self._transitions.begin(tool, given, deadline)
         try:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
         finally:  # a failed call may have changed the page as well
-            self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
+            self._transitions.note(moves)
         wrong = () if result_validator is None else result_validator(result)
         if wrong:
             message = f"The result of {name} is wrong: {wrong[0].pointer} {wrong[0].detail}"
@@ -458,14 +279,14 @@ class Runtime:
         if not was_outside:
             await self._verify(name, {**bound, **given}, trace)
         for transition in moves:
-            await self._converge(transition, given, result)
+            await self._transitions.end(transition, given, result)
         return ToolResult(result, trace.steps, trace.drift)
 
     async def _require_target(self, name: str, target: JsonObject, trace: Trace) -> None:
         """Check the state and the target of a tool before it runs."""
         state = target.get("state")
         if isinstance(state, str):
-            diagnosed = await self._state_holds(state)
+            diagnosed = await self._states.diagnose(state)
             if diagnosed["holds"] is False:
                 evidence = {"state": state, "diagnostics": diagnosed["diagnostics"], "url": self.page.url}
                 raise RuntimeFailure(
@@ -483,69 +304,6 @@ class Runtime:
             raise RuntimeFailure(
                 "target_not_found", f"The target of {name} is not on the page: {match.reason}", evidence
             )
-
-    async def _transitions(self, tool: JsonObject, arguments: JsonObject, deadline: float) -> Sequence[JsonObject]:
-        """Return the transitions that a call makes, after checking their conditions. Raises RuntimeFailure."""
-        known: dict[str, JsonObject] = {}
-        moves = []
-        for transition in self.map.objects("transitions"):
-            if transition.get("tool") != tool.get("name"):
-                continue
-            starts = [(await self._state_holds(name, known))["holds"] for name in rules.texts(transition, "from")]
-            if starts and not any(held is not False for held in starts):
-                continue
-            moves.append(transition)
-            name = str(transition.get("name"))
-            for condition in rules.texts(transition, "preconditions"):  # those that are not states are documentation
-                diagnosed = await self._state_holds(condition, known)
-                if diagnosed["holds"] is False:
-                    evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
-                    message = f"{tool.get('name')} needs the state {condition}, which does not hold."
-                    raise RuntimeFailure("state_mismatch", message, evidence)
-            most = rules.part(transition, "convergence").get("max_attempts")
-            if isinstance(most, (int, float)) and not isinstance(most, bool):
-                # A call in the same states, at the same address and with the same arguments is a repetition.
-                key = ((await self.states())["current"], self.page.url, dict(arguments))
-                before, count = self._repeated.get(name, (None, 0))
-                if before == key and count >= most:
-                    message = f"{tool.get('name')} was tried {count} times in one state, and nothing changed."
-                    evidence = {"transition": name, "max_attempts": most, "attempts": count}
-                    raise RuntimeFailure("unsafe_state", message, evidence, recoverable=False)
-                self._repeated[name] = (key, count + 1 if before == key else 1)
-            pause = transition.get("rate_limit_ms")
-            if isinstance(pause, (int, float)) and not isinstance(pause, bool) and name in self._moved:
-                left = self._moved[name] + pause / 1000 - self._clock()
-                if left > 0 and time.monotonic() + left >= deadline:
-                    evidence = {"transition": name, "retry_after_ms": round(left * 1000)}
-                    message = f"{tool.get('name')} may be repeated in {round(left * 1000)} ms."
-                    raise RuntimeFailure("unsafe_state", message, evidence)
-                if left > 0:
-                    await asyncio.sleep(left)
-        return moves
-
-    async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
-        """Reset the attempts of a complete transition.
-
-        `complete_when` is a state or an expression. If it is neither, the transition is complete in a state to which it
-        leads and from which it does not start.
-        """
-        done = rules.part(transition, "convergence").get("complete_when")
-        try:
-            expression = expression_of(done) if isinstance(done, str) else None
-            if expression is not None:
-                current = (await self.states())["current"]
-                document = {"input": arguments, "output": result, "url": self.page.url, "states": current}
-                is_complete = evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
-            else:
-                is_state = isinstance(done, str) and self.map.find("states", done) is not None
-                ends = {str(done)} if is_state else set(rules.texts(transition, "to"))
-                if not is_state:
-                    ends.difference_update(rules.texts(transition, "from"))
-                is_complete = any([(await self._state_holds(name))["holds"] for name in ends])
-        except ExpressionError:
-            is_complete = False
-        if is_complete:
-            self._repeated.pop(str(transition.get("name")), None)
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Run a tool according to its execution. The second value is True if a handler outside of the page ran it."""
@@ -618,8 +376,6 @@ class Runtime:
         evidence = {"code": error.code, **error.evidence, **_done(trace)}
         return RuntimeFailure(code, error.message, evidence, recoverable=code != "capability_unavailable")
 
-    # --- Projections ---
-
     async def state_read(self, projection: str | None = None, max_bytes: int | None = None) -> JsonObject:
         """Return the state of a projection, by default of the only one in scope. Raises RuntimeFailure."""
         return await self._project(projection, lambda _, taken: full_answer(taken, max_bytes))
@@ -689,124 +445,6 @@ class Runtime:
                 details |= {"failure_class": "postcondition_failed", "failed_state": state}
                 details |= {"retryable": retryable, "safe_recovery": recovery}
                 raise RuntimeFailure("state_mismatch", fault, details)
-
-    # --- Checks ---
-
-    async def check(self, ids: Sequence[str] | None = None) -> Sequence[JsonObject]:
-        """Run checks of the map, by default all, and return their results with evidence.
-
-        `status` is `passed`, `failed`, `error` (it could not run) or `skipped` (it is for another state).
-        """
-        self._require_ready()
-        return [
-            await self._check(one) for one in self.map.objects("checks") if ids is None or one.get("id") in set(ids)
-        ]
-
-    async def _check(self, check: JsonObject) -> JsonObject:
-        evidence: dict[str, object] = {}
-        error: dict[str, object] | None = None
-        status, drift = "passed", _Drift()
-        state, attachment = check.get("state"), check.get("attachment")
-        try:
-            if check.get("setup"):  # it navigates by itself
-                pass
-            elif not rules.url_fits(rules.part(check, "target"), self.page.url):
-                evidence["reason"] = "The check is for another address."
-            elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
-                evidence["reason"] = f"The check is about the state {state}, which does not hold."
-            elif isinstance(attachment, str) and attachment not in await self.page.attached():
-                evidence["reason"] = f"The check is about the attachment {attachment}, which is not attached."
-            if evidence:
-                status = "skipped"
-            else:
-                evidence["assertions"] = await self._assert(check, drift)
-        except PrimitiveError as failed:
-            is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
-            status = "failed" if is_drift else "error"
-            facts = {name: value for name, value in failed.evidence.items() if name != "candidates"}
-            code = "drift_detected" if is_drift else code_of_primitive(failed)
-            error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **facts}}
-        except RuntimeFailure as failed:
-            status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
-            error = dict(failed.describe())
-        if drift:
-            evidence["drift"] = drift
-        failing = rules.part(check, "on_fail")
-        if error is not None:
-            error |= {"severity": check.get("severity", "major"), "recoverable": True}
-            evidence |= await self._stored(failing)
-        result: dict[str, object] = {
-            "check_id": check.get("id"),
-            "status": status,
-            "observed_at": self._observed(),
-            "url": self.page.url,
-            "severity": check.get("severity", "major"),
-            "evidence": evidence,
-        }
-        if error is not None:
-            result["error"] = error
-            if "contingency" in failing:
-                result["contingency"] = failing["contingency"]
-        return result
-
-    async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
-        """Run the setup, the steps and the assertions of a check, and return the evidence of each."""
-        collected: list[JsonObject] = []
-        output: object = None
-        for section in ("setup", "steps"):
-            for step in rules.objects(check, section):
-                if step.get("type") == "navigate":
-                    # Relative to the site, not to the present page: its surface, otherwise the root of the page's
-                    # origin.
-                    origin = str(rules.part(self.map.document, "surface").get("origin"))
-                    home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
-                    arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
-                    collected.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
-                elif step.get("type") == "call":
-                    called = await self.call(str(step.get("tool")), step.get("arguments", {}))
-                    output = called.output
-                    drift += called.drift
-                    collected.append({"tool": step.get("tool"), "steps": list(called.steps)})
-                else:
-                    message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
-                    raise PrimitiveError("capability_unavailable", message)
-        assertions = rules.objects(check, "assertions")
-        if isinstance(check.get("target"), Mapping) and not assertions:
-            assertions = [{"target": check["target"]}]
-        for assertion in assertions:
-            target = rules.part(assertion, "target")
-            state = target.get("state")
-            if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
-                message = f"The state {state} does not hold."
-                raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
-            evidence = await inspect(self.page, target, assertion, drift)
-            collected.append({name: value for name, value in evidence.items() if name != "candidates"})
-        given = output if isinstance(output, Mapping) else {}
-        for name, value in rules.part(check, "expected_result").items():  # `..._contains` compares parts of texts
-            actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
-            is_part = name.endswith("_contains") and name not in given
-            if not (str(value) in str(actual) if is_part else actual == value):
-                message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
-                raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
-        return collected
-
-    async def _stored(self, failing: JsonObject) -> dict[str, object]:
-        """Return the evidence that a failed check stores, and which of its alternate selectors match."""
-        wanted, stored = rules.texts(failing, "store_evidence"), dict[str, object]()
-        if "url" in wanted:
-            stored["url"] = self.page.url
-        try:
-            if "dom_snapshot" in wanted:
-                stored["dom_snapshot"] = (await self.page.html())[:MAX_EVIDENCE]
-            alternates = {}
-            for css in rules.texts(failing, "alternate_selectors"):
-                found = [one for one in await self.page.find(css) if one.is_visible]
-                alternates[css] = [describe(one) for one in found[:3]]
-            if alternates:
-                stored["alternate_selectors"] = alternates
-        except PrimitiveError as error:
-            stored["incomplete"] = error.message
-        return stored
 
 
 def _done(trace: Trace) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -45,3 +45,13 @@ class Trace:
         summary |= {"skipped": skipped, "duration_ms": round((time.monotonic() - began) * 1000)}
         self.steps.append(summary | ({} if settle is None else {"settle": settle}))
         self.current = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The output of a tool, and each step that led to it: `{id, primitive, ok, skipped, duration_ms, settle?}`."""
+
+    output: object
+    steps: Sequence[JsonObject] = ()
+    drift: Sequence[str] = ()
+    """Differences between the page and the map that did not prevent the tool from running."""

@@ -66,9 +66,10 @@ from awp_publish.maps.failures import RuntimeFailure
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.performing import errors_of
 from awp_publish.maps.primitives import PRIMITIVES
-from awp_publish.maps.runtime import HandlerCall, Runtime, ToolResult
+from awp_publish.maps.runtime import HandlerCall, Runtime
 from awp_publish.maps.script_page import ScriptPage
 from awp_publish.maps.site_page import SitePage
+from awp_publish.maps.trace import ToolResult
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json

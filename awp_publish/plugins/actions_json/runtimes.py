@@ -20,7 +20,8 @@ from awp_publish.maps.failures import RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.performing import HARMLESS, run_primitive
 from awp_publish.maps.primitives import PRIMITIVES
-from awp_publish.maps.runtime import Runtime, ToolResult
+from awp_publish.maps.runtime import Runtime
+from awp_publish.maps.trace import ToolResult
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.document import SITE_TOOL
 
