@@ -10,7 +10,6 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from awp_publish.documents.members import SITE_ACTION, SITE_TOOL
 from awp_publish.documents.plain_request import QUERY_METHODS
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.plugins.overview.markup import pretty
