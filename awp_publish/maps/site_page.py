@@ -6,11 +6,9 @@ work. A point is valid only in the page in which it was reported; in a later pag
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.browsing.compiled import Compiled
@@ -63,12 +61,6 @@ _KEYS: Final = frozenset(
 _CHOOSING_KEYS: Final = frozenset(("arrowup", "arrowdown", "arrowleft", "arrowright", "home", "end"))
 _MODIFIERS: Final = frozenset(("alt", "control", "ctrl", "meta", "cmd", "command", "shift", "option"))
 _SCOPE: Final = ":scope"
-_PIECE: Final = re.compile(
-    r"""\s*(?P<between>[>,])\s*|(?P<compound>(?:[^\s>+~,()\[\]"'\\]|\\.|\s*[+~]\s*"""
-    r"""|\[(?:[^\]"']|"[^"]*"|'[^']*')*+\]|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*+\))++)|(?P<space>\s+)""",
-    re.DOTALL,
-)
-"""A piece of a selector: a compound selector, or a combinator."""
 
 
 class _Look:
@@ -104,8 +96,7 @@ class _Look:
             self.in_tree.append(at)
             at += 1
         self.ends = [bisect_left(self.in_tree, tree.ends[at]) for at in self.in_tree]
-        self._matches: dict[str, list[int]] = {}
-        self._children: dict[str, tuple[list[int], dict[int, list[int]]]] = {}
+        self._matches: dict[tuple[str, int], list[int]] = {}
         self._withdrawn: dict[int, bool] = {}
 
     def node(self, number: int) -> Node:
@@ -118,38 +109,24 @@ class _Look:
         places = self.compiled.markup.controls
         return sorted(self.number_at[place] for place in places if place in self.number_at)
 
-    def select(self, css: str) -> list[int]:
+    def matching(self, css: str, scope: int = -1, is_checked: Callable[[int], bool] | None = None) -> list[int]:
         """Return the numbers of the elements that a selector matches. Raises PrimitiveError `invalid_selector`."""
-        if css not in self._matches:
-            matches = self.matching(css)
-            if len(self._matches) > MAX_FOUND:  # a workflow may use any number of selectors
-                self._matches.clear()
-                self._children.clear()
-            self._matches[css] = matches
-        return self._matches[css]
-
-    def matching(self, css: str, is_checked: Callable[[int], bool] | None = None) -> list[int]:
-        """Return such numbers; `is_checked` says of an element in the tree whether its box is checked now."""
         try:
-            found = self.tree.matching(css, is_checked)
+            matches = self.tree.matching(css, is_checked, self.in_tree[scope] if scope >= 0 else 0)
         except ValueError as error:
-            raise PrimitiveError("invalid_selector", f"{css[:200]!r} cannot be used: {error}", selector=css) from None
-        numbers = ((bisect_left(self.in_tree, at), at) for at in found)
+            message = f"{css[:200]!r} cannot be used: {error}"
+            raise PrimitiveError("invalid_selector", message, selector=css) from None
+        numbers = ((bisect_left(self.in_tree, at), at) for at in matches)
         return [number for number, at in numbers if number < len(self.in_tree) and self.in_tree[number] == at]
 
-    def place_of(self, at: int) -> Place | None:
-        """Return the place of an element in the tree."""
-        number = bisect_left(self.in_tree, at)
-        return self.places[number] if number < len(self.in_tree) and self.in_tree[number] == at else None
-
-    def children(self, css: str, matches: list[int]) -> Mapping[int, Sequence[int]]:
-        """Return what a selector matches, grouped by the number of the parent element."""
-        if (known := self._children.get(css)) is None or known[0] is not matches:
-            by_parent: dict[int, list[int]] = {}
-            for number in matches:
-                by_parent.setdefault(self.number_at.get(parent_of(self.places[number]), -1), []).append(number)
-            known = self._children[css] = (matches, by_parent)
-        return known[1]
+    def select(self, css: str, scope: int = -1) -> list[int]:
+        """Return the same for the boxes of the HTML, from a cache."""
+        key = css, scope if _SCOPE in css else -1
+        if key not in self._matches:
+            if len(self._matches) > MAX_FOUND:  # a workflow may use any number of selectors
+                self._matches.clear()
+            self._matches[key] = self.matching(css, scope)
+        return self._matches[key]
 
     def is_withdrawn(self, number: int) -> bool:
         """Return True if the page itself hides an element, whatever its ancestors. `aria-hidden` is not considered."""
@@ -232,8 +209,6 @@ class SitePage:
         self._texts: tuple[object, object, dict[int, str]] = (None, None, {})
         self._focus: Place | None = None
         self._scroll = [0.0, 0.0]
-
-    # --- The present page ---
 
     @property
     def url(self) -> str:
@@ -342,8 +317,6 @@ class SitePage:
         """Return the position of an element: each has a row, in a band of the loaded page."""
         return Box(self._state * _BAND, number * _HEIGHT, _WIDTH, _HEIGHT)
 
-    # --- Finding ---
-
     async def find(
         self,
         css: str | None,
@@ -361,7 +334,7 @@ class SitePage:
             first, last = number + 1, look.ends[number]
         found: list[_SiteElement] = []
         if css is not None:
-            numbers = self._below(css, max(first - 1, 0)) if _SCOPE in css else self._select(css)
+            numbers = self._select(css, max(first - 1, 0))
             for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
                 at = look.in_tree[number]
                 if roles is not None and not roles & roles_of(look.tree.tags[at], look.tree.attributes[at]):
@@ -386,59 +359,27 @@ class SitePage:
             number += 1
         return found
 
-    def _select(self, css: str) -> list[int]:
-        """Return what a selector matches, with `:checked` evaluated by the present state of the boxes."""
+    def _select(self, css: str, scope: int = -1) -> list[int]:
+        """Return the numbers of the elements that a selector matches; `scope` is the number of what `:scope` means.
+
+        Boxes are `:checked` as they are now. Raises PrimitiveError `invalid_selector`.
+        """
         look, overlay = self._look(), self._overlay()
-        if ":checked" not in css or not overlay:
-            return look.select(css)
         markup = look.compiled.markup
 
         def is_checked_now(at: int) -> bool:
-            place = look.place_of(at)
-            control = markup.controls.get(place) if place is not None else None
+            control = markup.controls.get(look.places[bisect_left(look.in_tree, at)])
             return control is not None and is_checked(control, overlay, markup)
 
-        return look.matching(css, is_checked_now)
+        if overlay and ":checked" in css:
+            return look.matching(css, scope, is_checked_now)
+        return look.select(css, scope)
 
     def _below(self, css: str, number: int) -> list[int]:
-        """Return what a selector matches below an element, which `:scope` may name at the beginning of the selector.
-
-        Raises PrimitiveError `capability_unavailable` for `:scope` elsewhere.
-        """
+        """Return the numbers of what a selector matches below an element, which `:scope` means."""
         look = self._look()
-
-        def inside(plain: str, first: int, last: int) -> list[int]:
-            found = self._select(plain)
-            return found[bisect_left(found, first) : bisect_left(found, last)]
-
-        if _SCOPE not in css:
-            return inside(css, number + 1, look.ends[number])
-        pieces = list(_PIECE.finditer(css.strip()))
-        is_known = "".join(piece[0] for piece in pieces) == css.strip()
-        matched: set[int] = set()
-        for is_comma, group in groupby(pieces, lambda piece: piece["between"] == ","):
-            part = list(group)
-            whole = "".join(piece[0] for piece in part)
-            own = (part[0]["compound"] or "").removeprefix(_SCOPE)
-            if is_comma or _SCOPE not in whole:
-                matched.update([] if is_comma else inside(whole, number + 1, look.ends[number]))
-                continue
-            is_known = is_known and whole.startswith(_SCOPE) and whole.count(_SCOPE) == 1
-            if not is_known or own[:1] not in ("", ".", "#", "[", ":"):
-                message = f"{css[:200]!r} uses :scope in a way that is not supported."
-                raise PrimitiveError("capability_unavailable", message, selector=css)
-            current = {number} if not own or inside(own, number, number + 1) else set()
-            is_child = False
-            for piece in part[1:]:
-                if (compound := piece["compound"]) is None:
-                    is_child = piece["between"] == ">"
-                elif is_child:
-                    children = look.children(compound, self._select(compound))
-                    current = {child for one in current for child in children.get(one, ())}
-                else:
-                    current = {below for one in current for below in inside(compound, one + 1, look.ends[one])}
-            matched |= current - {number}
-        return sorted(matched)
+        matches = self._select(css, number)
+        return matches[bisect_left(matches, number + 1) : bisect_left(matches, look.ends[number])]
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
         look = self._look()
@@ -448,8 +389,6 @@ class SitePage:
                 return _SiteElement(self, look, number)
             ref = parent_of(ref)
         return None
-
-    # --- Acting ---
 
     async def _act(self, action: str, ref: Place, **intent: object) -> bool:
         """Act on an element. Returns True if another page was loaded. Raises PrimitiveError."""
@@ -634,8 +573,6 @@ class SitePage:
             at -= 1
         return look.places[reachable[at]] if 0 <= at < len(reachable) else None
 
-    # --- Reading for projections ---
-
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
         look = self._look()
         counts: dict[str, int] = {}
@@ -742,8 +679,6 @@ class SitePage:
         if kind in ("checkbox", "radio"):
             return control.node.attributes.get("value", "on")
         return value_of(control, overlay) if control.node.tag in ("input", "textarea") else None
-
-    # --- What needs a browser ---
 
     async def invoke(self, handler: str, arguments: JsonObject) -> object:
         """Refuse, because there are no scripts."""

@@ -47,8 +47,9 @@ class Matcher:
         start: int,
         end: int,
         is_checked: Callable[[int], bool] | None = None,
+        scope: int = 0,
     ) -> None:
-        self._page, self._start, self._end = page, start, end
+        self._page, self._start, self._end, self._scope = page, start, end, scope
         self._is_checked = is_checked or self._has_check
         self.steps = 0
         self._matches: dict[Selector, list[int]] = {}
@@ -180,7 +181,7 @@ class Matcher:
             "optional": lambda at: page.tags[at] in _FIELDS and "required" not in page.attributes[at],
             "required": lambda at: page.tags[at] in _FIELDS and "required" in page.attributes[at],
             "root": lambda at: at == 0,
-            "scope": lambda at: at == 0,
+            "scope": lambda at: at == self._scope,
         }
         if name in NEVER:
             return lambda at: False

@@ -261,10 +261,11 @@ class Tree:
         found = (paths.of(at) for at in self.matching(css))
         return [path for path in found if path is not None and not path.endswith(SHADOW)]
 
-    def matching(self, css: str, is_checked: Callable[[int], bool] | None = None) -> list[int]:
+    def matching(self, css: str, is_checked: Callable[[int], bool] | None = None, scope: int = 0) -> list[int]:
         """Return the elements that a CSS selector matches, in document order, without shadow roots.
 
-        `is_checked` says which boxes are checked now, if not those of the page. Raises ValueError as `select` does.
+        `is_checked` says which boxes are checked now, if not those of the page; `scope` is the element that `:scope`
+        means. Raises ValueError as `select` does.
         """
         if len(css) > MAX_SELECTOR_LENGTH:
             raise ValueError(f"A selector of {len(css)} characters; the longest one taken has {MAX_SELECTOR_LENGTH}.")
@@ -274,7 +275,7 @@ class Tree:
             raise ValueError(f"{css!r} is not a CSS selector: {error}.") from None
         if unread := next((one.unread for one in selectors if one.unread), ""):
             raise ValueError(f"{css!r} has {unread}, a selector that is not supported.")
-        return sorted(Matcher(self, 0, self.size, is_checked).among(selectors))
+        return sorted(Matcher(self, 0, self.size, is_checked, scope).among(selectors))
 
     def node_at(self, path: str) -> Node | None:
         """Return the node at a path, or None if there is none or the path is malformed."""
