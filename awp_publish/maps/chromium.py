@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.page import Fetch, Fetched
+from awp_publish.maps.keys import read_chord
 from awp_publish.maps.live_page import SCREENLESS_PRIMITIVES, PrimitiveError
 from awp_publish.maps.script_page import ScriptPage
 from awp_publish.schema import JsonObject
@@ -41,20 +42,6 @@ COMMIT_MS: Final = 5_000
 MAX_RETRIES: Final = 5
 """Page loads after which one query of a page is repeated."""
 _CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
-_KEYS: Final = {
-    **{name.lower(): name for name in ("Enter", "Tab", "Escape", "Backspace", "Delete", "Home", "End", "Insert")},
-    **{name.lower(): name for name in ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown")},
-    **{f"f{number}": f"F{number}" for number in range(1, 13)},
-    "space": "Space",
-    "shift": "Shift",
-    "alt": "Alt",
-    "option": "Alt",
-    "meta": "Meta",
-    "cmd": "Meta",
-    "control": "Control",
-    "ctrl": "Control",
-    "command": "Meta",
-}
 PASSING: Final = "x-awp-publish-passing"
 """The header of an interim page that replaces a redirect."""
 MAX_REDIRECTS: Final = 10
@@ -248,14 +235,9 @@ class ChromiumPage(ScriptPage):
                 await self._settle(mouse.up)
                 return {"dragged": True}
             case "keyboard.press":
-                key, modifiers = str(arguments.get("key", "")), arguments.get("modifiers")
-                *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
-                held += [str(one) for one in modifiers] if isinstance(modifiers, list) else []
-                names = [_KEYS.get(one.lower(), one) for one in (*held, plain)]
-                if not plain or any(len(one) > 1 and one.lower() not in _KEYS for one in (*held, plain)):
-                    raise PrimitiveError("invalid_key", f"{key[:50]!r} is not a key.")
-                await self._settle(lambda: keyboard.press("+".join(names)))
-                return {"pressed": True, "modifiers": held}
+                chord = read_chord(str(arguments.get("key", "")), arguments.get("modifiers"))
+                await self._settle(lambda: keyboard.press("+".join((*chord.held, chord.key))))
+                return {"pressed": True, "modifiers": list(chord.held)}
         return await super().perform(primitive, arguments)
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:

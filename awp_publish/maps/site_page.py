@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.browsing.compiled import Compiled
 from awp_publish.browsing.errors import AwpError
+from awp_publish.browsing.forms import BUTTONS
 from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
 from awp_publish.browsing.overlay import Overlay, is_checked, is_open, selected_options, value_of
 from awp_publish.browsing.page import LoadedPage, Steps
 from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
+from awp_publish.maps.keys import read_chord
 from awp_publish.maps.live_page import (
     MAX_FOUND,
     MAX_VALUES,
@@ -51,15 +53,8 @@ _TYPED: Final = frozenset(
         *("date", "month", "week", "time", "datetime-local"),
     }
 )
-_KEYS: Final = frozenset(
-    {
-        *("enter", "tab", "space", "backspace", "escape", "delete", "home", "end", "pageup", "pagedown"),
-        *("arrowup", "arrowdown", "arrowleft", "arrowright", "shift", "control", "alt", "meta", "insert"),
-        *(f"f{number}" for number in range(1, 13)),
-    }
-)
-_CHOOSING_KEYS: Final = frozenset(("arrowup", "arrowdown", "arrowleft", "arrowright", "home", "end"))
-_MODIFIERS: Final = frozenset(("alt", "control", "ctrl", "meta", "cmd", "command", "shift", "option"))
+_CHOOSING_KEYS: Final = frozenset(("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"))
+_PRESSED_BY_SPACE: Final = BUTTONS | {"checkbox", "radio"}
 _SCOPE: Final = ":scope"
 
 
@@ -458,7 +453,7 @@ class SitePage:
                 self._scroll[axis] = max(0.0, min(self._scroll[axis] + step, bottom if axis else 0.0))
             return {"scroll_x": self._scroll[0], "scroll_y": self._scroll[1]}
         if primitive == "keyboard.press":
-            return await self._press(str(arguments.get("key", "")), arguments.get("modifiers"))
+            return await self._press(arguments)
         if primitive not in SCREENLESS_PRIMITIVES:
             raise PrimitiveError(
                 "capability_unavailable", f"{primitive} needs a screen.", capability=primitive, host=self.host
@@ -510,44 +505,40 @@ class SitePage:
             inner = parent_of(inner)
         return await self._act("click", place)
 
-    async def _press(self, key: str, modifiers: object) -> JsonObject:
+    async def _press(self, arguments: JsonObject) -> JsonObject:
         """Press a key, as far as it has an effect without scripts."""
-        *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
-        held += [str(one) for one in modifiers] if isinstance(modifiers, list) else []
-        plain = "space" if plain == " " else plain
-        name = plain.lower() if len(plain) > 1 else plain
-        if not plain or (len(plain) > 1 and name not in _KEYS) or any(one.lower() not in _MODIFIERS for one in held):
-            raise PrimitiveError("invalid_key", f"{key[:50]!r} is not a key.")
-        chord = {one.lower() for one in held} - {"shift"}
-        look, focus = self._look(), self._focus
-        pressed = {"pressed": True, "modifiers": held}
-        if name == "tab" and not chord:
-            self._focus = self._next_focus(-1 if held else 1)
-            return pressed
-        control = None if focus is None else look.compiled.markup.controls.get(focus)
-        if focus is None:
-            return pressed
+        key = str(arguments.get("key", ""))
+        chord = read_chord(key, arguments.get("modifiers"))
+        focus, control = self._focus, self._focused_control()
         kind = "" if control is None else kind_of(control.node)
-        if chord and name == "end" and chord <= {"control", "ctrl", "meta", "cmd", "command"} and kind in _TYPED:
-            return pressed  # text is appended at the end anyway
-        if chord or (name in _CHOOSING_KEYS and kind in ("select", "radio")):
-            message = f"{key[:50]!r} cannot be pressed without a browser."
-            raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
-        if name == "enter":
-            if control is None or kind in ("submit", "image", "reset", "button"):
-                await self._click(focus)
-            elif kind == "textarea":
-                await self.insert(focus, "\n", "append")
-            elif control.form is not None and kind != "select":
-                await self._act("submit", focus)
-        elif name == "space" and kind in ("checkbox", "radio", "submit", "image", "reset", "button"):
+        is_at_end = chord.key == "End" and chord.commands <= {"Control", "Meta"} and kind in _TYPED
+        if chord.key == "Tab" and not chord.commands:
+            self._focus = self._next_focus(-1 if chord.held else 1)
+        elif focus is not None and not is_at_end:  # text is appended at the end anyway
+            if chord.commands or (chord.key in _CHOOSING_KEYS and kind in ("select", "radio")):
+                message = f"{key[:50]!r} cannot be pressed without a browser."
+                raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
+            await self._type(chord.key, focus, control, kind)
+        return {"pressed": True, "modifiers": list(chord.held)}
+
+    def _focused_control(self) -> Control | None:
+        look = self._look()
+        return None if self._focus is None else look.compiled.markup.controls.get(self._focus)
+
+    async def _type(self, key: str, focus: Place, control: Control | None, kind: str) -> None:
+        """Do what a key does to the focused element."""
+        if (key == "Enter" and (control is None or kind in BUTTONS)) or (key == "Space" and kind in _PRESSED_BY_SPACE):
             await self._click(focus)
-        elif kind in _TYPED and control is not None:
-            if name == "backspace":
-                await self.insert(focus, value_of(control, self._overlay())[:-1], "replace")
-            elif name == "space" or len(plain) == 1:
-                await self.insert(focus, " " if name == "space" else plain, "append")
-        return pressed
+        elif control is None:
+            return
+        elif key == "Enter" and kind == "textarea":
+            await self.insert(focus, "\n", "append")
+        elif key == "Enter" and control.form is not None and kind != "select":
+            await self._act("submit", focus)
+        elif key == "Backspace" and kind in _TYPED:
+            await self.insert(focus, value_of(control, self._overlay())[:-1], "replace")
+        elif kind in _TYPED and (key == "Space" or len(key) == 1):
+            await self.insert(focus, " " if key == "Space" else key, "append")
 
     def _next_focus(self, step: int) -> Place | None:
         """Return the next element in Tab order: the next control or link that is visible and enabled."""
