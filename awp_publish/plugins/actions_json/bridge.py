@@ -78,7 +78,6 @@ from awp_publish.plugins.actions_json.items import (
     ANSWER_HEADERS,
     ANSWERS,
     CONNECTIONS,
-    DRIVEN,
     IN_PROCESS,
     ITEMS,
     MAX_EVENTS,
@@ -103,6 +102,7 @@ from awp_publish.plugins.actions_json.items import (
     write_item,
 )
 from awp_publish.plugins.actions_json.reading import ActionMap
+from awp_publish.plugins.actions_json.ready import Ready, by_name
 from awp_publish.plugins.actions_json.runtimes import (
     CODE_LENGTH,
     GRACE,
@@ -198,15 +198,13 @@ class BridgeHub:
 
     @cached_property
     def _tools(self) -> Mapping[str, JsonObject]:
-        return _by_name(actions_json.render(self.door.catalog).get("tools"))
+        return by_name(actions_json.render(self.door.catalog).get("tools"))
 
     @cached_property
     def signals(self) -> Mapping[str, JsonObject]:
         """The enabled signals of the map, by name."""
-        found = _by_name(actions_json.render(self.door.catalog).get("signals"))
+        found = by_name(actions_json.render(self.door.catalog).get("signals"))
         return {name: one for name, one in found.items() if one.get("ingestion") == "enabled"}
-
-    # --- HTTP at the same addresses ---
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that the bridge itself has sent through the application; any other has to upgrade."""
@@ -225,8 +223,6 @@ class BridgeHub:
     async def answer_script(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the script of visitors' tabs, as all documents are served."""
         await send_reply(self._script.answer(scope["method"], scope["headers"]), send)
-
-    # --- Connections ---
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake to its end."""
@@ -304,62 +300,61 @@ class BridgeHub:
             self._visits.clear()
             await self._tasks.cancel()
 
-    # --- Runtimes ---
-
     def register(self, connection: "BridgeConnection", item: JsonObject) -> PairedRuntime:
         """Handle a runtime_ready of a new runtime, a reloaded page, or a known runtime. Raises RuntimeFailure."""
-        runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
-        key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
-        title = read_text(item, "title", MAX_URL)
-        for name in ("host", "extension_version"):
-            read_text(item, name)
-        manifest, capabilities = item.get("manifest"), item.get("capabilities", [])
-        if manifest is not None and not isinstance(manifest, dict):
-            raise invalid("manifest must be an object.", member="manifest")
-        if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities[:1_000]):
-            raise invalid("capabilities must be a list of texts.", member="capabilities")
-        owner = connection.owner
-        taken = self._authorized.get(authorization) if authorization is not None else None
-        known = owner.runtimes.get(runtime_id)
-        returning = self._keyed.get(_keyed_as(owner, key)) if key is not None else None
-        if returning is not None and known not in (None, returning):
-            raise invalid("The runtime_id is that of another runtime.", member="runtime_id")
-        if known is not None and known.peer is not connection and returning is not known:
-            raise invalid("The runtime_id is taken by another connection.", member="runtime_id")
-        runtime = returning or known
-        if taken is not None and taken is not runtime:
-            raise invalid("The authorization_id is taken.", member="authorization_id")
+        ready = Ready.read(item)
+        runtime = self._returning(connection, ready)
         if runtime is None:
-            if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
-                details = {"limit": MAX_RUNTIMES}
-                raise RuntimeFailure("permission_denied", "One owner has too many runtimes.", details)
-            runtime = PairedRuntime(runtime_id, owner, connection, url)
-            if DRIVEN in capabilities:
-                self._drive(runtime)
+            runtime = self._admit(connection, ready)
         elif runtime.peer is not connection:
-            self._move(runtime, connection, runtime_id)
-        if runtime.key is not None and runtime.key != key:
-            self._keyed.pop(_keyed_as(owner, runtime.key), None)
-        if runtime.authorization_id != authorization and runtime.authorization_id is not None:
-            self._authorized.pop(runtime.authorization_id, None)  # revoked
-            runtime.listeners.clear()
-        runtime.key, runtime.authorization_id = key, authorization
-        runtime.url, runtime.title = url, title or ""
-        version = manifest.get("version") if manifest is not None else None
-        runtime.is_ready = manifest is None or (  # V1, Root Object
-            manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
-        )
-        listed = manifest.get("tools") if manifest is not None else None
-        runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
-        connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
-        if authorization is not None and len(authorization) >= CODE_LENGTH:
-            self._authorized[authorization] = runtime
-        if runtime.can_return and key is not None:
-            self._keyed[_keyed_as(owner, key)] = runtime
+            self._move(runtime, connection, ready.runtime_id)
+        self._index(runtime, connection, ready)
+        runtime.url, runtime.title = ready.url, ready.title
+        runtime.is_ready, runtime.announced = ready.has_usable_map, ready.announced
         if isinstance(page := runtime.runtime.page if runtime.runtime is not None else None, ScriptPage):
-            page.url = url
+            page.url = ready.url
         runtime.come_back(connection)
         return runtime
+
+    def _returning(self, connection: "BridgeConnection", ready: Ready) -> PairedRuntime | None:
+        """Return the known runtime that a runtime_ready is of, by its key or its id. Raises RuntimeFailure."""
+        owner = connection.owner
+        by_key = self._keyed.get(_keyed_as(owner, ready.key)) if ready.key is not None else None
+        by_id = owner.runtimes.get(ready.runtime_id)
+        if by_key is not None and by_id not in (None, by_key):
+            raise invalid("The runtime_id is that of another runtime.", member="runtime_id")
+        if by_id is not None and by_id.peer is not connection and by_key is not by_id:
+            raise invalid("The runtime_id is taken by another connection.", member="runtime_id")
+        runtime = by_key or by_id
+        authorized = self._authorized.get(ready.authorization_id) if ready.authorization_id is not None else None
+        if authorized is not None and authorized is not runtime:
+            raise invalid("The authorization_id is taken.", member="authorization_id")
+        return runtime
+
+    def _admit(self, connection: "BridgeConnection", ready: Ready) -> PairedRuntime:
+        """Return a new runtime of a connection. Raises RuntimeFailure if its owner has too many."""
+        owner = connection.owner
+        if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
+            raise RuntimeFailure("permission_denied", "One owner has too many runtimes.", {"limit": MAX_RUNTIMES})
+        runtime = PairedRuntime(ready.runtime_id, owner, connection, ready.url)
+        if ready.is_driven:
+            self._drive(runtime)
+        return runtime
+
+    def _index(self, runtime: PairedRuntime, connection: "BridgeConnection", ready: Ready) -> None:
+        """Make a runtime known by its id, its key and its authorization, and no longer by earlier ones."""
+        owner = connection.owner
+        if runtime.key is not None and runtime.key != ready.key:
+            self._keyed.pop(_keyed_as(owner, runtime.key), None)
+        if runtime.authorization_id != ready.authorization_id and runtime.authorization_id is not None:
+            self._authorized.pop(runtime.authorization_id, None)  # revoked
+            runtime.listeners.clear()
+        runtime.key, runtime.authorization_id = ready.key, ready.authorization_id
+        connection.runtimes[ready.runtime_id] = owner.runtimes[ready.runtime_id] = runtime
+        if ready.authorization_id is not None and len(ready.authorization_id) >= CODE_LENGTH:
+            self._authorized[ready.authorization_id] = runtime
+        if runtime.can_return and ready.key is not None:
+            self._keyed[_keyed_as(owner, ready.key)] = runtime
 
     def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
         """Move a runtime that has reconnected by its key, even if its old connection is not closed yet."""
@@ -509,8 +504,6 @@ class BridgeHub:
         after = headers.get("retry-after", "")
         described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
         return described | ({"headers": headers} if headers else {})
-
-    # --- Calls ---
 
     def find(
         self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
@@ -835,8 +828,6 @@ class BridgeConnection(SocketConnection):
         except RuntimeFailure as failure:
             self.post(error_item(failure, call_id, runtime_id))
 
-    # --- As a runtime ---
-
     def _take_from_runtime(self, kind: str, item: JsonObject) -> None:
         if kind == "action_error" and item.get("runtime_id") is None and item.get("call_id") is not None:
             runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
@@ -920,8 +911,6 @@ class BridgeConnection(SocketConnection):
             for event in await runtime.runtime.signals():
                 self._forward_event(runtime, event)
 
-    # --- As an agent ---
-
     async def _take_call(self, item: JsonObject) -> None:
         """Handle an action_call. A finished one with the same id gets the same answer. Raises RuntimeFailure."""
         call_id, name = require_text(item, "call_id"), require_text(item, "name")
@@ -974,11 +963,6 @@ class BridgeConnection(SocketConnection):
             self.owner.running.discard(call.call_id)
             self._calls -= 1
         await self._write_text(answer)
-
-
-def _by_name(listed: object) -> dict[str, JsonObject]:
-    found = listed if isinstance(listed, list) else []
-    return {str(one["name"]): one for one in found if isinstance(one, dict) and isinstance(one.get("name"), str)}
 
 
 def _keyed_as(owner: Owner, key: str) -> str:
