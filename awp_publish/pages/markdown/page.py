@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final
 
@@ -93,7 +94,6 @@ class _Page:
         self._tree = tree
         self._visible = VisibleNodes(tree)
         visibility = self._visible.visibility
-        self._content = find_content(tree, visibility)
         names, distinct = AccessibleNames(visibility), dict[int, str]()
         if has_alike(visibility):
             found = survey(tree, visibility, self._content, names.told)
@@ -117,6 +117,10 @@ class _Page:
                 while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
                     self._holders.add(above)
                     above = parents[above]
+
+    @cached_property
+    def _content(self) -> MainContent:
+        return find_content(self._tree, self._visible.visibility)
 
     def write(self, omitted: Sequence[int] = ()) -> str:
         """Return the text, without the elements `omitted` but with the forms in them.
