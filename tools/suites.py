@@ -25,13 +25,17 @@ TIMEOUT: Final = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """A public project. `requires` are arguments of pip, `tests` of Python, both in its checkout."""
+    """A public project. `requires` are arguments of pip, `tests` of Python, both in its checkout.
+
+    `path` is where its modules are, `folders` are made before its tests.
+    """
 
     repository: str
     settings: str
     requires: tuple[str, ...]
     tests: tuple[str, ...]
     path: str = "."
+    folders: tuple[str, ...] = ()
 
 
 PYTEST: Final = ("pytest", "pytest-django", "pytest-asyncio")
@@ -52,6 +56,7 @@ PROJECTS: Final[Mapping[str, Project]] = {
             *("mozilla-django-oidc", "requests", "waybackpy", "django-debug-toolbar", *PYTEST),
         ),
         tests=("-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "--ignore", "bookmarks/tests_e2e"),
+        folders=("data",),
     ),
     "healthchecks": Project(
         repository="healthchecks/healthchecks",
@@ -179,7 +184,8 @@ def compare(name: str, project: Project, source: Path | None, python: str, work:
     checkout = fetch(name, project, source, work)
     own = install(name, project, checkout, python, work)
     overlay = work / f"overlay-{name}"
-    overlay.mkdir(exist_ok=True)
+    for folder in (overlay, *(checkout / one for one in project.folders)):
+        folder.mkdir(parents=True, exist_ok=True)
     (overlay / "awp_suite_settings.py").write_text(SETTINGS)
     (overlay / "awp_suite_agents.py").write_text(AGENTS)
     paths = os.pathsep.join(str(one) for one in (overlay, checkout / project.path, checkout))

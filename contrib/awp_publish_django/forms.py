@@ -62,7 +62,12 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
         has_changing_choices = asked_database and (name not in base or _listed(one) != _listed(base[name]))
         schema = describe_field(name, one, model, lists_choices=not has_changing_choices)
         properties[name] = _when_left_out(one, schema, on_page) if changes and method not in NO_BODY_METHODS else schema
-    required = [name for name, one in fields.items() if one.required]
+    is_filled_in = changes and on_page
+    required = [
+        name
+        for name, one in fields.items()
+        if one.required and (method in NO_BODY_METHODS or not _is_shown_filled_in(one, is_filled_in))
+    ]
     inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
     if kind not in UNREAD:
@@ -81,6 +86,12 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
             is_box = isinstance(one.widget, forms.CheckboxInput)
             parameters.append(FormParameter(name, location, wire_name, is_box=is_box, declared=one, on_page=on_page))
     return Operation(inputs, {}, tuple(parameters), body_type)
+
+
+def _is_shown_filled_in(field: forms.Field, is_of_object: bool) -> bool:
+    """Return True if a browser sends a value for a field that nobody touches: its page shows one."""
+    is_blank = isinstance(field, (forms.FileField, forms.BooleanField)) or isinstance(field.widget, forms.PasswordInput)
+    return not is_blank and (is_of_object or field.initial is not None)
 
 
 def _read_several(kinds: tuple[type, ...], method: str, on_page: bool, changes: bool) -> Operation:

@@ -45,7 +45,7 @@ _OF_CALLER: Final = frozenset({"session", "user", "auser"})
 """What a view may change of a request, to sign somebody in for one: it is true of the page after its redirect too."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bridge:
     """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware.
 
@@ -56,10 +56,14 @@ class Bridge:
     request: HttpRequest
     respond: Callable[[HttpRequest, bool, Send], Awaitable[None]]
     is_from_outside: bool = False
+    was_fresh: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message, call = await receive(), scope.get(ROUTE_CALL)
-        is_fresh = self.is_from_outside or isinstance(call, SessionPass) or (call is not None and call.is_fresh)
+        # The page after the redirect of a call sees the cookies that the call has set as the call itself did.
+        if isinstance(call, RouteCall):
+            self.was_fresh = call.is_fresh
+        is_fresh = self.is_from_outside or isinstance(call, SessionPass) or self.was_fresh
         inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=is_fresh)
 
         async def note_and_send(message: Message) -> None:

@@ -149,7 +149,9 @@ def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
     routes = {(method, one.template): one for one in reversed(project.awp_routes()) for method in one.methods}
     for action in site.catalog.actions:
         route = routes.get((action.target.method, action.target.path)) if action.target is not None else None
-        if route is not None:
+        if route is not None and (
+            route.arrival is None or route.arrival.endpoint is not None
+        ):  # else a framework reads
             yield from find_dead(action, route)
 
 

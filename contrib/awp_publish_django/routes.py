@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -79,7 +80,18 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
             if twin := next((one for one in twins if one in (plain, f"{plain}/")), None):
                 route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} {IN_ANOTHER_FORMAT}")
         found.append(route)
-    return found
+    times = Counter(_unqualified(route.name) for route in found)
+    return [
+        replace(route, aliases=(*route.aliases, short))
+        if (short := _unqualified(route.name)) != route.name and times[short] == 1
+        else route
+        for route in found
+    ]
+
+
+def _unqualified(name: str) -> str:
+    """Return a name without its namespaces, by which people know the operations of an API."""
+    return name.rpartition(":")[2]
 
 
 def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
