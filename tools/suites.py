@@ -80,7 +80,7 @@ PROJECTS: Final[Mapping[str, Project]] = {
     "django-ninja": Project(
         repository="vitalik/django-ninja",
         settings="demo.settings",
-        requires=("-e", ".", *PYTEST),
+        requires=("-e", ".", "psycopg2-binary", *PYTEST),
         tests=("-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "tests"),
         path="tests/demo_project",
     ),
@@ -117,7 +117,7 @@ print(f"{len(site.catalog.actions)} actions, {len(site.left_out)} routes left ou
 
 _FAILED: Final = (
     re.compile(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", re.MULTILINE),  # unittest
-    re.compile(r"^(?:FAILED|ERROR) (\S+::\S+)", re.MULTILINE),  # pytest
+    re.compile(r"^(?:FAILED|ERROR) (\S+\.py\S*)", re.MULTILINE),  # pytest
 )
 _SUMMARY: Final = re.compile(r"^(Ran \d+ tests?|=*\s*(?:\d+ (?:passed|failed|errors?|skipped).*))", re.MULTILINE)
 
@@ -192,7 +192,7 @@ def compare(name: str, project: Project, source: Path | None, python: str, work:
     plain = {**os.environ, "PYTHONPATH": paths, "DJANGO_SETTINGS_MODULE": project.settings}
     before = run_tests(own, project, checkout, plain)
     print(f"{name}: before: {before.summary}, {len(before.failed)} failed", flush=True)
-    call([own, "-m", "pip", "install", "-q", "-e", f"{ROOT}[django]"], work)
+    call([own, "-m", "pip", "install", "-q", f"{ROOT}[django]"], work)
     ours = {**plain, "DJANGO_SETTINGS_MODULE": "awp_suite_settings", "AWP_SUITE_SETTINGS": project.settings}
     counted = subprocess.run([own, "-c", COUNT], cwd=checkout, env=ours, capture_output=True, text=True, check=False)
     published = (counted.stdout.strip() or counted.stderr.strip()).splitlines()[-1:]
