@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak suites mutants mutants-sample clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz fuzz-doors properties soak suites mutants clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -86,11 +86,16 @@ checkers: .venv/.test .venv/checkers/package-lock.json
 	@touch $@
 
 # Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time. Then wrong
-# credentials in all ways to an action, and strangers who take all that they can get. Last, the properties that the tests
-# hold, of examples drawn anew.
-fuzz: .venv/.test
+# credentials in all ways to an action, and strangers who take all that they can get.
+fuzz-doors: .venv/.test
 	.venv/bin/python -m tests.fuzz $(or $(N),20000) --cells 10000 --crowds $(if $(SEED),--seed $(SEED))
+
+# The properties that the tests hold, of examples drawn anew; the seed stands in the output.
+properties: .venv/.test
 	$(PYTEST) -m hypothesis --hypothesis-profile random --hypothesis-seed $(or $(SEED),$(shell date +%Y%m%d))
+
+# Both, for every night.
+fuzz: fuzz-doors properties
 
 # Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
 soak: .venv/.test
@@ -100,10 +105,6 @@ soak: .venv/.test
 # Which tests execute which line is recorded by the first run.
 mutants: .venv/.test
 	.venv/bin/python -m tools.mutants $(or $(ROOM),awp_publish) --number $(or $(N),60) --seed $(or $(SEED),1)
-
-# Sixty mutants of the package, each beside the test that catches it. Fails if one is not caught any more.
-mutants-sample: .venv/.test
-	.venv/bin/python -m tools.mutants --sample
 
 # The own tests of public Django projects, before and after awp_publish is added to them: make suites NAMES=linkding. Needs
 # git, the network, and a Python that the projects take.
