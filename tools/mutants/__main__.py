@@ -1,8 +1,7 @@
 """`make mutants ROOM=awp_publish/calls/gates N=60 SEED=1`: mutants of a folder or file, and the tests that catch them.
 
 The first run records which tests execute which line, which takes longer than the tests; later ones record only test
-files that have changed. `make mutants-sample` judges the mutants of sample.toml, each by the test that has caught it
-before, and fails if one is not caught any more.
+files that have changed.
 """
 
 import argparse
@@ -109,47 +108,12 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=60)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--sample", action="store_true", help="judge the mutants of sample.toml")
-    parser.add_argument("--draw", action="store_true", help="write sample.toml anew")
     options = parser.parse_args()
     begun = time.monotonic()
-    if options.sample:
-        return judge_sample(options.processes)
     verdicts = list(judged(list(trials_of(draw(ROOT / options.room, options.number, options.seed))), options.processes))
     caught = sum(verdict.is_caught for _, verdict in verdicts)
     print(f"{options.room}: {caught} of {len(verdicts)} caught, in {time.monotonic() - begun:.0f} seconds")
-    if options.draw:
-        write_sample(verdicts)
     return 0
-
-
-def write_sample(verdicts: Iterable[tuple[Mutant, Verdict]]) -> None:
-    rows = sorted((mutant.path, mutant.key, verdict.test) for mutant, verdict in verdicts)
-    caught = sum(bool(test) for *_, test in rows)
-    lines = ["# Written by `python -m tools.mutants --draw`.", f"caught = {caught}", ""]
-    for path, key, test in rows:
-        lines += ["[[mutant]]", f'path = "{path}"', f'key = "{key}"', f"test = '''{test}'''", ""]
-    (HERE / "sample.toml").write_text("\n".join(lines))
-
-
-def judge_sample(processes: int) -> int:
-    """Judge each mutant of the sample whose line is still there by the test that has caught it before."""
-    sample = tomllib.loads((HERE / "sample.toml").read_text())
-    mutants = {
-        mutant.key: mutant
-        for path in {row["path"] for row in sample["mutant"]}
-        if (ROOT / path).exists()
-        for mutant in mutants_of(ROOT / path, ROOT)
-    }
-    rows = [row for row in sample["mutant"] if row["key"] in mutants]
-    gone, wanted = len(sample["mutant"]) - len(rows), sum(bool(row["test"]) for row in rows)
-    trials = [Trial(mutants[row["key"]], [[row["test"]]]) for row in rows if row["test"]]
-    caught = sum(verdict.is_caught for _, verdict in judged(trials, processes))
-    print(f"{caught} of {len(rows)} caught, and {wanted} before; the lines of {gone} have changed")
-    if gone > len(sample["mutant"]) // 3:
-        print("Too few are left of the sample. Draw another with `python -m tools.mutants --draw`.")
-        return 1
-    return int(caught < wanted)
 
 
 if __name__ == "__main__":
