@@ -22,12 +22,9 @@ from awp_publish.calls.authentication import (
     current_caller as current_caller,
 )
 from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
-from awp_publish.declare.settings import (
-    About as About,
-    Limits as Limits,
-    OAuth as OAuth,
-    Proxies as Proxies,
-)
+from awp_publish.declare.settings.about import About as About
+from awp_publish.declare.settings.proxies import Proxies as Proxies
+from awp_publish.declare.settings.site import Limits as Limits, OAuth as OAuth
 from awp_publish.declare.site import Site as Site
 from awp_publish.http.asgi import AgentPublisher as AgentPublisher
 from awp_publish.model import (

@@ -11,15 +11,10 @@ from typing import Final, cast
 
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
-from awp_publish.declare.settings import (
-    About,
-    ActionSettings,
-    AgentSettings,
-    AwasSettings,
-    Limits,
-    PageSettings,
-    SiteSettings,
-)
+from awp_publish.declare.settings.about import About
+from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
+from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import engine, expressions, failures, live_page, projections, rules, runtime
 from awp_publish.plugin import ENTRY_POINTS, installed

@@ -16,8 +16,9 @@ from awp_publish.checks import check_documents
 from awp_publish.checks.urls import split
 from awp_publish.cli.console import Console, write_json
 from awp_publish.cli.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
-from awp_publish.declare.discover.openapi import Components, as_object, as_objects, read_operation
-from awp_publish.declare.resolve import EFFECTS
+from awp_publish.declare.actions import EFFECTS
+from awp_publish.declare.discover.components import Components, as_object, as_objects
+from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.documents import agent_json, awas
 from awp_publish.documents.awas_manifests import ALIAS_PATH
 from awp_publish.model import (

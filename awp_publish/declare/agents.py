@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from awp_publish.declare.settings import ActionSettings, Given, takes_id
+from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.declare.settings.keywords import Given, takes_id
 from awp_publish.model import DEFAULT_OPERATION
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import TOKEN, check
 
-_ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
+ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
 
 
 _NAMING: Final = ("name", "description")
@@ -42,7 +43,7 @@ class AgentHandle:
         self._declaring = declaring
         self._id = agent_id
         self._named = {name: value for name, value in given.items() if name in _NAMING}
-        shared = {name: value for name, value in given.items() if name in _ACTION_OPTIONS.difference(_NAMING)}
+        shared = {name: value for name, value in given.items() if name in ACTION_OPTIONS.difference(_NAMING)}
         self._shared = {**shared, **of_plugins}
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 

@@ -15,9 +15,9 @@ from awp_publish.calls.complete import choices_of, read_complete
 from awp_publish.declare.agents import F
 from awp_publish.declare.discover import Route
 from awp_publish.declare.discover.functions import describe_function
-from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
-from awp_publish.declare.resolve import RouteIndex
-from awp_publish.declare.settings import PAGE, PageSettings
+from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
+from awp_publish.declare.routes import RouteIndex
+from awp_publish.declare.settings.pages import PAGE, PageSettings
 from awp_publish.model import SAFE_IN_PATH, Locator, Page, title_of
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 
-from awp_publish.declare.settings import ActionSettings
+from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import check, unpack

@@ -29,28 +29,20 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.health import Liveness
 from awp_publish.calls.workers import count_workers
-from awp_publish.declare.agents import _ACTION_OPTIONS, AgentHandle, F
+from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
-from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
+from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
+from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import check_options, options_of, read_plugins, split_options, start
-from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, find_pages, resolve
-from awp_publish.declare.settings import (
-    ACTION,
-    AGENT,
-    SITE,
-    About,
-    ActionSettings,
-    AgentSettings,
-    Given,
-    Limits,
-    PageSettings,
-    SiteSettings,
-    read_rate,
-    takes,
-    takes_id,
-)
+from awp_publish.declare.resolve import Declaration, resolve
+from awp_publish.declare.settings.about import About
+from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
+from awp_publish.declare.settings.keywords import Given, takes, takes_id
+from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.rates import read_rate
+from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.model import (
     DOORS,
     PUBLIC,
@@ -83,7 +75,6 @@ See `Site.model`.
 
 SITE_OPTIONS: Final = frozenset(one.name for one in fields(SiteSettings))
 AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
-
 Listener = Callable[["Site"], None]
 
 
@@ -275,8 +266,6 @@ class Site:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = _facts_of(self.settings, self.authenticators)
 
-    # --- Declaring ---
-
     @takes_id(ActionSettings)
     def action(self, action_id: str, given: Given) -> Callable[[F], F]:
         """Declare a route handler as an action, above or below the route decorator. Returns the function unchanged."""
@@ -399,7 +388,7 @@ class Site:
         self.refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
         given, of_plugins = split_options(given, self.plugins)
-        known = _ACTION_OPTIONS.union(options_of(self.plugins))
+        known = ACTION_OPTIONS.union(options_of(self.plugins))
         options = check(subject, ACTION, given, known=known)
         of_plugins = check_options(subject, of_plugins, self.plugins)
         return Declaration(subject, action_id, kind, None, options, of_plugins=of_plugins)
@@ -502,8 +491,6 @@ class Site:
                     'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
                 )
 
-    # --- Freezing ---
-
     def freeze(
         self,
         app: object = None,
@@ -596,8 +583,6 @@ class Site:
         if not self._catalogs:
             raise DeclarationError("site", "is not frozen yet.", "It is when the application has started.")
         return self._catalogs
-
-    # --- Status ---
 
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Set the site's status (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""

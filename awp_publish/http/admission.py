@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from awp_publish.declare.settings import SiteSettings
+from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.http.body import too_large
 from awp_publish.http.client_address import TrustedProxies, read_trusted_proxies
 from awp_publish.http.origins import origin_of

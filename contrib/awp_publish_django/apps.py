@@ -12,7 +12,7 @@ from django.utils.module_loading import module_has_submodule
 from django.utils.translation import gettext_lazy as _
 
 from awp_publish.calls.authentication import ADAPTERS
-from awp_publish.declare.settings import URL_SOURCES
+from awp_publish.declare.settings.site import URL_SOURCES
 from awp_publish.declare.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication
 from awp_publish_django.conf import NAME, url_of_project

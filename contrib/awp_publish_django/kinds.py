@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from awp_publish.declare.discover.openapi import take_inputs
+from awp_publish.declare.discover.declared import take_inputs
 from awp_publish.declare.discover.routes import Mode, Operation, path_parameters
 from awp_publish_django.forms import form_of_view, read_form
 

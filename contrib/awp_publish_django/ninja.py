@@ -9,7 +9,8 @@ from typing import Any
 from ninja.operation import PathView
 from pydantic import BaseModel
 
-from awp_publish.declare.discover.openapi import Components, as_object, read_operation
+from awp_publish.declare.discover.components import Components, as_object
+from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.model import JsonObject
 from awp_publish.schema import close_like, drops_unknown, write_readable

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.schemas.openapi import AutoSchema
 from rest_framework.views import APIView
 
-from awp_publish.declare.discover.openapi import as_object, as_objects
+from awp_publish.declare.discover.components import as_object, as_objects
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema, reason_of

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied
 
-from awp_publish.declare.discover.routes import METHODS, marked_functions_of, methods_of
+from awp_publish.declare.discover.handlers import marked_functions_of
+from awp_publish.declare.discover.routes import METHODS, methods_of
 from awp_publish.schema.handlers import FRAMEWORKS, docstring_of, is_of_framework, layers_of
 from awp_publish_django.callers import make_stranger
 from awp_publish_django.conf import place_of_middleware

@@ -30,7 +30,9 @@ from awp_publish import (
     Traffic,
     Workflow,
 )
-from awp_publish.declare.settings import ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
+from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
+from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.plugin import installed
 from awp_publish.schema.options import option_rows
 

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
-from awp_publish.declare.discover.routes import (
-    ROUTES_METHOD,
-    HiddenRoute,
-    Operation,
-    Route,
-    opaque,
-    path_parameters,
-    unwrap,
-    walk_routes,
-)
+from awp_publish.declare.discover.routes import ROUTES_METHOD, Operation, Route, opaque, path_parameters
+from awp_publish.declare.discover.starlette import HiddenRoute, unwrap, walk_routes
 from awp_publish.model import Arrival, OpenApi
 
 if TYPE_CHECKING:
@@ -73,7 +65,7 @@ def find_injector(app: object) -> "Injector | None":
     target: Any = unwrap(app)
     if not _is_fastapi(target):
         return None
-    from awp_publish.declare.discover.fastapi import FastApiInjector
+    from awp_publish.declare.discover.fastapi_injector import FastApiInjector
 
     return FastApiInjector(target)
 

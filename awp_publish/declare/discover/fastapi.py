@@ -20,28 +20,14 @@ from fastapi.dependencies.utils import get_dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from awp_publish.declare.discover.functions import Described, UnusableFunction, read_signature
-from awp_publish.declare.discover.openapi import (
-    JSON,
-    Components,
-    as_object,
-    is_secret_header,
-    read_operation,
-    without_credentials,
-)
-from awp_publish.declare.discover.routes import (
-    HiddenRoute,
-    Operation,
-    Route,
-    Walk,
-    answers_json,
-    methods_of,
-    walk_routes,
-)
+from awp_publish.declare.discover.components import Components, as_object
+from awp_publish.declare.discover.credentials import is_secret_header, without_credentials
+from awp_publish.declare.discover.handlers import answers_json
+from awp_publish.declare.discover.openapi import read_operation
+from awp_publish.declare.discover.routes import Operation, Route, methods_of
+from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 from awp_publish.schema.handlers import layers_of
@@ -54,7 +40,7 @@ _RESPONSE_MODEL_FILTERS: Final = ("include", "exclude", "exclude_unset", "exclud
 
 def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
     """Yield every route of a FastAPI application, including those of its routers and mounted applications."""
-    document = _Document(app, prefix, is_outermost)
+    document = FastApiDocument(app, prefix, is_outermost)
     for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
             described = cast(DescribedRoute, context)
@@ -96,10 +82,10 @@ def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
         one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
         for name, one in inspect.signature(endpoint).parameters.items()
     ]
-    return _add_rehearsal(app, context.path or "", method, parameters, context.dependencies)
+    return add_rehearsal(app, context.path or "", method, parameters, context.dependencies)
 
 
-def _add_rehearsal(
+def add_rehearsal(
     app: FastAPI,
     path: str,
     method: str,
@@ -166,7 +152,7 @@ def plain(context: object) -> BaseRoute:
     return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
 
 
-class _Document:
+class FastApiDocument:
     """One application's OpenAPI document, built when it is first needed."""
 
     def __init__(self, app: FastAPI, prefix: str, is_outermost: bool) -> None:
@@ -409,102 +395,3 @@ def _dependencies(dependant: Dependant) -> Iterator[object]:
     for dependency in dependant.dependencies:
         yield dependency.call
         yield from _dependencies(dependency)
-
-
-# --- Dependency injection for functions without a route ---
-
-
-class FastApiInjector:
-    """Gives functions hidden routes, so that FastAPI resolves their dependencies as for any route."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._document = _Document(app, "", is_outermost=False)
-
-    @property
-    def is_general(self) -> bool:
-        """Return True if the application was made with `FastAPI(dependencies=[...])`."""
-        return bool(self._app.router.dependencies)
-
-    def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
-        """Create a hidden route for a function; its own inputs are sent as a JSON body. Raises UnusableFunction."""
-        signature = read_signature(function)
-        parameters = {
-            name: one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
-            for name, one in signature.parameters.items()
-            if name in described.injected
-        }
-        if any(one.annotation is one.empty and one.name == "request" for one in parameters.values()):
-            raise UnusableFunction("its parameter request has no annotation; write request: Request")
-        own: dict[type, str] = {}
-        for kind, name in ((Request, "awp_publish_request"), (Response, "awp_publish_response")):
-            kinds = {name: one.annotation for name, one in parameters.items() if isinstance(one.annotation, type)}
-            own[kind] = next((given for given, found in kinds.items() if issubclass(found, kind)), name)
-            new = inspect.Parameter(own[kind], inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-            parameters.setdefault(own[kind], new)
-        borrowed: set[str] = set()
-
-        async def endpoint(**resolved: Any) -> Response:
-            given, injected = await resolved[own[Request]].json(), {name: resolved[name] for name in described.injected}
-            body = await described.call({name: one for name, one in given.items() if name not in borrowed}, injected)
-            shown: Response = resolved[own[Response]]
-            answer = Response(body, shown.status_code or 200, media_type="application/json")
-            kept = (pair for pair in shown.raw_headers if pair[0] not in (b"content-length", b"content-type"))
-            answer.raw_headers.extend(kept)
-            return answer
-
-        endpoint.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-        endpoint.__name__ = getattr(function, "__name__", "function")
-        try:
-            route = APIRoute(
-                path,
-                endpoint,
-                methods=["POST"],
-                response_model=None,
-                dependencies=self._app.router.dependencies,
-                dependency_overrides_provider=self._app,
-            )
-            taken = self._document.describe(route, "POST")
-        except Exception as error:  # FastAPI may raise anything about a dependency
-            raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
-        # The function's own inputs, and those of its dependencies.
-        if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
-            raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
-        inputs, theirs = dict(described.inputs), taken.inputs
-        known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
-        names = {
-            one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
-            for one in taken.parameters
-        }
-        required = [names[name] for name in cast(list[str], theirs.get("required", []))]
-        inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
-        if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
-            inputs["required"] = wanted
-        if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
-            inputs["$defs"] = definitions
-        operation = dataclasses.replace(
-            taken,
-            inputs=inputs,
-            outputs=described.outputs,
-            parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
-            content_type=JSON,
-            success_status=200,
-            description=None,
-            summary=None,
-            operation_id=None,
-            answers_json=True,
-        )
-        borrowed.update(one.wire_name for one in operation.parameters if one.location == "json")
-        borrowed -= as_object(described.inputs.get("properties")).keys()
-        self._app.router.routes.insert(0, HiddenRoute(route))
-        return operation, Arrival(path, endpoint)
-
-    def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
-        """Create a hidden route that only has the function's security. Returns its endpoint, None without security."""
-        signature = read_signature(function)
-        parameters = [
-            one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
-            for name, one in signature.parameters.items()
-            if name in described.injected
-        ]
-        return _add_rehearsal(self._app, path, "POST", parameters, self._app.router.dependencies)

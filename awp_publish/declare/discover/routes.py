@@ -1,138 +1,15 @@
-"""Routes of a Starlette application, and the layers of a handler, by which a declaration finds its route.
+"""`Route` and `Operation`: the facts that discovery reads from any framework."""
 
-`@site.action` may stand below the route decorator (it then marks something inside the endpoint) or above it (something
-around the endpoint), with decorators that use functools.wraps, partials and methods in between.
-"""
-
-import functools
-import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import UnionType
-from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
-from starlette.datastructures import URLPath
-from starlette.endpoints import HTTPEndpoint
-from starlette.responses import Response
-from starlette.routing import (
-    BaseRoute,
-    Host,
-    Match,
-    Mount,
-    NoMatchFound,
-    Route as StarletteRoute,
-    Router,
-    WebSocketRoute,
-)
-from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
-
-from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Parameter, RouteCredential
-from awp_publish.schema.handlers import layers_of
-from awp_publish.schema.media import is_json
+from awp_publish.model import Arrival, JsonObject, Parameter, RouteCredential
 from awp_publish.schema.paths import PLACEHOLDER, pattern_of
-
-MARK: Final = "__awp_action_"
-"""The prefix of the attributes that a declaration leaves on a function."""
 
 ROUTES_METHOD: Final = "awp_routes"
 """A method without arguments that returns the `Route`s of an application, in order."""
-
-
-def wrappings_of(handler: object) -> Iterator[object]:
-    """Yield the handler and what it wraps with functools.wraps: layers that mean the same handler.
-
-    A partial, a method or a callable object adds something to the function inside, so it is not the same handler.
-    """
-    for layer in layers_of(handler):
-        yield layer
-        if not hasattr(layer, "__wrapped__") or inspect.ismethod(layer) or isinstance(layer, functools.partial):
-            return
-
-
-def identity_of(handler: object) -> object:
-    """Return a key that is equal for the same handler, without using its own equality or hash.
-
-    A bound method is a new object each time it is looked up.
-    """
-    if inspect.ismethod(handler):
-        return id(handler.__self__), id(handler.__func__)
-    return id(handler)
-
-
-def mark(function: object, action_id: str) -> None:
-    """Mark a function, for decorators that hide what they decorate but copy its attributes.
-
-    Django's `method_decorator` is one: it hands a decorator a function of its own and copies that one's attributes.
-    """
-    if inspect.isfunction(function):
-        setattr(function, MARK + action_id, function)
-
-
-def marked_functions_of(handler: object) -> Iterator[object]:
-    """Yield the functions whose declarations marked this handler."""
-    for layer in layers_of(handler):
-        attributes = getattr(layer, "__dict__", {})
-        yield from (found for name, found in attributes.items() if name.startswith(MARK))
-
-
-def is_bound_for_a_call(handler: object) -> bool:
-    """Return True for a bound method in a partial, which `method_decorator` makes anew for each call."""
-    return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
-
-
-def answers_json(handler: object) -> bool | None:
-    """Return True if a handler is annotated to always answer JSON (`-> JSONResponse`); None if nothing is known.
-
-    Starlette's responses are recognised by their `media_type`, Django's by their name.
-    """
-    function = next((layer for layer in layers_of(handler) if inspect.isfunction(layer)), None)
-    try:
-        annotation = getattr(function, "__annotations__", {}).get("return")
-        if isinstance(annotation, str):
-            annotation = get_type_hints(function)["return"]
-    except Exception:  # a name that is imported for type checkers only
-        return None
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    is_union = get_origin(annotation) in (Union, UnionType)
-    kinds = get_args(annotation) if is_union else (annotation,)
-    ancestors = [kind.__mro__ for kind in kinds if isinstance(kind, type)]
-    responses = [
-        one for one in ancestors if any(kind is Response or kind.__name__ == "HttpResponseBase" for kind in one)
-    ]
-    if not responses:
-        return None
-    return len(responses) == len(kinds) and all(
-        is_json(str(getattr(own, "media_type", None))) or any(kind.__name__ == "JsonResponse" for kind in (own, *rest))
-        for own, *rest in responses
-    )
-
-
-_HTML: Final = frozenset({"TemplateResponse", "HTMLResponse"})
-_NO_HTML: Final = frozenset(
-    {"JSONResponse", "ORJSONResponse", "UJSONResponse", "PlainTextResponse", "StreamingResponse"}
-)
-
-
-def answers_html(handler: object) -> bool:
-    """Return True if a handler answers with an HTML page, by its annotation or by the responses named in its body."""
-    function = next(
-        (layer for layer in layers_of(handler) if inspect.isfunction(layer) and not hasattr(layer, "__wrapped__")), None
-    )
-    if function is None:
-        return False
-    try:
-        annotation = get_type_hints(function).get("return")
-    except Exception:  # a name that is imported for type checkers only
-        annotation = None
-    if isinstance(annotation, type) and issubclass(annotation, Response) and annotation is not Response:
-        media_type = getattr(annotation, "media_type", None)
-        return "html" in str(media_type) or any(kind.__name__ == "_TemplateResponse" for kind in annotation.__mro__)
-    names = set(function.__code__.co_names)
-    return not _HTML.isdisjoint(names) and _NO_HTML.isdisjoint(names)
-
 
 _SIGN: Final = re.compile(
     r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
@@ -146,8 +23,6 @@ def signs_in(route: "Route") -> bool:
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", one).lower().strip("_") for one in (end, route.name))
     return any(_SIGN.fullmatch(word) is not None for word in words)
 
-
-# --- What discovery finds ---
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods that perform actions; HEAD, OPTIONS and TRACE only ask about a resource."""
@@ -256,88 +131,3 @@ def methods_of(given: object) -> tuple[str, ...]:
 def path_parameters(path: str) -> dict[str, str]:
     """Return the names of a template's placeholders with their convertors ("str" by default)."""
     return {name: convertor or "str" for name, convertor in PLACEHOLDER.findall(path)} if "{" in path else {}
-
-
-# --- Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints ---
-
-Walk = Callable[[object, str], Iterator[Route]]
-
-
-def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterator[Route]:
-    """Yield every route below `routes`. `walk(app, prefix)` walks a mounted application of any kind."""
-    for route in routes:
-        if isinstance(route, StarletteRoute):
-            path, endpoint = prefix + route.path, route.endpoint
-            methods, arrival = methods_of(route.methods), Arrival(path, endpoint)
-            if not (isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint)):
-                yield Route(path, methods, (endpoint,), route.name, listed=route.include_in_schema, arrival=arrival)
-                continue
-            for method in METHODS:  # a class endpoint is one route for each of its methods
-                function = getattr(endpoint, method.lower(), None)
-                if function is not None and method in (route.methods or METHODS):
-                    name, handlers = f"{route.name}_{method.lower()}", (function, endpoint)
-                    listed = route.include_in_schema
-                    yield Route(path, (method,), handlers, name, listed=listed, arrival=arrival, reads=method == "GET")
-        elif isinstance(route, Mount):
-            yield from mounted(route, prefix, walk)
-        elif isinstance(route, Host):
-            yield from walk(route.app, prefix)
-        elif not isinstance(route, (WebSocketRoute, HiddenRoute)):
-            yield opaque(prefix)  # somebody's own kind of route
-
-
-class HiddenRoute(BaseRoute):
-    """A route for calls of one action, which no other request reaches, whatever its path."""
-
-    def __init__(self, inner: StarletteRoute) -> None:
-        self.inner = inner
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match only calls that are meant for this very route."""
-        if getattr(scope.get(ROUTE_CALL), "hidden", None) is not self.inner.endpoint:
-            return Match.NONE, {}
-        match, child = self.inner.matches(scope)
-        if match is not Match.FULL:  # that of a function has no parameters, so its path does not matter
-            _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
-        return Match.FULL, child
-
-    def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
-        raise NoMatchFound(name, path_params)
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.inner.handle(scope, receive, send)
-
-
-ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})
-"""Import names of packages whose applications are admin panels."""
-
-
-def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
-    """Yield the routes below a mount, with the mount's path unless it is only a group of routes."""
-    path, app = prefix + mount.path, unwrap(mount.app)
-    reason = ""
-    if isinstance(app, StaticFiles):
-        reason = "these are static files"
-    else:  # the packages of its class, and of its routes' endpoints
-        modules = [kind.__module__ for kind in type(app).__mro__]
-        for one in getattr(app, "routes", None) or ():
-            endpoint = getattr(one, "endpoint", None)
-            function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
-            modules.append(str(getattr(function, "__module__", "")))
-        packages = (module.partition(".")[0] for module in modules)
-        if package := next((one for one in packages if one in ADMINS), ""):
-            reason = f"it is part of the admin panel ({package})"
-    group = isinstance(app, Router) and not reason
-    for route in walk(mount.app, path):
-        within = route.mount if group else route.mount or path or "/"
-        yield replace(route, mount=within, kept_out=route.kept_out or reason)
-
-
-def unwrap(app: object) -> object:
-    """Return the application inside middleware, which by convention keeps it as `app`: the first that has routes."""
-    seen: set[int] = set()
-    while not (hasattr(app, "routes") or hasattr(app, ROUTES_METHOD) or id(app) in seen):
-        seen.add(id(app))
-        inner = getattr(app, "app", None)
-        app = app if inner is None else inner
-    return app

@@ -1,0 +1,171 @@
+"""The frozen action that a declaration and its route or function make."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from string import Formatter
+from typing import Final, cast
+
+from awp_publish.declare.discover.routes import FORM_TYPES, Operation
+from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation
+from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.declare.settings.rates import read_rate
+from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, title_of
+from awp_publish.problems import DeclarationError, end_sentence
+from awp_publish.schema import UnusableSchema, compile_schema, member_names
+from awp_publish.schema.handlers import first_paragraph
+from awp_publish.schema.redaction import answer_redactor
+from awp_publish.schema.secrets import mark_secrets
+
+BACKGROUND_TIMEOUT: Final = 3600.0
+"""Seconds that a background action may take unless its declaration says otherwise."""
+
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "GET": "read",
+    "PUT": "idempotent",
+    "POST": "write",
+    "PATCH": "write",
+    "DELETE": "delete",
+}
+"""The semantics of the methods (RFC 9110 section 9.2)."""
+
+_STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
+_HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+")
+
+_NOT_OF_THE_ANSWER: Final = re.compile(
+    r"content-.*|access-control-.*|awp-.*|sec-.*|set-cookie|transfer-encoding|keep-alive|proxy-.*|www-authenticate"
+    r"|cache-control|x-request-id|strict-transport-security|idempotent-replayed"
+)
+"""Headers about the transport, or of ours."""
+
+
+def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
+    """Return the headers, in lower case, that the description or the framework's own document names."""
+    named = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    return frozenset(name.encode("latin-1", "replace") for name in named if not _NOT_OF_THE_ANSWER.fullmatch(name))
+
+
+def make_action(
+    subject: str,
+    action_id: str,
+    description: str,
+    options: ActionSettings,
+    implementation: Implementation,
+    timeout: float,
+    operation_name: str = DEFAULT_OPERATION,
+    agent_id: str | None = None,
+) -> Action:
+    """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
+
+    `operation_name` is the action's name as an operation of its agent; without `agent_id` the action is its own agent.
+
+    Raises DeclarationError.
+    """
+    operation, target, awas = implementation.operation, implementation.target, options.awas
+    inputs, secret_names = mark_secrets(operation.inputs)
+    operation = replace(operation, inputs=inputs)
+    answer_headers = _answer_headers(description, operation)
+    description = first_paragraph(description) if options.description is None else description
+    if implementation.is_deprecated and "deprecated" not in description.lower():
+        description = f"Deprecated. {description}"
+    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
+    confirm = effect == "irreversible" if options.confirm is None else options.confirm
+    auth_required = options.auth_required
+    if auth_required is None:
+        auth_required = bool(options.scopes) or operation.auth_required
+    scopes = options.scopes
+    if scopes is None:
+        scopes = operation.scopes if auth_required else ()
+    if effect == "irreversible" and confirm is False:
+        raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
+    if options.scopes and not auth_required:
+        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
+    if isinstance(confirm, str):
+        _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
+    kind: ActionType = "state_change"
+    if target is None:
+        kind = "custom"
+    elif effect == "read":
+        kind = "data_retrieval"
+    elif target.content_type in FORM_TYPES:
+        kind = "form_submission"
+    selectors = awas.get("selectors", {})
+    if isinstance(selectors, str):
+        of_action, of_input = _STYLES[selectors]
+        names = member_names(operation.inputs)
+        escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # escaped as in a CSS string
+        found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
+        selectors = dict(zip(names, found, strict=True))
+    elif selectors:
+        _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
+    examples = tuple(options.examples)
+    try:
+        validate = compile_schema(operation.inputs, asserts_formats=True) if examples else None
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{error}.", SCHEMA_REMEDY) from error
+    for index, example in enumerate(examples):
+        for violation in validate(example) if validate else ():
+            wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
+            raise DeclarationError(subject, end_sentence(wrong))
+    is_background = options.execution == "async"
+    if is_background and answer_redactor(operation.outputs) is not None:
+        refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
+        raise DeclarationError(subject, refusal, 'Hand it out in an action with execution="sync".')
+    return Action(
+        id=action_id,
+        name=options.name or title_of(action_id),
+        description=description,
+        inputs=operation.inputs,
+        outputs=operation.outputs,
+        agent_id=agent_id or action_id,
+        operation=operation_name,
+        target=target,
+        answer_headers=answer_headers,
+        secret_names=secret_names,
+        function=implementation.function,
+        entry=implementation.entry,
+        rehearsal=implementation.rehearse()
+        if implementation.rehearse is not None and (confirm is not False or is_background)
+        else None,
+        type=awas.get("type") or kind,
+        effect=effect,
+        tags=tuple(options.tags),
+        examples=examples,
+        selector=awas.get("selector"),
+        selectors=selectors,
+        result=awas.get("result"),
+        auth_required=auth_required,
+        route_authenticates=operation.auth_required and not implementation.checked_by_site,
+        route_credentials=operation.credentials,
+        security=operation.security,
+        security_schemes=operation.schemes,
+        scopes=tuple(scopes),
+        rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
+        allow_agents=tuple(dict.fromkeys(options.allow_agents)),
+        idempotency=cast(Idempotency | None, options.idempotency),
+        needs_confirmation=confirm is not False,
+        confirmation_summary=None if isinstance(confirm, bool) else confirm,
+        preconditions=tuple(awas.get("preconditions", ())),
+        depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
+        requires=tuple(dict.fromkeys(options.requires)),
+        answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
+        guards_route=options.guard_routes,
+        preview_url=awas.get("preview_url"),
+        dry_run=awas.get("dry_run", False),
+        execution=options.execution,
+        success_status=202 if is_background else operation.success_status,
+        timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else timeout),
+        max_body_bytes=options.max_body_bytes,
+        operation_id=operation.operation_id,
+        audience=options.audience,
+        expose=None if options.expose is None else frozenset(options.expose),
+        extensions=dict(options.extensions),
+    )
+
+
+def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
+    known = member_names(operation.inputs)
+    for name in names:
+        if name is not None and name not in known:
+            listed = ", ".join(known) or "none"
+            raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")

@@ -1,0 +1,70 @@
+"""The headers, cookies and query parameters in which a route reads credentials: they are not inputs."""
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from awp_publish.declare.discover.components import as_object, required_of
+from awp_publish.declare.discover.routes import Operation
+from awp_publish.model import JsonObject, RouteCredential
+
+CALLER_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
+"""Headers that come with the call itself, never from its input: credentials are not arguments."""
+
+
+def credential_of(scheme: JsonObject) -> RouteCredential | None:
+    """Return the header, cookie or query parameter that a security scheme reads; all but `apiKey`: Authorization."""
+    kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
+    if kind in ("http", "oauth2", "openIdConnect"):
+        return RouteCredential("header", "authorization")
+    if kind != "apiKey":
+        return None
+    if place == "header":
+        return RouteCredential("header", name.lower())
+    if place == "cookie":
+        return RouteCredential("cookie", name)
+    return RouteCredential("query", name) if place == "query" else None
+
+
+_SECRET_HEADER: Final = re.compile(
+    r"(?!.*(csrf|xsrf|idempotency|page|cursor|continuation))"
+    r".*(authorization|token|secret|credential|password|api-?key|(^|-)(key|auth)(-|$))"
+)
+
+
+def is_secret_header(name: str) -> bool:
+    """Return True if a header, in lower case, is named like those that hold credentials: `x-token`, `api-key`."""
+    return _SECRET_HEADER.fullmatch(name) is not None
+
+
+def without_credentials(operation: Operation, named: Collection[str] = (), of_route: Collection[str] = ()) -> Operation:
+    """Return an operation without inputs that are headers with credentials: the caller's own headers are used.
+
+    These are `named` by the site (in lower case), by a security scheme, or recognised by the route (`of_route`).
+    """
+    by_scheme = {one.name for one in operation.credentials if one.place == "header"}
+    removed: dict[str, str] = {}
+    for one in operation.parameters:
+        name = one.wire_name.lower()
+        if one.location == "header" and (name in named or name in by_scheme or name in of_route):
+            removed[one.name] = name
+    if not removed:
+        return operation
+    inputs, required = dict(operation.inputs), required_of(operation.inputs)
+    inputs["properties"] = {
+        name: schema for name, schema in as_object(inputs.get("properties")).items() if name not in removed
+    }
+    inputs.pop("required", None)
+    if left := [name for name in required if name not in removed]:
+        inputs["required"] = left
+    found = [RouteCredential("header", name) for name in removed.values()]
+    # A header that the site itself checks does not make the route require authentication.
+    demanded = any(removed[name] not in named for name in required if name in removed)
+    return replace(
+        operation,
+        inputs=inputs,
+        parameters=tuple(one for one in operation.parameters if one.name not in removed),
+        credentials=tuple(dict.fromkeys((*operation.credentials, *found))),
+        auth_required=operation.auth_required or demanded,
+    )

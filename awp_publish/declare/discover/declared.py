@@ -1,0 +1,63 @@
+"""Operations of which only the path, or a declared schema of the inputs, is known: the locations follow from these."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from awp_publish.declare.discover.placeholders import narrow_to_path, path_parameter_schema
+from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
+from awp_publish.model import JsonObject, Location, Parameter
+from awp_publish.schema import member_names
+
+_OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
+
+
+def describe_by_path(path: str, description: str | None = None) -> Operation:
+    """Describe a route of which only the path is known: it takes the path's parameters and may answer anything."""
+    nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
+    return Operation(
+        _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
+    )
+
+
+def take_inputs(
+    operation: Operation, inputs: JsonObject, method: str, path: str, content_type: str | None
+) -> Operation:
+    """Replace an operation's inputs by a declared schema.
+
+    Inputs that the framework has outside the body stay where they are, the path's parameters go into the path, and all
+    others into the query for methods without a body, otherwise into the body.
+    """
+    by_method = None if method in NO_BODY_METHODS else "application/json"
+    body_type = content_type or operation.content_type or by_method
+    location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
+    # Locations in the body are kept only if the body has the same media type.
+    same_body = body_type == operation.content_type
+    kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
+    known = {one.name: one for one in kept} | _path_parameters(path)
+    taken = _with_path_parameters(inputs, path, operation.inputs)
+    names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
+    parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
+    return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
+
+
+def _path_parameters(path: str) -> dict[str, Parameter]:
+    found = path_parameters(path).items()
+    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in found}
+
+
+def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
+    """Add the path's parameters, which a declared model often leaves out: required, as they are `described`."""
+    properties, required = inputs.get("properties"), inputs.get("required")
+    known = dict(properties) if isinstance(properties, Mapping) else {}
+    wanted = list(required) if isinstance(required, list) else []
+    by_framework = described.get("properties")
+    for name, convertor in path_parameters(path).items():
+        schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
+        # A schema with a reference cannot be used: the declared inputs lack its definitions.
+        is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
+        known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
+        known[name] = narrow_to_path(known[name], convertor)
+        wanted += [name] if name not in wanted else []
+    added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
+    return {**inputs, **added}

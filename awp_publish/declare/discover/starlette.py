@@ -1,0 +1,107 @@
+"""Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from starlette.datastructures import URLPath
+from starlette.endpoints import HTTPEndpoint
+from starlette.routing import (
+    BaseRoute,
+    Host,
+    Match,
+    Mount,
+    NoMatchFound,
+    Route as StarletteRoute,
+    Router,
+    WebSocketRoute,
+)
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from awp_publish.declare.discover.routes import METHODS, ROUTES_METHOD, Route, methods_of, opaque
+from awp_publish.model import ROUTE_CALL, Arrival
+from awp_publish.schema.handlers import layers_of
+
+Walk = Callable[[object, str], Iterator[Route]]
+
+
+def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterator[Route]:
+    """Yield every route below `routes`. `walk(app, prefix)` walks a mounted application of any kind."""
+    for route in routes:
+        if isinstance(route, StarletteRoute):
+            path, endpoint = prefix + route.path, route.endpoint
+            methods, arrival = methods_of(route.methods), Arrival(path, endpoint)
+            if not (isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint)):
+                yield Route(path, methods, (endpoint,), route.name, listed=route.include_in_schema, arrival=arrival)
+                continue
+            for method in METHODS:  # a class endpoint is one route for each of its methods
+                function = getattr(endpoint, method.lower(), None)
+                if function is not None and method in (route.methods or METHODS):
+                    name, handlers = f"{route.name}_{method.lower()}", (function, endpoint)
+                    listed = route.include_in_schema
+                    yield Route(path, (method,), handlers, name, listed=listed, arrival=arrival, reads=method == "GET")
+        elif isinstance(route, Mount):
+            yield from mounted(route, prefix, walk)
+        elif isinstance(route, Host):
+            yield from walk(route.app, prefix)
+        elif not isinstance(route, (WebSocketRoute, HiddenRoute)):
+            yield opaque(prefix)  # somebody's own kind of route
+
+
+class HiddenRoute(BaseRoute):
+    """A route for calls of one action, which no other request reaches, whatever its path."""
+
+    def __init__(self, inner: StarletteRoute) -> None:
+        self.inner = inner
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match only calls that are meant for this very route."""
+        if getattr(scope.get(ROUTE_CALL), "hidden", None) is not self.inner.endpoint:
+            return Match.NONE, {}
+        match, child = self.inner.matches(scope)
+        if match is not Match.FULL:  # that of a function has no parameters, so its path does not matter
+            _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
+        return Match.FULL, child
+
+    def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
+        raise NoMatchFound(name, path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.inner.handle(scope, receive, send)
+
+
+ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})
+"""Import names of packages whose applications are admin panels."""
+
+
+def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
+    """Yield the routes below a mount, with the mount's path unless it is only a group of routes."""
+    path, app = prefix + mount.path, unwrap(mount.app)
+    reason = ""
+    if isinstance(app, StaticFiles):
+        reason = "these are static files"
+    else:  # the packages of its class, and of its routes' endpoints
+        modules = [kind.__module__ for kind in type(app).__mro__]
+        for one in getattr(app, "routes", None) or ():
+            endpoint = getattr(one, "endpoint", None)
+            function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
+            modules.append(str(getattr(function, "__module__", "")))
+        packages = (module.partition(".")[0] for module in modules)
+        if package := next((one for one in packages if one in ADMINS), ""):
+            reason = f"it is part of the admin panel ({package})"
+    group = isinstance(app, Router) and not reason
+    for route in walk(mount.app, path):
+        within = route.mount if group else route.mount or path or "/"
+        yield replace(route, mount=within, kept_out=route.kept_out or reason)
+
+
+def unwrap(app: object) -> object:
+    """Return the application inside middleware, which by convention keeps it as `app`: the first that has routes."""
+    seen: set[int] = set()
+    while not (hasattr(app, "routes") or hasattr(app, ROUTES_METHOD) or id(app) in seen):
+        seen.add(id(app))
+        inner = getattr(app, "app", None)
+        app = app if inner is None else inner
+    return app

@@ -1,0 +1,273 @@
+"""`site.include(...)`: publish existing routes without touching their handlers."""
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from awp_publish.checks.engine import WARNING, Finding
+from awp_publish.declare.actions import make_action
+from awp_publish.declare.discover.handlers import answers_html
+from awp_publish.declare.discover.routes import Route, signs_in
+from awp_publish.declare.implementations import Implementation, describe_route_action
+from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.model import Action, LeftOut, snake_case, title_of
+from awp_publish.problems import DeclarationError
+from awp_publish.schema import UnusableSchema
+from awp_publish.schema.handlers import docstring_of, layers_of
+from awp_publish.schema.options import listing
+
+READING: Final = "GET"
+SUBJECT: Final = "site.include()"
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """The arguments of one `site.include(...)`."""
+
+    tags: Sequence[str]
+    paths: Sequence[str]
+    operations: Sequence[str]
+    exclude: Sequence[str]
+    mounts: Sequence[str]
+    options: ActionSettings
+
+
+@dataclass(slots=True)
+class Included:
+    """The actions and pages that the inclusions of a site publish, and the routes that they left out.
+
+    `findings` are about all actions of the site.
+    """
+
+    actions: list[Action] = field(default_factory=list)
+    pages: dict[str, Route] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def include_routes(
+    inclusion: Inclusion,
+    routes: Sequence[Route],
+    declared: Sequence[Action],
+    timeout: float,
+    included: Included,
+    credential_headers: Collection[str],
+) -> list[Action]:
+    """Return the actions of one inclusion, without routes that are `declared` already; pages are added to `included`.
+
+    Raises DeclarationError.
+    """
+    shown = [route for route in routes if not route.is_opaque]
+    if not shown:
+        raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
+    _refuse_unmatched(inclusion, shown)
+    paths = {route.template for route in shown}
+    taken = {(action.target.method, action.target.path) for action in declared if action.target}
+    selected: list[tuple[Route, str]] = []
+    for route in routes:
+        for method in route.methods if not route.is_opaque else ("GET",):
+            way = method, route.template
+            why = "it is declared already" if way in taken else _why_left_out(route, method, inclusion, paths)
+            if not why:
+                selected.append((route, method))
+            elif way not in taken:
+                path = (
+                    route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
+                )
+                included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # may match nothing
+    if not selected and not (is_open or taken or included.pages):
+        mounts = listing({route.mount for route in shown if route.mount})
+        further = (
+            "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
+        )
+        raise DeclarationError(
+            SUBJECT,
+            "finds no reading route (GET).",
+            "Name writing ones in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
+        )
+    found: list[tuple[Route, str, Implementation]] = []
+    for route, method in selected:
+        subject = f"{method} {route.template} (included)"
+        is_named = not _names_of(route).isdisjoint(inclusion.operations)
+        may_be_page = method == READING and not is_named and route.is_page is not False
+        if may_be_page and route.is_page:
+            included.pages[route.template] = route
+            continue
+        implementation = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
+        outputs = implementation.operation.outputs
+        kind = str(outputs.get("contentMediaType", ""))
+        if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
+            included.pages[route.template] = route
+        else:
+            found.append((route, method, implementation))
+    return _assign_ids(found, inclusion, declared, timeout, included.findings)
+
+
+_NOTHING_NAMED: Final = Inclusion((), (), (), (), (), ActionSettings())
+
+
+def find_pages(routes: Sequence[Route]) -> Iterator[Route]:
+    """Yield the routes that answer with an HTML page for everybody, at one address each, as far as that is known.
+
+    Routes that the framework hides, that need credentials, or that `site.include()` would leave out are none.
+    """
+    paths = {route.template for route in routes if not route.is_opaque}
+    for route in routes:
+        if route.is_opaque or READING not in route.methods or "{" in route.path or route.is_page is False:
+            continue
+        if _why_left_out(route, READING, _NOTHING_NAMED, paths):
+            continue
+        if route.is_page or answers_html(route.handlers[0]):
+            with suppress(UnusableSchema, DeclarationError):
+                if route.describe is None or not route.describe(READING).auth_required:
+                    yield route
+
+
+def _assign_ids(
+    found: Sequence[tuple[Route, str, Implementation]],
+    inclusion: Inclusion,
+    declared: Sequence[Action],
+    timeout: float,
+    findings: list[Finding],
+) -> list[Action]:
+    """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
+    taken = {action.id for action in declared}
+    methods = Counter(id(route) for route, _, _ in found)
+    spellings = [
+        [
+            snake_case(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
+            *(snake_case(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
+            snake_case(f"{route.name}{route.template}_{method}"),
+        ]
+        for route, method, _ in found
+    ]
+    ids = [names[0] for names in spellings]
+    for round_ in (1, 2):
+        count = Counter(ids)
+        ids = [
+            one if count[one] == 1 and one not in taken else names[min(round_, len(names) - 1)]
+            for one, names in zip(ids, spellings, strict=True)
+        ]
+    included: dict[str, Action] = {}
+    for (route, method, implementation), action_id in zip(found, ids, strict=True):
+        subject = f'action "{action_id}" (included from {method} {route.template})'
+        if not re.match("[a-z]", action_id):
+            raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "State it with site.declare().")
+        docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
+        summary = implementation.operation.summary
+        if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
+            summary = None
+        described = implementation.operation.description or docstring or summary
+        text = described or title_of(action_id)
+        if not described:
+            message = f'Action "{action_id}" ({method} {route.template}) has no description of its own, only "{text}".'
+            findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
+        action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
+        if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
+            twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
+            raise DeclarationError(
+                f'action "{action_id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
+            )
+    return list(included.values())
+
+
+_WORDS: Final = "Write a docstring for its view, or declare it with a description."
+
+_FILE: Final = re.compile(
+    r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
+)
+
+IN_ANOTHER_FORMAT: Final = "in another format"
+_FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
+_TEST: Final = re.compile(r"(?:^|[/_-])(?:tests?|testing|debug)(?:[/_-]|$)", re.IGNORECASE)
+
+
+def _redirects(handler: object) -> bool:
+    """Return True if a handler is annotated to answer with a redirect."""
+    notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers_of(handler))
+    return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
+
+
+def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
+    """Return why a route is left out, or "" if it is published. A route that is named is always published."""
+    names = _names_of(route)
+    if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
+        return "excluded by exclude"
+    if not route.is_opaque and not names.isdisjoint(inclusion.operations):
+        if route.usual_method not in ("", method):
+            return f"it takes any method, and is included as {route.usual_method}; use site.declare() for others"
+        return route.kept_out if route.kept_out.endswith(IN_ANOTHER_FORMAT) else ""
+    if route.kept_out:
+        return route.kept_out
+    if route.is_opaque:
+        return "this application keeps its routes to itself; use site.declare()"
+    if route.is_deprecated:
+        return f'it is deprecated; name it: operations=["{route.name}"]'
+    if not route.listed:
+        return "it is hidden (include_in_schema=False)"
+    mounts = {one.rstrip("/") for one in inclusion.mounts}
+    if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
+        return f'it is in a mounted application; name that: mounts=["{route.mount}"]'
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
+    if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
+        return "not selected by tags, paths or operations"
+    if signs_in(route):
+        return "it signs in or out"
+    if method != READING:
+        return f'it writes; name it: operations=["{route.name}"]'
+    if not (route.methods == (READING,) if route.reads is None else route.reads):
+        return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
+    if _FILE.search(route.template):
+        return "it is a file"
+    if is_open and any(map(_redirects, route.handlers)):
+        return f'it redirects; name it: operations=["{route.name}"]'
+    if is_open and _TEST.search(f"{route.template}/{route.name}"):
+        return f'its name looks like a test route; name it: operations=["{route.name}"]'
+    plain = _FORMAT.sub("", route.template)
+    if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
+        return f"it is {plain} {IN_ANOTHER_FORMAT}"
+    return ""
+
+
+def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
+    return any(
+        pattern in (route.template, route.path) or fnmatch.fnmatchcase(route.template, pattern) for pattern in patterns
+    )
+
+
+def _names_of(route: Route) -> frozenset[str]:
+    return frozenset((route.name, *route.aliases))
+
+
+def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
+    tags = {tag for route in routes for tag in route.tags}
+    names = {name for route in routes for name in _names_of(route)}
+    listed = [route for route in routes if route.listed]
+    known, paths = {route.name for route in listed}, {route.template for route in listed}
+    mounts = {route.mount.rstrip("/") for route in routes if route.mount}
+
+    def is_on_some(pattern: str) -> bool:
+        return any(_is_on_path(route, [pattern]) for route in routes)
+
+    unmatched = [
+        *(("tags", wanted, tags) for wanted in inclusion.tags if wanted not in tags),
+        *(("operations", wanted, known) for wanted in inclusion.operations if wanted not in names),
+        *(("paths", wanted, paths) for wanted in inclusion.paths if not is_on_some(wanted)),
+        *(("exclude", one, known) for one in inclusion.exclude if one not in names and not is_on_some(one)),
+        *(
+            ("mounts", one, mounts)
+            for one in inclusion.mounts
+            # The path of Mount("/api", routes=[...]) is not an application, and its routes are considered anyway.
+            if one.rstrip("/") not in mounts
+            and not any(route.template.startswith(f"{one.rstrip('/')}/") for route in listed if not route.mount)
+        ),
+    ]
+    for option, wanted, there in unmatched:
+        known_names = listing(there, wanted)
+        what = "mounted application that shows its routes" if option == "mounts" else "route"
+        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no {what}.', f"There are: {known_names}.")

@@ -1,0 +1,291 @@
+"""The options of `@site.action(...)` and `@site.agent(...)`."""
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Annotated, Final, Literal, cast
+
+from pydantic import AfterValidator, PlainValidator, TypeAdapter
+from typing_extensions import TypedDict
+
+from awp_publish.declare.settings.about import Extensions
+from awp_publish.declare.settings.rates import Rate, check_agent
+from awp_publish.declare.settings.selectors import Selector, SelectorsOption, check_result
+from awp_publish.model import PUBLIC, ActionType, Effect, Execution, Idempotency, JsonObject, Summary
+from awp_publish.schema import check_dialect
+from awp_publish.schema.options import (
+    Audience,
+    Count,
+    Flag,
+    Link,
+    Option,
+    Path,
+    Seconds,
+    Text,
+    _shortened,
+    check_duration,
+    check_json,
+    check_text,
+    plain_json,
+    strict,
+)
+
+ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
+"""Members of a call's envelope that cannot hold the idempotency key."""
+
+_TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
+
+
+def read_idempotency(value: object) -> Idempotency | None:
+    """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
+    if value is None or isinstance(value, bool):
+        return Idempotency() if value else None
+    if isinstance(value, str):
+        value = {"window": value}
+    if isinstance(value, Mapping) and set(value) <= {"window", "key_field"}:
+        value = Idempotency(**value)
+    if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
+        raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
+    if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
+        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose a name of its own")
+    check_duration(value.window)
+    return value
+
+
+def read_confirm(value: object) -> bool | Summary | None:
+    """Read whether a person confirms each call; a template or a function makes the question."""
+    if value is None or isinstance(value, bool):
+        return value
+    if callable(value) and not isinstance(value, type):
+        return cast(Summary, value)
+    if not isinstance(value, str):
+        raise ValueError(
+            'must be True, False, a text such as "Order {copies} of {title}", or a function of the input '
+            "or of the input and the call"
+        )
+    check_text(value)
+    try:
+        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
+    except ValueError as error:
+        raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
+    for name, spec in parts:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError(f"{{{name}}} is not the name of an input")
+        fits = not spec
+        for sample in () if "{" in spec else (1, 1.5, "text"):  # a format with input names depends on their values
+            with suppress(ValueError):
+                fits = fits or bool(format(sample, spec))
+        if not fits:
+            raise ValueError(f"{{{name}:{spec}}} has a format that neither a number nor a text takes")
+    return value
+
+
+def check_kind(value: object) -> object:
+    """Return a type, or a copy of a JSON Schema; inputs and outputs are one of these."""
+    if isinstance(value, Mapping):
+        check_dialect(value)
+        return plain_json(value)
+    if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
+        return value
+    raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
+
+
+def check_inputs(value: object) -> object:
+    """Return inputs, which may also be a list of forms and formsets that one Django view reads together."""
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
+        return tuple(value)
+    return check_kind(value)
+
+
+@strict
+class AwasSettings(TypedDict, total=False):
+    """Options of an action that only AWAS has."""
+
+    type: Annotated[
+        ActionType,
+        Option(
+            "`form_submission`, `navigation`, `search`, `filter`, `data_retrieval`, `state_change`, `custom`",
+            "from method and body",
+        ),
+    ]
+    selector: Annotated[Selector, Option("CSS selector of the element that performs the action", "none")]
+    selectors: Annotated[
+        SelectorsOption,
+        Option(
+            'CSS selector for each input, or `"data-awas"` or `"data-ai"` for the attributes of your '
+            "[templates](templates.md)",
+            "none",
+        ),
+    ]
+    result: Annotated[
+        JsonObject,
+        AfterValidator(check_result),
+        Option(
+            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result is in "
+            "the page",
+            "none",
+        ),
+    ]
+    preconditions: Annotated[Sequence[Text], Option("conditions that have to be true before, in sentences", "none")]
+    preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
+    dry_run: Annotated[Flag, Option("whether the action can be tried without effect", "`False`")]
+
+
+UNSET: Final = inspect.Parameter.empty
+"""Marks an option that was not given, where None is a value."""
+
+
+@strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionSettings:
+    """All options of an action. docs/actions.md has one line on each."""
+
+    name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
+    description: Annotated[
+        Text | None,
+        Option(
+            "what the action does, for an agent's planning",
+            "the first paragraph of the docstring, or of the route's description",
+        ),
+    ] = None
+    method: Annotated[
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,
+        Option("the method, if the route has several", "the only one"),
+    ] = None
+    path: Annotated[Path | None, Option("the path, if the handler has several routes", "the only one")] = None
+    inputs: Annotated[
+        object,
+        AfterValidator(check_inputs),
+        Option(
+            "the inputs: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
+            "derived from the route or signature",
+        ),
+    ] = UNSET
+    outputs: Annotated[
+        object,
+        AfterValidator(check_kind),
+        Option("the output: any type, or a JSON Schema", "derived from the route or annotation"),
+    ] = UNSET
+    content_type: Annotated[
+        Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"] | None,
+        Option(
+            "how a declared body is sent: `application/json`, `application/x-www-form-urlencoded`, "
+            "`multipart/form-data`",
+            "derived from the route, otherwise JSON",
+        ),
+    ] = None
+    tags: Annotated[Sequence[Text], Option("categories, by which actions are grouped and found", "none")] = ()
+    audience: Annotated[
+        Audience,
+        Option(
+            'who may know of the action: `"public"`, `"known"` (authenticated callers), `"operator"` or any '
+            "other scope, see [guards](guards.md#who-sees-what)",
+            '`"public"`',
+        ),
+    ] = PUBLIC
+    expose: Annotated[
+        Sequence[Text] | None,
+        Option(
+            'the doors at which the action is offered, out of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, '
+            '`"bridge"`',
+            "every door",
+        ),
+    ] = None
+    examples: Annotated[
+        Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
+        Option("examples of complete inputs; they have to be valid", "none"),
+    ] = ()
+    auth_required: Annotated[
+        Flag | None,
+        Option(
+            "whether callers have to authenticate",
+            "true if there are scopes, or if the route has a required security scheme",
+        ),
+    ] = None
+    scopes: Annotated[
+        Sequence[Text] | None, Option("the required OAuth scopes", "those of the route's security schemes")
+    ] = None
+    rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
+    allow_agents: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_agent)]],
+        Option(
+            'the agents that may call it, as identified by `WebBotAuth`: `"verified"` for all that sign their '
+            'requests, `"https://signer.example"` for one, `"unknown"` for callers that claim no identity, see '
+            "[guards](guards.md#signatures)",
+            "everybody",
+        ),
+    ] = ()
+    idempotency: Annotated[
+        bool | str | Mapping[str, object] | Idempotency | None,
+        PlainValidator(read_idempotency),
+        Option(
+            "whether calls may have an idempotency key, and how long it is valid: `True`, a window such as "
+            '`"24h"`, or `Idempotency(window, key_field)`',
+            "none",
+        ),
+    ] = None
+    effect: Annotated[
+        Effect | None,
+        Option(
+            "what a call changes: `read` (nothing), `idempotent` (the same result if repeated), `write` "
+            "(something each time), `delete`, `irreversible`",
+            "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
+        ),
+    ] = None
+    confirm: Annotated[
+        bool | Summary | None,
+        PlainValidator(read_confirm),
+        Option(
+            "whether a person has to confirm each call, see [guards](guards.md): `True`, or the question, as a "
+            "text with inputs in braces or a function of the input, or of the input and the call",
+            "`False`; irreversible actions are always confirmed",
+        ),
+    ] = None
+    depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
+    requires: Annotated[
+        Sequence[str],
+        Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
+    ] = ()
+    awas: Annotated[AwasSettings, Option("options that only AWAS has, see below", "none")] = field(
+        default_factory=lambda: AwasSettings()
+    )
+    guard_routes: Annotated[
+        Flag | None,
+        Option("whether the [gates](guards.md) of calls also apply to direct requests of its route", "the site's"),
+    ] = None
+    execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
+    timeout: Annotated[Seconds | None, Option("its timeout in seconds", "the site's; an hour in the background")] = None
+    max_body_bytes: Annotated[Count | None, Option("the maximum size of a call's body in bytes", "the site's")] = None
+    extensions: Annotated[
+        Extensions,
+        Option(
+            'members of your own: `x-...`, and under `"agent_json"` or `"awas"` members of any name for that '
+            "[document](documents.md#members-of-your-own)",
+            "none",
+        ),
+    ] = field(default_factory=dict)
+
+
+@strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings(ActionSettings):
+    """All options of an agent (WoA section 4.1). Those of an action apply to each of its operations."""
+
+    version: Annotated[Text | None, Option("the version of its implementation", "none")] = None
+    capabilities: Annotated[Sequence[Text], Option("identifiers of its capabilities, as URIs", "none")] = ()
+    metadata: Annotated[
+        Mapping[str, object],
+        AfterValidator(check_json),
+        Option(
+            'additional members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` '
+            "describes its operations there",
+            "none",
+        ),
+    ] = field(default_factory=dict)
+
+
+ACTION: Final = TypeAdapter(ActionSettings)
+AGENT: Final = TypeAdapter(AgentSettings)

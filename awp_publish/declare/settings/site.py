@@ -1,0 +1,273 @@
+"""The options of `Site(...)`."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Final, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, TypeAdapter
+
+from awp_publish.declare.settings.about import About
+from awp_publish.declare.settings.proxies import Proxies, check_proxies
+from awp_publish.declare.settings.rates import Rate
+from awp_publish.model import Paths
+from awp_publish.schema.options import (
+    Count,
+    Duration,
+    Flag,
+    Link,
+    Option,
+    Seconds,
+    Text,
+    check_origin,
+    check_url,
+    matching,
+    strict,
+    unpack,
+)
+
+URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+
+URL_SOURCES: Final[list[Callable[[], object]]] = []
+"""Functions that return a framework's setting for the address of a site that does not give one, or None."""
+
+_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@{}/-]*")
+
+
+def check_paths(paths: Paths) -> Paths:
+    """Check that paths have no placeholders, except {agent_id} in `invoke`, at most once, in its path or its query."""
+    path, _, query = paths.invoke.partition("?")
+    if not _PATH.fullmatch(path) or path == "/" or not re.fullmatch(r"[!-~]*", query) or "#" in query:
+        raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
+    if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
+        raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
+    for name in ("root", "mcp", "a2a", "awp", "bridge"):
+        plain = getattr(paths, name)
+        if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
+            raise ValueError(f'{name} {plain!r} must be a path such as "{getattr(Paths(), name)}"')
+    return paths
+
+
+SHORTEST_KEY: Final = 16
+"""Characters of a secret key at least: shorter keys could be guessed."""
+
+check_error_code: Final = matching(
+    r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
+)
+
+
+def read_secret_keys(value: object) -> tuple[str, ...]:
+    """Read one key or several, the newest first: the newest signs, all of them verify."""
+    keys = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
+    if not keys or not all(isinstance(key, str) and len(key) >= SHORTEST_KEY for key in keys):
+        raise ValueError(
+            f"must be one or several texts of at least {SHORTEST_KEY} characters, the newest first; "
+            'make one with: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        )
+    return keys
+
+
+def check_authorization_server(value: str) -> str:
+    """Check an issuer identifier (RFC 8414 section 2) and return it exactly as written."""
+    check_url(value)
+    return value
+
+
+def read_urls(given: object) -> tuple[str, ...]:
+    """Return the site's addresses; the environment variable may hold several, separated by commas."""
+    given = (
+        next((setting for source in URL_SOURCES if (setting := source()) is not None), None) if given is None else given
+    )
+    if given is None:
+        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
+    else:
+        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed or listed == [""]:
+        raise ValueError(f"is required; give Site(url=...) or set {URL_VARIABLE}")
+    urls: list[str] = []
+    for url in listed:
+        if not isinstance(url, str):
+            raise ValueError("must be text")
+        urls.append(check_url(url))
+    hosts = [urlsplit(url).netloc for url in urls]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise ValueError(f"two addresses are at {host}, and requests could not tell them apart")
+    return tuple(urls)
+
+
+@strict
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """The issuers of the tokens that a site accepts.
+
+    `authorization_servers` are their issuer identifiers (RFC 9728 section 2). `token_expiry` is a duration such as
+    "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    """
+
+    authorization_servers: tuple[Annotated[str, AfterValidator(check_authorization_server)], ...] = ()
+    endpoints: Mapping[str, Link] = field(default_factory=dict)
+    token_expiry: Duration | None = None
+    refresh_endpoint: Link | None = None
+
+
+@strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits that hold for each call. An action may have its own, of all but the time for a confirmation."""
+
+    rate_limit: Annotated[
+        Rate | None,
+        Option(
+            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
+            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together, '
+            '`"90000/minute in total, 100 at a time"` with a trip to the store for every hundredth call',
+            "AWAS `rateLimit`",
+        ),
+    ] = None
+    timeout: Annotated[Seconds, Option("the timeout of handlers in seconds, 30 by default", "not published")] = 30.0
+    max_body_bytes: Annotated[
+        Count, Option("the maximum size of a call's body in bytes, 1 MiB by default", "not published")
+    ] = 1_048_576
+    confirm_within: Annotated[
+        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
+    ] = "10m"
+
+
+@strict
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """All options of a `Site`. docs/site.md has one line on each."""
+
+    name: Annotated[Text, Option("the site's name; required", "everywhere")]
+    description: Annotated[
+        Text, Option("its purpose, in a sentence; required", "everywhere, as `intent` in agent.json")
+    ]
+    url: Annotated[
+        str | Sequence[str] | None,
+        PlainValidator(read_urls),
+        Field(validate_default=True),
+        Option("the public address, or several", "everywhere"),
+    ] = None
+    _: KW_ONLY
+    about: Annotated[
+        About,
+        BeforeValidator(unpack),
+        Option(
+            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
+            "imports, provenance, security, leave_out, extensions)`: facts about the site, see below",
+            "see below",
+        ),
+    ] = field(default_factory=About)
+    oauth: Annotated[
+        OAuth | None,
+        BeforeValidator(unpack),
+        Option(
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers obtain the "
+            "tokens that you accept; `authenticate` verifies them",
+            "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
+        ),
+    ] = None
+    errors: Annotated[
+        Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
+        Option(
+            "recovery texts by error code, in capitals; a handler's refusal may use these codes",
+            "agent.json `errors`, problems of calls",
+        ),
+    ] = field(default_factory=dict)
+    paths: Annotated[
+        Paths,
+        BeforeValidator(unpack),
+        AfterValidator(check_paths),
+        Option(
+            '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp", '
+            'bridge="/actions-bridge")`: the paths of awp_publish; actions, jobs, problem types, the status, '
+            "`som` and `actions.js` are below `root`, and by default `invoke` too",
+            "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
+        ),
+    ] = field(default_factory=Paths)
+    plugins: Annotated[
+        object,
+        Option(
+            'the features of the site: `["mcp", "a2a", Traffic(days=30), "no:discovery"]`, names of installed '
+            "plug-ins, their options, or [plug-ins of your own](plugins.md)",
+            "see each",
+        ),
+    ] = ()
+    limits: Annotated[
+        Limits,
+        BeforeValidator(unpack),
+        Option(
+            "`Limits(rate_limit, timeout, max_body_bytes, confirm_within)`: limits that hold for each call, see below",
+            "see below",
+        ),
+    ] = Limits()
+    allow_origins: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_origin)]],
+        Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
+    ] = ()
+    guard_routes: Annotated[
+        Flag,
+        Option(
+            "`True`: the [gates](guards.md) of calls also apply to direct requests of the actions' routes; an "
+            "action may override this",
+            "not published",
+        ),
+    ] = False
+    store: Annotated[
+        object,
+        Option(
+            'where the state of calls is kept: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, '
+            '`"postgresql://..."`, see [stores](stores.md)',
+            "not published",
+        ),
+    ] = "memory:"
+    secret_keys: Annotated[
+        str | Sequence[str],
+        PlainValidator(read_secret_keys),
+        Option(
+            "the keys that sign confirmations and receipts, the newest first; at least 16 characters each",
+            "not published",
+        ),
+    ] = field(default=(), repr=False)
+    authenticate: Annotated[
+        object,
+        Option(
+            "how callers are authenticated: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
+            "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
+            "agent.json `auth`, AWAS `authentication`, the agent card",
+        ),
+    ] = field(default=None, repr=False)
+    proxies: Annotated[
+        Proxies,
+        BeforeValidator(unpack),
+        AfterValidator(check_proxies),
+        Option(
+            '`Proxies(trusted, header)`: the proxies (addresses, networks, `"unix"`) that are trusted to name '
+            'the caller\'s address, and the header in which they do: `"x-forwarded-for"`, `"forwarded"`, or one '
+            'with a single address such as `"cf-connecting-ip"`; without `header`, one of the first two is read '
+            "unless both are present",
+            "not published",
+        ),
+    ] = field(default_factory=Proxies)
+    log_inputs: Annotated[
+        Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
+    ] = False
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The public addresses, the canonical one first."""
+        return cast(tuple[str, ...], self.url)
+
+    @property
+    def namespace(self) -> str:
+        """The canonical address without its scheme, which prefixes the keys in the store and is part of signed tokens.
+
+        Sites below different paths of one host may share a store and secret keys.
+        """
+        return self.urls[0].partition("://")[2]
+
+
+SITE: Final = TypeAdapter(SiteSettings)
