@@ -12,16 +12,12 @@ app.add_middleware(AgentPublisher, site=site)
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from awp_publish.calls.authentication import (
-    ApiKey as ApiKey,
-    ApplicationUser as ApplicationUser,
-    BearerToken as BearerToken,
-    Custom as Custom,
-    SessionUser as SessionUser,
-    SharedSecret as SharedSecret,
-    current_caller as current_caller,
-)
+from awp_publish.calls.application_users import ApplicationUser as ApplicationUser, SessionUser as SessionUser
 from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
+from awp_publish.calls.callers import current_caller as current_caller
+from awp_publish.calls.sent_secrets import ApiKey as ApiKey, BearerToken as BearerToken
+from awp_publish.calls.shared_secrets import SharedSecret as SharedSecret
+from awp_publish.calls.verifiers import Custom as Custom
 from awp_publish.declare.settings.about import About as About
 from awp_publish.declare.settings.proxies import Proxies as Proxies
 from awp_publish.declare.settings.site import Limits as Limits, OAuth as OAuth

@@ -345,7 +345,7 @@ class Plugin:
     """What opens a store, by the scheme of its URL."""
 
     authenticators: Callable[[Setup], Iterable[Any]] | None = None
-    """Ways to identify callers (`calls.authentication.Authenticator`), which are asked before those of the site."""
+    """Ways to identify callers (`calls.callers.Authenticator`), which are asked before those of the site."""
 
     gates: Callable[[Setup], Iterable[Gate]] | None = None
     """Gates of every call, which stand between those of the core by their `order`."""

@@ -16,18 +16,13 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 
-from awp_publish.calls.authentication import (
-    PROOF_ALGORITHMS,
-    AgentAuthenticator,
-    ApiKey,
-    Authenticator,
-    SessionUser,
-    TokenAuthenticator,
-    published_facts,
-    read_authenticators,
-)
+from awp_publish.calls.application_users import SessionUser
+from awp_publish.calls.authenticators import published_facts, read_authenticators
 from awp_publish.calls.call import CallListener
+from awp_publish.calls.callers import AgentAuthenticator, Authenticator, TokenAuthenticator
+from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.calls.health import Liveness
+from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import count_workers
 from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes

@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.calls.authentication import BoundAuthenticator
+from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from awp_publish.calls.authentication import challenges_of_route
 from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result
+from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields

@@ -11,7 +11,7 @@ from django.core import checks
 from django.utils.module_loading import module_has_submodule
 from django.utils.translation import gettext_lazy as _
 
-from awp_publish.calls.authentication import ADAPTERS
+from awp_publish.calls.authenticators import ADAPTERS
 from awp_publish.declare.settings.site import URL_SOURCES
 from awp_publish.declare.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication

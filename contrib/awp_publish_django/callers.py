@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.apps import apps
 from django.http import HttpRequest
 
-from awp_publish.calls.authentication import COOKIE, Scheme
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.callers import Scheme
+from awp_publish.calls.challenges import COOKIE
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.problems import InvalidCredentials

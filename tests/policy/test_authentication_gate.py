@@ -8,8 +8,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from awp_publish.calls.authentication import ApiKey, AuthenticationGate, BearerToken, SessionUser, read_authenticators
+from awp_publish.calls.application_users import SessionUser
+from awp_publish.calls.authentication import AuthenticationGate
+from awp_publish.calls.authenticators import read_authenticators
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.sent_secrets import ApiKey, BearerToken
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,

@@ -10,16 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.authentication import SimpleUser, UnauthenticatedUser
 
-from awp_publish.calls.authentication import (
-    ApiKey,
-    ApplicationUser,
-    BearerToken,
-    Custom,
-    SessionUser,
-    published_facts,
-    read_authenticators,
-)
+from awp_publish.calls.application_users import ApplicationUser, SessionUser
+from awp_publish.calls.authenticators import published_facts, read_authenticators
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.sent_secrets import ApiKey, BearerToken
+from awp_publish.calls.verifiers import Custom
 from awp_publish.problems import DeclarationError, InvalidCredentials
 
 SECRET = "k-8f14e45fceea167a"

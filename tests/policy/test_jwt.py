@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, strategies as st
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from awp_publish.calls.authentication import AuthenticationGate, published_facts
+from awp_publish.calls.authentication import AuthenticationGate
+from awp_publish.calls.authenticators import published_facts
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.plugins.identity.jwt import JwtBearer
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, Problem, TemporarilyUnavailable

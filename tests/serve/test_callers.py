@@ -21,10 +21,11 @@ from awp_publish import (
     SharedSecret,
     Site,
 )
-from awp_publish.calls.authentication import people_of, read_authenticators
+from awp_publish.calls.authenticators import read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.verifiers import people_of
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, make_shop

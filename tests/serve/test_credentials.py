@@ -9,7 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
-from awp_publish.calls.authentication import ApplicationUser, SessionUser
+from awp_publish.calls.application_users import ApplicationUser, SessionUser
 from awp_publish.http.client_address import client_address, read_trusted_proxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Receive, Scope, Send, read_fields

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 
-from awp_publish.calls.authentication import challenges_of_route
 from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
 from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible

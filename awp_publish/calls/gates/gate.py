@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Generic, TypeVar
 
-from awp_publish.calls.authentication import AuthenticationGate, Authenticator
+from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.calls.callers import Authenticator
 from awp_publish.calls.fingerprints import shown_by
 from awp_publish.calls.tokens import Tokens
 from awp_publish.model import Action, RateLimit, RouteCredential

@@ -5,8 +5,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from awp_publish.calls.authentication import CALLER, AgentAuthenticator, AuthenticationGate
+from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Principal
+from awp_publish.calls.callers import CALLER, AgentAuthenticator
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.model import Action
 from awp_publish.problems import (

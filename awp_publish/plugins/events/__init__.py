@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from awp_publish.calls.authentication import sole_people
 from awp_publish.calls.call import Principal
+from awp_publish.calls.verifiers import sole_people
 from awp_publish.http.running import INSPECTED
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 
-from awp_publish.calls.authentication import KeyProofs
+from awp_publish.calls.callers import KeyProofs
 from awp_publish.model import Catalog
 from awp_publish.plugin import Finding, Plugin, Setup
 from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_published, is_published_of_mcp

@@ -11,16 +11,11 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import quote, urlsplit
 
-from awp_publish.calls.authentication import (
-    BEARER,
-    DPOP,
-    Scheme,
-    check_people,
-    people_of,
-    read_bearer_token,
-    read_proven_token,
-)
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.callers import Scheme
+from awp_publish.calls.challenges import BEARER, DPOP
+from awp_publish.calls.sent_secrets import read_bearer_token, read_proven_token
+from awp_publish.calls.verifiers import check_people, people_of
 from awp_publish.plugins.identity.botauth import MIN_RSA_BITS
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.plugins.identity.proofs import PUBLIC_MEMBERS, Proofs

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from awp_publish.calls.authentication import DPOP, PROOF_ALGORITHMS
+from awp_publish.calls.challenges import DPOP, PROOF_ALGORITHMS
 from awp_publish.http.signed import SIGNED
 from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, address_of
 from awp_publish.problems import InvalidBinding, InvalidProof
@@ -41,7 +41,7 @@ _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """Checks the proofs in requests to a site at these addresses (`calls.authentication.KeyProofs`). Needs PyJWT.
+    """Checks the proofs in requests to a site at these addresses (`calls.callers.KeyProofs`). Needs PyJWT.
 
     The `store` remembers which were used.
     """

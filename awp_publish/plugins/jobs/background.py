@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.authentication import CALLER
 from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.callers import CALLER
 from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
 from awp_publish.http.client_address import TrustedProxies

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from awp_publish.calls.authentication import AgentAuthenticator
 from awp_publish.calls.call import Credentials, Label
+from awp_publish.calls.callers import AgentAuthenticator
 from awp_publish.calls.observe import CallCounter
 from awp_publish.http.exchange import Fields
 from awp_publish.plugin import Serving

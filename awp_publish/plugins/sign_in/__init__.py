@@ -8,7 +8,7 @@ us. No token is signed or encrypted in a format of anybody's: tokens are opaque,
 from collections.abc import Iterator
 from dataclasses import replace
 
-from awp_publish.calls.authentication import PROOF_ALGORITHMS
+from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup

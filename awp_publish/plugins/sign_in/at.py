@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import cookie_header
-from awp_publish.calls.authentication import KeyProofs
 from awp_publish.calls.call import Principal
+from awp_publish.calls.callers import KeyProofs
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.client_address import client_address

@@ -9,17 +9,11 @@ from functools import partial
 from typing import ClassVar, Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.authentication import (
-    BEARER,
-    DPOP,
-    Challenges,
-    Scheme,
-    challenges_of,
-    people_of,
-    read_bearer_token,
-    read_proven_token,
-)
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
+from awp_publish.calls.callers import Scheme
+from awp_publish.calls.challenges import BEARER, DPOP, Challenges, challenges_of
+from awp_publish.calls.sent_secrets import read_bearer_token, read_proven_token
+from awp_publish.calls.verifiers import people_of
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.reentry import Run
@@ -44,7 +38,7 @@ SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign 
 
 
 class SignInTokens:
-    """Identifies the callers with tokens of this site's sign-in (`calls.authentication.Authenticator`)."""
+    """Identifies the callers with tokens of this site's sign-in (`calls.callers.Authenticator`)."""
 
     scheme: ClassVar[Scheme] = "oauth2"
     method: ClassVar[str] = "oauth"

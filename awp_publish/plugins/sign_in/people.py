@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.authentication import people_of
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.calls.threads import run_in_thread
+from awp_publish.calls.verifiers import people_of
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Message, Receive, Scope, Send, mount_of, read_fields
