@@ -19,7 +19,6 @@ from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, Watched, invoke, make_shop, told
 from tests.serve.mcp_messages import message, post, without_cookie_jar
 
-ASKED_FOR = ["mcp", "a2a", "awp"]
 WRONG = {"authorization": "Bearer wrong"}
 
 
@@ -36,7 +35,7 @@ def shop():
     secret = SharedSecret({"warehouse": "a shared secret of sixteen characters"})
     site = make_shop(
         store=store,
-        plugins=[*ASKED_FOR, Mcp(list_only_allowed=True)],
+        plugins=["a2a", "awp", Mcp(list_only_allowed=True)],
         authenticate=[BearerToken(check), ApiKey({"key-of-cleo": "cleo"}), secret],
     )
 
@@ -156,7 +155,7 @@ def signed_in_shop(open_client):
     """A shop with sessions of callers without a cookie jar, and the session of a known one."""
     known = SessionUser("user", endpoints={"login": "/sign-in"})
     site = make_shop(
-        plugins=[*ASKED_FOR, Mcp(list_only_allowed=True)], authenticate=[BearerToken({"ann": "ann"}), known]
+        plugins=["a2a", "awp", Mcp(list_only_allowed=True)], authenticate=[BearerToken({"ann": "ann"}), known]
     )
 
     @site.action("sign_in", method="POST", outputs={"type": "string"})
