@@ -94,8 +94,8 @@ def make_action(
         of_action, of_input = _STYLES[selectors]
         names = member_names(operation.inputs)
         escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # escaped as in a CSS string
-        found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
-        selectors = dict(zip(names, found, strict=True))
+        css = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
+        selectors = dict(zip(names, css, strict=True))
     elif selectors:
         _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
     examples = tuple(options.examples)
@@ -164,8 +164,8 @@ def make_action(
 
 
 def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
-    known = member_names(operation.inputs)
+    inputs = member_names(operation.inputs)
     for name in names:
-        if name is not None and name not in known:
-            listed = ", ".join(known) or "none"
+        if name is not None and name not in inputs:
+            listed = ", ".join(inputs) or "none"
             raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from awp_publish.declare.settings.actions import ActionSettings
-from awp_publish.declare.settings.keywords import Given, takes_id
+from awp_publish.declare.settings.keywords import Options, takes_id
 from awp_publish.model import DEFAULT_OPERATION
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import TOKEN, check
@@ -27,7 +27,7 @@ class Declaring(Protocol):
         self,
         subject: str,
         action_id: str,
-        given: Given,
+        given: Options,
         kind: Literal["route", "either"],
         operation: str | None = None,
         agent: str | None = None,
@@ -38,7 +38,7 @@ class Declaring(Protocol):
 class AgentHandle:
     """A declared agent, on which operations are declared."""
 
-    def __init__(self, declaring: Declaring, agent_id: str, given: Given, of_plugins: Given) -> None:
+    def __init__(self, declaring: Declaring, agent_id: str, given: Options, of_plugins: Options) -> None:
         """Take the agent's options as given; those of an action or of a plug-in hold for each operation."""
         self._declaring = declaring
         self._id = agent_id
@@ -55,7 +55,7 @@ class AgentHandle:
         return function
 
     @takes_id(ActionSettings)
-    def operation(self, operation_name: str, given: Given) -> Callable[[F], F]:
+    def operation(self, operation_name: str, given: Options) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `operation_name` of this agent.
 
         The id of its action is `{agent}_{operation_name}`, or `{agent}` for the operation "default".

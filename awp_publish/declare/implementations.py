@@ -57,8 +57,8 @@ def describe_route_action(
         operation = without_credentials(operation, credential_headers)
         if options.inputs is not UNSET:
             if (own := _understand(options.inputs, chosen, "validation")) is not None:
-                known = tuple(one for one in operation.parameters if one.location == "path")
-                operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
+                in_path = tuple(parameter for parameter in operation.parameters if parameter.location == "path")
+                operation = replace(operation, parameters=(*in_path, *own.parameters), content_type=own.content_type)
             inputs = object_schema_of(options.inputs) if own is None else own.inputs
             operation = take_inputs(operation, inputs, method, route.path, declared)
         elif declared not in (None, operation.content_type):
@@ -84,8 +84,10 @@ def describe_route_action(
 
 
 def _site_checks_credentials(operation: Operation, credential_headers: Collection[str]) -> bool:
-    places = operation.credentials
-    return bool(places) and all(one.place == "header" and one.name in credential_headers for one in places)
+    credentials = operation.credentials
+    return bool(credentials) and all(
+        credential.place == "header" and credential.name in credential_headers for credential in credentials
+    )
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:

@@ -61,11 +61,11 @@ def include_routes(
 
     Raises DeclarationError.
     """
-    shown = [route for route in routes if not route.is_opaque]
-    if not shown:
+    visible = [route for route in routes if not route.is_opaque]
+    if not visible:
         raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
-    _refuse_unmatched(inclusion, shown)
-    paths = {route.template for route in shown}
+    _refuse_unmatched(inclusion, visible)
+    paths = {route.template for route in visible}
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
     selected: list[tuple[Route, str]] = []
     for route in routes:
@@ -81,7 +81,7 @@ def include_routes(
                 included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # may match nothing
     if not selected and not (is_open or taken or included.pages):
-        mounts = listing({route.mount for route in shown if route.mount})
+        mounts = listing({route.mount for route in visible if route.mount})
         further = (
             "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
         )
@@ -90,7 +90,7 @@ def include_routes(
             "finds no reading route (GET).",
             "Name writing ones in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
         )
-    found: list[tuple[Route, str, Implementation]] = []
+    included_routes: list[tuple[Route, str, Implementation]] = []
     for route, method in selected:
         subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
@@ -104,8 +104,8 @@ def include_routes(
         if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
-            found.append((route, method, implementation))
-    return _assign_ids(found, inclusion, declared, timeout, included.findings)
+            included_routes.append((route, method, implementation))
+    return _assign_ids(included_routes, inclusion, declared, timeout, included.findings)
 
 
 _NOTHING_NAMED: Final = Inclusion((), (), (), (), (), ActionSettings())
@@ -129,7 +129,7 @@ def find_pages(routes: Sequence[Route]) -> Iterator[Route]:
 
 
 def _assign_ids(
-    found: Sequence[tuple[Route, str, Implementation]],
+    selected: Sequence[tuple[Route, str, Implementation]],
     inclusion: Inclusion,
     declared: Sequence[Action],
     timeout: float,
@@ -137,24 +137,24 @@ def _assign_ids(
 ) -> list[Action]:
     """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
     taken = {action.id for action in declared}
-    methods = Counter(id(route) for route, _, _ in found)
+    methods = Counter(id(route) for route, _, _ in selected)
     spellings = [
         [
             snake_case(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
             *(snake_case(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
             snake_case(f"{route.name}{route.template}_{method}"),
         ]
-        for route, method, _ in found
+        for route, method, _ in selected
     ]
     ids = [names[0] for names in spellings]
     for round_ in (1, 2):
         count = Counter(ids)
         ids = [
-            one if count[one] == 1 and one not in taken else names[min(round_, len(names) - 1)]
-            for one, names in zip(ids, spellings, strict=True)
+            action_id if count[action_id] == 1 and action_id not in taken else names[min(round_, len(names) - 1)]
+            for action_id, names in zip(ids, spellings, strict=True)
         ]
     included: dict[str, Action] = {}
-    for (route, method, implementation), action_id in zip(found, ids, strict=True):
+    for (route, method, implementation), action_id in zip(selected, ids, strict=True):
         subject = f'action "{action_id}" (included from {method} {route.template})'
         if not re.match("[a-z]", action_id):
             raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "State it with site.declare().")
@@ -169,7 +169,7 @@ def _assign_ids(
             findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
         action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
-            twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
+            twice = " and ".join(f"{target.method} {target.path}" for target in (other.target, action.target) if target)
             raise DeclarationError(
                 f'action "{action_id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
             )
@@ -210,7 +210,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
         return "it is hidden (include_in_schema=False)"
-    mounts = {one.rstrip("/") for one in inclusion.mounts}
+    mounts = {mount.rstrip("/") for mount in inclusion.mounts}
     if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
         return f'it is in a mounted application; name that: mounts=["{route.mount}"]'
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
@@ -248,7 +248,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
     tags = {tag for route in routes for tag in route.tags}
     names = {name for route in routes for name in _names_of(route)}
     listed = [route for route in routes if route.listed]
-    known, paths = {route.name for route in listed}, {route.template for route in listed}
+    route_names, paths = {route.name for route in listed}, {route.template for route in listed}
     mounts = {route.mount.rstrip("/") for route in routes if route.mount}
 
     def is_on_some(pattern: str) -> bool:
@@ -256,18 +256,22 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 
     unmatched = [
         *(("tags", wanted, tags) for wanted in inclusion.tags if wanted not in tags),
-        *(("operations", wanted, known) for wanted in inclusion.operations if wanted not in names),
+        *(("operations", wanted, route_names) for wanted in inclusion.operations if wanted not in names),
         *(("paths", wanted, paths) for wanted in inclusion.paths if not is_on_some(wanted)),
-        *(("exclude", one, known) for one in inclusion.exclude if one not in names and not is_on_some(one)),
         *(
-            ("mounts", one, mounts)
-            for one in inclusion.mounts
+            ("exclude", pattern, route_names)
+            for pattern in inclusion.exclude
+            if pattern not in names and not is_on_some(pattern)
+        ),
+        *(
+            ("mounts", mount, mounts)
+            for mount in inclusion.mounts
             # The path of Mount("/api", routes=[...]) is not an application, and its routes are considered anyway.
-            if one.rstrip("/") not in mounts
-            and not any(route.template.startswith(f"{one.rstrip('/')}/") for route in listed if not route.mount)
+            if mount.rstrip("/") not in mounts
+            and not any(route.template.startswith(f"{mount.rstrip('/')}/") for route in listed if not route.mount)
         ),
     ]
     for option, wanted, there in unmatched:
-        known_names = listing(there, wanted)
+        listed_names = listing(there, wanted)
         what = "mounted application that shows its routes" if option == "mounts" else "route"
-        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no {what}.', f"There are: {known_names}.")
+        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no {what}.', f"There are: {listed_names}.")

@@ -16,7 +16,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import check, unpack
 
 LEAVE_OUT: Final = "no:"
-"""What stands before the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
+"""The prefix of the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
 
 _REMEDY: Final = 'Write plugins=["mcp", Traffic(days=30)]: names, options, or plug-ins of your own.'
 

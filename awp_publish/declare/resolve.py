@@ -68,9 +68,9 @@ def resolve(
     if errors:
         raise errors[0] if len(errors) == 1 else DeclarationErrors(errors)
     for inclusion in inclusions:
-        found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
-        actions += found
-        included.actions += found
+        included_actions = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
+        actions += included_actions
+        included.actions += included_actions
     for action in actions:
         if action.target is not None:
             included.left_out.pop((action.target.method, action.target.path), None)
@@ -101,13 +101,13 @@ def resolve(
         raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
-    known = []
+    finished = []
     for action in map(partial(_with_portable_patterns, included.findings), actions):
         page = action.target.path if action.target is not None and action.target.path in pages else None
         is_required = action.id in required
         has_changed = page is not None or is_required
-        known.append(replace(action, is_required=is_required, page=page) if has_changed else action)
-    return tuple(known), tuple(_group(known, agents)), included
+        finished.append(replace(action, is_required=is_required, page=page) if has_changed else action)
+    return tuple(finished), tuple(_group(finished, agents)), included
 
 
 def _resolve_one(
@@ -167,9 +167,9 @@ def _find_implementation(
         method, path = cast(str, options.method), cast(str, options.path)
         route = index.of_path(subject, method, path)
         return describe_route_action(subject, (route, method), options, credential_headers)
-    found = index.of_handler(declaration.function)
-    if found:
-        return describe_route_action(subject, choose(subject, found, options), options, credential_headers)
+    routes = index.of_handler(declaration.function)
+    if routes:
+        return describe_route_action(subject, choose(subject, routes, options), options, credential_headers)
     if declaration.kind == "route" or declaration.function is None:
         raise DeclarationError(
             subject,

@@ -26,9 +26,9 @@ class RouteIndex:
     def of_handler(self, handler: object) -> Sequence[Route]:
         """Return the routes of a handler: those registered with it, or else those registered with what it wraps."""
         for layer in wrappings_of(handler):
-            found = self._by_layer.get(identity_of(layer))
-            if found:
-                return found
+            routes = self._by_layer.get(identity_of(layer))
+            if routes:
+                return routes
         return ()
 
     def of_path(self, subject: str, method: str, path: str) -> Route:
@@ -55,9 +55,9 @@ def _ways(routes: Sequence[Route]) -> list[str]:
     return [f"{method} {route.template}" for route in routes if not route.is_opaque for method in route.methods]
 
 
-def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
+def choose(subject: str, routes: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
     """Return the one route and method of a declaration. Raises DeclarationError if several match, or none."""
-    choices = [(route, method) for route in found for method in route.methods]
+    choices = [(route, method) for route in routes for method in route.methods]
     if not choices:
         raise DeclarationError(subject, "its route has none of the methods GET, POST, PUT, PATCH and DELETE.")
     matching = [
@@ -67,9 +67,7 @@ def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tup
     ]
     if len(matching) == 1:
         return matching[0]
-    known = listing(_ways([route for route, _ in choices]))
+    ways = listing(_ways([route for route, _ in choices]))
     if not matching:
-        raise DeclarationError(subject, f"method, path: match none of its routes ({known}).")
-    raise DeclarationError(
-        subject, f"is reachable in several ways ({known}).", "Choose one with path=... or method=..."
-    )
+        raise DeclarationError(subject, f"method, path: match none of its routes ({ways}).")
+    raise DeclarationError(subject, f"is reachable in several ways ({ways}).", "Choose one with path=... or method=...")

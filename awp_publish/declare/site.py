@@ -34,7 +34,7 @@ from awp_publish.declare.plugins import check_options, options_of, read_plugins,
 from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
-from awp_publish.declare.settings.keywords import Given, takes, takes_id
+from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.declare.settings.rates import read_rate
 from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
@@ -73,7 +73,7 @@ AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 Listener = Callable[["Site"], None]
 
 
-def _check_settings(given: Given) -> SiteSettings:
+def _check_settings(given: Options) -> SiteSettings:
     """Return the options of a site. Raises DeclarationError, which says where an option belongs that is not its own."""
     if misplaced := next((name for name in given if name not in SITE_OPTIONS), None):
         places = {one.name: f"limits=Limits({one.name}=...)" for one in fields(Limits)}
@@ -161,7 +161,7 @@ class Site:
     """
 
     @takes(SiteSettings)
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: Options) -> None:
         self._given = given
         self.settings = _check_settings(given)
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
@@ -184,7 +184,7 @@ class Site:
         self.left_out: tuple[LeftOut, ...] = ()
         """Routes that `include` did not publish, and the reasons. Known once the site is frozen."""
         self.findings: tuple[Finding, ...] = ()
-        """What declarations and the checks of plug-ins have found. Known once the site is frozen."""
+        """Findings of declarations and of the checks of plug-ins. Known once the site is frozen."""
         self.own_actions: frozenset[str] = frozenset()
         """Ids of the actions that plug-ins have declared. Known once the site is frozen."""
         self._listeners: list[Listener] = []
@@ -232,7 +232,7 @@ class Site:
         setup = self.plugins.get(plugin)
         return setup.state if setup is not None else None
 
-    def override(self, given: Given) -> None:
+    def override(self, given: Options) -> None:
         """Replace options of the site with those from a framework's settings, before it is frozen.
 
         Meant for options of the deployment: url, store, plugins, secret_keys. Raises DeclarationError.
@@ -262,12 +262,12 @@ class Site:
             self.facts = _facts_of(self.settings, self.authenticators)
 
     @takes_id(ActionSettings)
-    def action(self, action_id: str, given: Given) -> Callable[[F], F]:
+    def action(self, action_id: str, given: Options) -> Callable[[F], F]:
         """Declare a route handler as an action, above or below the route decorator. Returns the function unchanged."""
         return self._declaring(f'action "{action_id}"', action_id, given, "route")
 
     @takes_id(AgentSettings)
-    def agent(self, agent_id: str, given: Given) -> AgentHandle:
+    def agent(self, agent_id: str, given: Options) -> AgentHandle:
         """Declare an agent. Decorate a function with the result, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
         self.refuse_when_frozen(subject)
@@ -313,7 +313,7 @@ class Site:
         return self._pages.declare(path, options)
 
     @takes_id(ActionSettings)
-    def declare(self, action_id: str, given: Given) -> None:
+    def declare(self, action_id: str, given: Options) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or are somebody else's
         code.
         """
@@ -360,7 +360,7 @@ class Site:
         self,
         subject: str,
         action_id: str,
-        given: Given,
+        given: Options,
         kind: Literal["route", "either"],
         operation: str | None = None,
         agent: str | None = None,
@@ -377,7 +377,7 @@ class Site:
         return declare
 
     def _read(
-        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either", "path"]
+        self, subject: str, action_id: str, given: Options, kind: Literal["route", "either", "path"]
     ) -> Declaration:
         """Check a declaration's options as soon as it is written, before it has a function."""
         self.refuse_when_frozen(subject)

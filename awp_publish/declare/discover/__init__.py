@@ -75,7 +75,7 @@ ITSELF: Final = object()
 
 
 class Routed(NamedTuple):
-    """Where a request arrives, and every endpoint that the application's routing passes on the way there."""
+    """The arrival of a request, and every endpoint that the application's routing passes on the way there."""
 
     arrival: Arrival
     endpoints: tuple[object, ...]

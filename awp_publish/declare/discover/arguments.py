@@ -14,10 +14,8 @@ from awp_publish.declare.discover.signatures import Signature
 from awp_publish.model import JsonObject
 from awp_publish.schema import UnusableSchema, adapt, object_schema_of, reason_of
 
-Given: TypeAlias = Mapping[str, object]
-
-Bind: TypeAlias = Callable[[Given], dict[str, object]]
-"""Turns an input into arguments by name. Raises pydantic's ValidationError."""
+Bind: TypeAlias = Callable[[JsonObject], dict[str, object]]
+"""A function that turns an input into arguments by name. Raises pydantic's ValidationError."""
 
 
 def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
@@ -43,9 +41,9 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
         raise UnusableSchema(reason_of(error)) from error
     adapter = adapt(model)
 
-    def bind(given: Given) -> dict[str, object]:
-        members = _validated(adapter, given)
-        return {name: getattr(members, field) for field, name in renamed.items()}
+    def bind(members: JsonObject) -> dict[str, object]:
+        validated = _validated(adapter, members)
+        return {name: getattr(validated, field) for field, name in renamed.items()}
 
     return bind, object_schema_of(model)
 
@@ -58,16 +56,16 @@ def _fields_of(kind: object) -> frozenset[str]:
     return frozenset(field.name for field in dataclasses.fields(cast(Any, kind))) if is_dataclass else frozenset()
 
 
-def _bind_whole(name: str, adapter: TypeAdapter[object], given: Given) -> dict[str, object]:
-    return {name: _validated(adapter, given)}
+def _bind_whole(name: str, adapter: TypeAdapter[object], members: JsonObject) -> dict[str, object]:
+    return {name: _validated(adapter, members)}
 
 
-def _validated(adapter: TypeAdapter[object], given: Given) -> object:
+def _validated(adapter: TypeAdapter[object], members: JsonObject) -> object:
     """Validate as Python, then as JSON: from JSON, strict types accept more, such as a date written as text."""
     try:
-        return adapter.validate_python(given)
+        return adapter.validate_python(members)
     except ValidationError:
-        return adapter.validate_json(to_json(given))
+        return adapter.validate_json(to_json(members))
 
 
 def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObject]:
@@ -90,8 +88,8 @@ def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObjec
         if name not in names:
             raise UnusableSchema(f"the declared inputs have {name}, which is none of its parameters")
 
-    def bind(given: Given) -> dict[str, object]:
-        validated = _validated(adapter, given)
+    def bind(members: JsonObject) -> dict[str, object]:
+        validated = _validated(adapter, members)
         if isinstance(validated, Mapping):
             return {name: validated[name] for name in names if name in validated}
         return {name: getattr(validated, name) for name in names if hasattr(validated, name)}

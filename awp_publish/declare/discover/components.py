@@ -58,14 +58,14 @@ class Components:
 
     def definitions(self, names: Iterable[str]) -> dict[str, object]:
         """Return the schemas of these names and all that they refer to."""
-        found: dict[str, object] = {}
+        definitions: dict[str, object] = {}
         waiting = sorted(names)
         while waiting:
             name = waiting.pop(0)
-            if name not in found:
-                found[name], further = self._definition(name)
+            if name not in definitions:
+                definitions[name], further = self._definition(name)
                 waiting += sorted(further)
-        return found
+        return definitions
 
     def _definition(self, name: str) -> tuple[JsonObject, frozenset[str]]:
         if name not in self._local:

@@ -43,12 +43,12 @@ def without_credentials(operation: Operation, named: Collection[str] = (), of_ro
 
     These are `named` by the site (in lower case), by a security scheme, or recognised by the route (`of_route`).
     """
-    by_scheme = {one.name for one in operation.credentials if one.place == "header"}
+    by_scheme = {credential.name for credential in operation.credentials if credential.place == "header"}
     removed: dict[str, str] = {}
-    for one in operation.parameters:
-        name = one.wire_name.lower()
-        if one.location == "header" and (name in named or name in by_scheme or name in of_route):
-            removed[one.name] = name
+    for parameter in operation.parameters:
+        name = parameter.wire_name.lower()
+        if parameter.location == "header" and (name in named or name in by_scheme or name in of_route):
+            removed[parameter.name] = name
     if not removed:
         return operation
     inputs, required = dict(operation.inputs), required_of(operation.inputs)
@@ -58,13 +58,13 @@ def without_credentials(operation: Operation, named: Collection[str] = (), of_ro
     inputs.pop("required", None)
     if left := [name for name in required if name not in removed]:
         inputs["required"] = left
-    found = [RouteCredential("header", name) for name in removed.values()]
+    removed_credentials = [RouteCredential("header", name) for name in removed.values()]
     # A header that the site itself checks does not make the route require authentication.
     demanded = any(removed[name] not in named for name in required if name in removed)
     return replace(
         operation,
         inputs=inputs,
-        parameters=tuple(one for one in operation.parameters if one.name not in removed),
-        credentials=tuple(dict.fromkeys((*operation.credentials, *found))),
+        parameters=tuple(parameter for parameter in operation.parameters if parameter.name not in removed),
+        credentials=tuple(dict.fromkeys((*operation.credentials, *removed_credentials))),
         auth_required=operation.auth_required or demanded,
     )

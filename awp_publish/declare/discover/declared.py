@@ -33,31 +33,31 @@ def take_inputs(
     location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
     # Locations in the body are kept only if the body has the same media type.
     same_body = body_type == operation.content_type
-    kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
-    known = {one.name: one for one in kept} | _path_parameters(path)
+    fixed = (parameter for parameter in operation.parameters if same_body or parameter.location in _OUTSIDE_BODY)
+    located = {parameter.name: parameter for parameter in fixed} | _path_parameters(path)
     taken = _with_path_parameters(inputs, path, operation.inputs)
     names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
-    parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
+    parameters = tuple(located.get(name) or Parameter(name, location, name) for name in names)
     return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
 
 
 def _path_parameters(path: str) -> dict[str, Parameter]:
-    found = path_parameters(path).items()
-    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in found}
+    convertors = path_parameters(path).items()
+    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in convertors}
 
 
 def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
     """Add the path's parameters, which a declared model often leaves out: required, as they are `described`."""
     properties, required = inputs.get("properties"), inputs.get("required")
-    known = dict(properties) if isinstance(properties, Mapping) else {}
+    members = dict(properties) if isinstance(properties, Mapping) else {}
     wanted = list(required) if isinstance(required, list) else []
     by_framework = described.get("properties")
     for name, convertor in path_parameters(path).items():
         schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
         # A schema with a reference cannot be used: the declared inputs lack its definitions.
         is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
-        known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
-        known[name] = narrow_to_path(known[name], convertor)
+        members.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
+        members[name] = narrow_to_path(members[name], convertor)
         wanted += [name] if name not in wanted else []
-    added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
+    added: dict[str, object] = {"properties": members} | ({"required": wanted} if wanted else {})
     return {**inputs, **added}

@@ -37,27 +37,36 @@ class FastApiInjector:
         """Create a hidden route for a function; its own inputs are sent as a JSON body. Raises UnusableFunction."""
         signature = read_signature(function)
         parameters = {
-            name: one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
-            for name, one in signature.parameters.items()
+            name: parameter.replace(
+                kind=parameter.KEYWORD_ONLY, annotation=signature.types.get(name, parameter.annotation)
+            )
+            for name, parameter in signature.parameters.items()
             if name in described.injected
         }
-        if any(one.annotation is one.empty and one.name == "request" for one in parameters.values()):
+        if any(
+            parameter.annotation is parameter.empty and parameter.name == "request" for parameter in parameters.values()
+        ):
             raise UnusableFunction("its parameter request has no annotation; write request: Request")
         own: dict[type, str] = {}
         for kind, name in ((Request, "awp_publish_request"), (Response, "awp_publish_response")):
-            kinds = {name: one.annotation for name, one in parameters.items() if isinstance(one.annotation, type)}
-            own[kind] = next((given for given, found in kinds.items() if issubclass(found, kind)), name)
+            kinds = {
+                name: parameter.annotation
+                for name, parameter in parameters.items()
+                if isinstance(parameter.annotation, type)
+            }
+            own[kind] = next((label for label, annotation in kinds.items() if issubclass(annotation, kind)), name)
             new = inspect.Parameter(own[kind], inspect.Parameter.KEYWORD_ONLY, annotation=kind)
             parameters.setdefault(own[kind], new)
         borrowed: set[str] = set()
 
         async def endpoint(**resolved: Any) -> Response:
-            given, injected = await resolved[own[Request]].json(), {name: resolved[name] for name in described.injected}
-            body = await described.call({name: one for name, one in given.items() if name not in borrowed}, injected)
-            shown: Response = resolved[own[Response]]
-            answer = Response(body, shown.status_code or 200, media_type="application/json")
-            kept = (pair for pair in shown.raw_headers if pair[0] not in (b"content-length", b"content-type"))
-            answer.raw_headers.extend(kept)
+            members = await resolved[own[Request]].json()
+            inputs = {name: value for name, value in members.items() if name not in borrowed}
+            body = await described.call(inputs, {name: resolved[name] for name in described.injected})
+            prepared: Response = resolved[own[Response]]
+            answer = Response(body, prepared.status_code or 200, media_type="application/json")
+            headers = (pair for pair in prepared.raw_headers if pair[0] not in (b"content-length", b"content-type"))
+            answer.raw_headers.extend(headers)
             return answer
 
         endpoint.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
@@ -75,16 +84,20 @@ class FastApiInjector:
         except Exception as error:  # FastAPI may raise anything about a dependency
             raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
         # The function's own inputs, and those of its dependencies.
-        if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
+        if taken.content_type not in (None, JSON) or any(
+            parameter.location == "body" for parameter in taken.parameters
+        ):
             raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
         inputs, theirs = dict(described.inputs), taken.inputs
-        known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
+        properties, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
         names = {
-            one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
-            for one in taken.parameters
+            parameter.name: f"{parameter.location}_{parameter.name}"
+            if parameter.name in properties and parameter.location != "json"
+            else parameter.name
+            for parameter in taken.parameters
         }
         required = [names[name] for name in cast(list[str], theirs.get("required", []))]
-        inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
+        inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **properties}
         if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
             inputs["required"] = wanted
         if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
@@ -93,7 +106,9 @@ class FastApiInjector:
             taken,
             inputs=inputs,
             outputs=described.outputs,
-            parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
+            parameters=tuple(
+                dataclasses.replace(parameter, name=names[parameter.name]) for parameter in taken.parameters
+            ),
             content_type=JSON,
             success_status=200,
             description=None,
@@ -101,7 +116,7 @@ class FastApiInjector:
             operation_id=None,
             answers_json=True,
         )
-        borrowed.update(one.wire_name for one in operation.parameters if one.location == "json")
+        borrowed.update(parameter.wire_name for parameter in operation.parameters if parameter.location == "json")
         borrowed -= as_object(described.inputs.get("properties")).keys()
         self._app.router.routes.insert(0, HiddenRoute(route))
         return operation, Arrival(path, endpoint)
@@ -110,8 +125,8 @@ class FastApiInjector:
         """Create a hidden route that only has the function's security. Returns its endpoint, None without security."""
         signature = read_signature(function)
         parameters = [
-            one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
-            for name, one in signature.parameters.items()
+            parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=signature.types.get(name, parameter.annotation))
+            for name, parameter in signature.parameters.items()
             if name in described.injected
         ]
         return add_rehearsal(self._app, path, "POST", parameters, self._app.router.dependencies)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from awp_publish.calls.threads import run_in_thread
-from awp_publish.declare.discover.arguments import Given, bind_declared, bind_signature
+from awp_publish.declare.discover.arguments import bind_declared, bind_signature
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.declare.discover.signatures import injected_parameters, read_signature
 from awp_publish.model import Arrival, JsonObject
@@ -27,7 +27,7 @@ class FunctionCall(Protocol):
     Raises InvalidInput, InvalidOutput, or what the function raises. A synchronous function runs in a thread.
     """
 
-    def __call__(self, given: JsonObject, injected: Given | None = None, /) -> Awaitable[bytes]: ...
+    def __call__(self, members: JsonObject, injected: JsonObject | None = None, /) -> Awaitable[bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def describe_function(
     signature = read_signature(function)
     injected = injected_parameters(signature)
     if injected:
-        own = {name: one for name, one in signature.parameters.items() if name not in injected}
+        own = {name: parameter for name, parameter in signature.parameters.items() if name not in injected}
         signature = dataclasses.replace(signature, parameters=own)
     returned = signature.returns if declared_outputs is Any else declared_outputs
     bind, inputs = bind_signature(signature) if declared_inputs is None else bind_declared(declared_inputs, signature)
@@ -83,13 +83,13 @@ def describe_function(
     adapter = None if is_free or is_binary else adapt(returned)
     is_async = inspect.iscoroutinefunction(function)
 
-    async def call(given: Given, injected: Given | None = None) -> bytes:
+    async def call(members: JsonObject, injected: JsonObject | None = None) -> bytes:
         try:
-            arguments = bind(given)
+            arguments = bind(members)
         except ValidationError as error:
             errors = error.errors(include_url=False, include_input=False)
-            found = read_errors(((one["loc"], one["msg"], one["type"]) for one in errors), given)
-            raise InvalidInput.of(found) from error
+            violations = read_errors(((entry["loc"], entry["msg"], entry["type"]) for entry in errors), members)
+            raise InvalidInput.of(violations) from error
         if injected:
             arguments |= injected
         if is_async:

@@ -53,7 +53,7 @@ def marked_functions_of(handler: object) -> Iterator[object]:
     """Yield the functions whose declarations marked this handler."""
     for layer in layers_of(handler):
         attributes = getattr(layer, "__dict__", {})
-        yield from (found for name, found in attributes.items() if name.startswith(MARK))
+        yield from (function for name, function in attributes.items() if name.startswith(MARK))
 
 
 def is_bound_for_a_call(handler: object) -> bool:
@@ -79,7 +79,9 @@ def answers_json(handler: object) -> bool | None:
     kinds = get_args(annotation) if is_union else (annotation,)
     ancestors = [kind.__mro__ for kind in kinds if isinstance(kind, type)]
     responses = [
-        one for one in ancestors if any(kind is Response or kind.__name__ == "HttpResponseBase" for kind in one)
+        ancestry
+        for ancestry in ancestors
+        if any(kind is Response or kind.__name__ == "HttpResponseBase" for kind in ancestry)
     ]
     if not responses:
         return None

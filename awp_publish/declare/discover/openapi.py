@@ -45,7 +45,7 @@ def read_operation(
     content_type = _read_body(builder, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
     # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
-    asked = as_objects(operation.get("security", security))
+    alternatives = as_objects(operation.get("security", security))
     # Pages and redirects are for people: every success has to be JSON or empty.
     answers_json, answer_headers = True, dict[str, None]()
     for kind, response in as_object(operation.get("responses")).items():
@@ -67,22 +67,22 @@ def read_operation(
         answers_json=answers_json,
         answer_headers=tuple(answer_headers),
     )
-    if not asked:
+    if not alternatives:
         return read
-    listed = [scopes for alternative in asked for scopes in alternative.values() if isinstance(scopes, list)]
-    schemes = {name: components.security_scheme(name) for alternative in asked for name in alternative}
-    credentials = [found for scheme in schemes.values() if (found := credential_of(scheme)) is not None]
+    listed = [scopes for alternative in alternatives for scopes in alternative.values() if isinstance(scopes, list)]
+    schemes = {name: components.security_scheme(name) for alternative in alternatives for name in alternative}
+    credentials = [credential for scheme in schemes.values() if (credential := credential_of(scheme)) is not None]
     requirements = tuple(
         {
-            name: tuple(str(one) for one in scopes) if isinstance(scopes, list) else ()
+            name: tuple(str(scope) for scope in scopes) if isinstance(scopes, list) else ()
             for name, scopes in alternative.items()
         }
-        for alternative in asked
+        for alternative in alternatives
     )
     return replace(
         read,
-        auth_required=all(asked) or builder.needs_authorization,
-        scopes=tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
+        auth_required=all(alternatives) or builder.needs_authorization,
+        scopes=tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(alternatives) else (),
         credentials=tuple(dict.fromkeys(credentials)),
         security=requirements,
         schemes={name: scheme for name, scheme in schemes.items() if scheme},
@@ -126,10 +126,10 @@ class _InputBuilder:
 def _read_parameters(builder: _InputBuilder, operation: JsonObject, components: Components, path: str) -> None:
     convertors = path_parameters(path)
     listed = operation.get("parameters")
-    parameters = [components.follow(one) for one in listed] if isinstance(listed, list) else []
-    known = {one.get("name") for one in parameters if one.get("in") == "path"}
+    parameters = [components.follow(parameter) for parameter in listed] if isinstance(listed, list) else []
+    in_path = {parameter.get("name") for parameter in parameters if parameter.get("in") == "path"}
     for name, convertor in convertors.items():
-        if name not in known:
+        if name not in in_path:
             builder.add(name, "path", path_parameter_schema(convertor), True, convertor == "path")
     for declared in parameters:
         place = declared.get("in")
@@ -148,8 +148,8 @@ def _read_parameters(builder: _InputBuilder, operation: JsonObject, components: 
             schema.setdefault("examples", [declared["example"]])
         if location == "path":
             convertor = convertors[name]
-            told = narrow_to_path(schema, convertor) if schema else path_parameter_schema(convertor)
-            builder.add(name, location, told, True, convertor == "path")
+            narrowed = narrow_to_path(schema, convertor) if schema else path_parameter_schema(convertor)
+            builder.add(name, location, narrowed, True, convertor == "path")
         else:
             # A cookie may also come with the call itself, from the caller's own jar.
             builder.add(name, location, _as_sent(schema, required), required and location != "cookie")
@@ -243,12 +243,14 @@ def _is_bytes(facts: JsonObject) -> bool:
 
 def _read_responses(responses: JsonObject, components: Components) -> tuple[int, dict[str, object]]:
     """Return the first success status, and a schema that covers every success."""
-    found = [(str(status), components.follow(one)) for status, one in responses.items() if str(status)[:1] == "2"]
-    if not found:
+    successes = [
+        (str(status), components.follow(response)) for status, response in responses.items() if str(status)[:1] == "2"
+    ]
+    if not successes:
         return 200, {}
     schemas: list[dict[str, object]] = []
     names: set[str] = set()
-    for status, response in found:
+    for status, response in successes:
         content = as_object(response.get("content"))
         media_type = next((name for name in content if is_json(media_type_of(name.encode()))), None)
         if not content:
@@ -267,7 +269,7 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
     outputs: dict[str, object] = {"anyOf": schemas} if all(schemas) else {}
     if len(schemas) == 1:
         outputs = schemas[0]
-    number = int(found[0][0]) if found[0][0].isdigit() else 200
+    number = int(successes[0][0]) if successes[0][0].isdigit() else 200
     return number, with_definitions(outputs, components.definitions(names))
 
 

@@ -19,14 +19,14 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
 
 def path_parameter_schema(convertor: str) -> dict[str, object]:
     """Return the JSON Schema of what a Starlette convertor matches, also of one that the site has registered."""
-    known = _CONVERTOR_SCHEMAS.get(convertor)
-    if known is None and convertor in CONVERTOR_TYPES:
-        known = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
+    schema = _CONVERTOR_SCHEMAS.get(convertor)
+    if schema is None and convertor in CONVERTOR_TYPES:
+        schema = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
         try:
-            compile_schema(known)
+            compile_schema(schema)
         except UnusableSchema:  # not every Python regular expression is valid in JSON Schema
-            known = None
-    return dict(known or _CONVERTOR_SCHEMAS["path"])
+            schema = None
+    return dict(schema or _CONVERTOR_SCHEMAS["path"])
 
 
 _SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})

@@ -20,7 +20,7 @@ _SIGN: Final = re.compile(
 def signs_in(route: "Route") -> bool:
     """Return True if a route's name or the end of its path says that it signs callers in or out."""
     end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
-    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", one).lower().strip("_") for one in (end, route.name))
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower().strip("_") for word in (end, route.name))
     return any(_SIGN.fullmatch(word) is not None for word in words)
 
 
@@ -122,10 +122,10 @@ def opaque(prefix: str) -> Route:
     return Route(prefix + "{anything:path}", METHODS, (), "", listed=False)
 
 
-def methods_of(given: object) -> tuple[str, ...]:
+def methods_of(methods: object) -> tuple[str, ...]:
     """Return the methods of a route that perform actions; a route without methods takes all of them."""
-    known = given if isinstance(given, (set, frozenset, list, tuple)) else METHODS
-    return tuple(method for method in METHODS if method in known)
+    allowed = methods if isinstance(methods, (set, frozenset, list, tuple)) else METHODS
+    return tuple(method for method in METHODS if method in allowed)
 
 
 def path_parameters(path: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ def injected_parameters(signature: Signature) -> Mapping[str, str]:
     FastAPI and Starlette know them by annotation or default (`Depends`, `Security`, `Request`, `Response`,
     `BackgroundTasks`, `SecurityScopes`, `Header`, `Cookie`); Django's request is one as well. Raises UnusableSchema.
     """
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for name, parameter in signature.parameters.items():
         kind = signature.types.get(name)
         injected = _marker_kind(parameter.default) or _injected_kind(kind)
@@ -71,8 +71,8 @@ def injected_parameters(signature: Signature) -> Mapping[str, str]:
             remedy = f"write Annotated[... | None, {inner}(...)], or leave None out"
             raise UnusableFunction(f"its parameter {name} has {inner} inside its annotation; {remedy}")
         if injected:
-            found[name] = injected
-    return found
+            kinds[name] = injected
+    return kinds
 
 
 _INJECTED: Final = (HTTPConnection, Response, BackgroundTasks)

@@ -84,12 +84,12 @@ def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
         reason = "these are static files"
     else:  # the packages of its class, and of its routes' endpoints
         modules = [kind.__module__ for kind in type(app).__mro__]
-        for one in getattr(app, "routes", None) or ():
-            endpoint = getattr(one, "endpoint", None)
+        for route in getattr(app, "routes", None) or ():
+            endpoint = getattr(route, "endpoint", None)
             function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
             modules.append(str(getattr(function, "__module__", "")))
         packages = (module.partition(".")[0] for module in modules)
-        if package := next((one for one in packages if one in ADMINS), ""):
+        if package := next((package for package in packages if package in ADMINS), ""):
             reason = f"it is part of the admin panel ({package})"
     group = isinstance(app, Router) and not reason
     for route in walk(mount.app, path):

@@ -52,10 +52,10 @@ def read_entity(value: object) -> object:
 
 def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
     """Refuse unknown members, and values with paths of a machine or credentials, because the map is public."""
-    known = [f"{done}_{what}" for done in ("created", "updated", "reviewed") for what in ("by", "at")]
+    members = [f"{done}_{what}" for done in ("created", "updated", "reviewed") for what in ("by", "at")]
     for name, text in value.items():
-        if name not in (*known, "source", "revision"):
-            raise ValueError(f"{name!r} is not one of {', '.join(known)}, source, revision")
+        if name not in (*members, "source", "revision"):
+            raise ValueError(f"{name!r} is not one of {', '.join(members)}, source, revision")
         if re.match(r"[/\\~]|[A-Za-z]:[/\\]|file:", text) or re.match(r"[A-Za-z][\w+.-]*://[^/]*@", text):
             raise ValueError(f"{name}: {text!r} is not for the public; name it without the path or the credentials")
     return value
@@ -69,8 +69,8 @@ OWN_EXTENSIONS: Final = frozenset(
 
 def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
     documents = ", ".join(f'"{name}"' for name in sorted(EXTENDED_DOCUMENTS))
-    for name, given in value.items():
-        if name in EXTENDED_DOCUMENTS and not isinstance(given, Mapping):
+    for name, members in value.items():
+        if name in EXTENDED_DOCUMENTS and not isinstance(members, Mapping):
             raise ValueError(f"{name!r}: must be a dictionary of the members that this document has besides")
         if name in OWN_EXTENSIONS:
             raise ValueError(f"{name!r}: is a member that documents have already; give yours another name")
@@ -103,10 +103,10 @@ Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_ext
 
 def read_security(value: object) -> object:
     """Parse the time at which it expires, as other dates are parsed."""
-    given = unpack(value)
-    if isinstance(given, Mapping) and "expires" in given:
-        return {**given, "expires": read_updated(given["expires"])}
-    return given
+    members = unpack(value)
+    if isinstance(members, Mapping) and "expires" in members:
+        return {**members, "expires": read_updated(members["expires"])}
+    return members
 
 
 def check_security(value: Security) -> Security:

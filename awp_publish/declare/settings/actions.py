@@ -95,7 +95,7 @@ def check_kind(value: object) -> object:
 
 def check_inputs(value: object) -> object:
     """Return inputs, which may also be a list of forms and formsets that one Django view reads together."""
-    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
+    if isinstance(value, (list, tuple)) and value and all(isinstance(form, type) for form in value):
         return tuple(value)
     return check_kind(value)
 

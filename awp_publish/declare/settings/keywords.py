@@ -7,19 +7,21 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from awp_publish.schema.options import T
 
-Given: TypeAlias = dict[str, Any]
-"""Options by name, as they were given."""
+Options: TypeAlias = dict[str, Any]
+"""Options by name, not yet checked."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Owner = TypeVar("Owner")
 
 
-def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R]], Callable[Concatenate[Owner, P], R]]:
+def takes(
+    settings: Callable[P, object],
+) -> Callable[[Callable[[Owner, Options], R]], Callable[Concatenate[Owner, P], R]]:
     """Give a method the signature of a settings class. The method receives the options by name, unchecked."""
     signature = inspect.signature(settings)
 
-    def sign(method: Callable[[Owner, Given], R]) -> Callable[Concatenate[Owner, P], R]:
+    def sign(method: Callable[[Owner, Options], R]) -> Callable[Concatenate[Owner, P], R]:
         @wraps(method)
         def call(owner: Owner, /, *args: P.args, **options: P.kwargs) -> R:
             return method(owner, _by_name(signature, args, options))
@@ -31,11 +33,11 @@ def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R
 
 def takes_id(
     settings: Callable[P, object],
-) -> Callable[[Callable[[Owner, str, Given], R]], Callable[Concatenate[Owner, str, P], R]]:
+) -> Callable[[Callable[[Owner, str, Options], R]], Callable[Concatenate[Owner, str, P], R]]:
     """Give a method that takes an id the signature of a settings class, like `takes`."""
     signature = inspect.signature(settings)
 
-    def sign(method: Callable[[Owner, str, Given], R]) -> Callable[Concatenate[Owner, str, P], R]:
+    def sign(method: Callable[[Owner, str, Options], R]) -> Callable[Concatenate[Owner, str, P], R]:
         @wraps(method)
         def call(owner: Owner, identifier: str, /, *args: P.args, **options: P.kwargs) -> R:
             return method(owner, identifier, _by_name(signature, args, options))
@@ -45,9 +47,13 @@ def takes_id(
     return sign
 
 
-def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Given:
-    """Return all given options by name. Raises TypeError as a function with this signature would."""
-    plain = [one.name for one in signature.parameters.values() if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Options:
+    """Return the options of a call by name. Raises TypeError as a function with this signature would."""
+    plain = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
     if len(args) > len(plain):
         raise TypeError(f"takes at most {len(plain)} options without their names, not {len(args)}")
     if twice := sorted(set(plain[: len(args)]) & set(options)):
@@ -58,6 +64,6 @@ def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Ma
 def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:
     """Set the signature that `help()` and editors show: the method's own parameters, then the options."""
     parameters = list(inspect.signature(method).parameters.values())[:own]
-    kept = [one.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for one in parameters]
-    call.__signature__ = inspect.Signature([*kept, *options.parameters.values()])  # type: ignore[attr-defined]
+    own_parameters = [parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for parameter in parameters]
+    call.__signature__ = inspect.Signature([*own_parameters, *options.parameters.values()])  # type: ignore[attr-defined]
     return call

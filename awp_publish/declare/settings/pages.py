@@ -14,8 +14,8 @@ from awp_publish.schema.options import Id, Option, Text, check_text, check_texts
 
 
 def _read_locator(value: object) -> Locator:
-    given = {"css": value} if isinstance(value, str) else unpack(value)
-    locator = _LOCATOR.validate_python(given)
+    members = {"css": value} if isinstance(value, str) else unpack(value)
+    locator = _LOCATOR.validate_python(members)
     for css in (locator.css, *locator.fallbacks):
         check_selector(css)
     return locator
@@ -46,17 +46,17 @@ def check_expression(value: str) -> str:
 
 
 def _of_state(value: object) -> object:
-    given = unpack(value)
-    return {**given, "where": _read_places(given.get("where"))} if isinstance(given, Mapping) else given
+    members = unpack(value)
+    return {**members, "where": _read_places(members.get("where"))} if isinstance(members, Mapping) else members
 
 
 def _of_projection(value: object) -> object:
-    given = unpack(value)
-    if not isinstance(given, Mapping) or not isinstance(given.get("records"), Mapping):
-        return given
+    members = unpack(value)
+    if not isinstance(members, Mapping) or not isinstance(members.get("records"), Mapping):
+        return members
     records = {}
-    for name, one in given["records"].items():
-        record = unpack(one)
+    for name, records_value in members["records"].items():
+        record = unpack(records_value)
         if isinstance(record, Mapping) and isinstance(record.get("fields", {}), Mapping):
             fields = record.get("fields", {}).items()
             values = {
@@ -65,16 +65,16 @@ def _of_projection(value: object) -> object:
             }
             record = {**record, "fields": values}
         records[name] = record
-    return {**given, "records": records}
+    return {**members, "records": records}
 
 
 def _of_place(member: str) -> Callable[[object], object]:
     def read(value: object) -> object:
-        given = unpack(value)
-        if not isinstance(given, Mapping) or given.get(member) is None:
-            return given
+        members = unpack(value)
+        if not isinstance(members, Mapping) or members.get(member) is None:
+            return members
         several = member == "visible"
-        return {**given, member: (_read_places if several else _read_place)(given[member])}
+        return {**members, member: (_read_places if several else _read_place)(members[member])}
 
     return read
 
@@ -82,7 +82,7 @@ def _of_place(member: str) -> Callable[[object], object]:
 def check_projection(value: Projection) -> Projection:
     """Refuse what no runtime could read: invalid selectors, and expressions in braces."""
     for records in value.records.values():
-        for css in (records.css, *(one.css for one in records.fields.values())):
+        for css in (records.css, *(field.css for field in records.fields.values())):
             if css is not None:
                 check_selector(css)
     for expression in (value.state, *value.summaries.values(), *value.after.values()):

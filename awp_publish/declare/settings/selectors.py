@@ -42,9 +42,9 @@ def check_result(result: JsonObject) -> JsonObject:
     if not isinstance(properties, Mapping) or not isinstance(pagination, Mapping):
         raise ValueError("properties and pagination must be dictionaries of CSS selectors")
     for name in (*result, *pagination):
-        known = _RESULT_MEMBERS if name in result else ("selector", "nextButton", "currentPage")
-        if name not in known:
-            near = get_close_matches(name.replace("_", ""), known, n=1)
+        members = _RESULT_MEMBERS if name in result else ("selector", "nextButton", "currentPage")
+        if name not in members:
+            near = get_close_matches(name.replace("_", ""), members, n=1)
             raise ValueError(f"{name!r} is not one of its members" + (f"; did you mean {near[0]!r}?" if near else ""))
     for selector in (result["selector"], result.get("itemSelector", "*"), *properties.values(), *pagination.values()):
         if not isinstance(selector, str):

@@ -75,15 +75,14 @@ def check_authorization_server(value: str) -> str:
     return value
 
 
-def read_urls(given: object) -> tuple[str, ...]:
+def read_urls(value: object) -> tuple[str, ...]:
     """Return the site's addresses; the environment variable may hold several, separated by commas."""
-    given = (
-        next((setting for source in URL_SOURCES if (setting := source()) is not None), None) if given is None else given
-    )
-    if given is None:
+    if value is None:
+        value = next((setting for source in URL_SOURCES if (setting := source()) is not None), None)
+    if value is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
     else:
-        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        listed = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if not listed or listed == [""]:
         raise ValueError(f"is required; give Site(url=...) or set {URL_VARIABLE}")
     urls: list[str] = []
