@@ -15,24 +15,25 @@ import hashlib
 import logging
 import re
 import time
-from base64 import urlsafe_b64encode
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cache, partial
-from itertools import islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 from urllib.parse import quote, urlsplit
-
-import orjson
 
 from awp_publish.calls.call import Credentials, Label, Principal
 from awp_publish.http.exchange import read_fields
-from awp_publish.http.outgoing import Deadline
 from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
-from awp_publish.plugins.identity.fetching import FETCH_TIMEOUT, FetchedKeys, fetch_json, signature_keys
+from awp_publish.plugins.identity.directories import (
+    KINDS,
+    WELL_KNOWN,
+    AgentKey,
+    KeyDirectories,
+    KeyDirectory,
+    directory_of,
+    read_directory,
+)
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
 
@@ -44,9 +45,6 @@ logger: Final = logging.getLogger("awp_publish.calls")
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 TAG: Final = "web-bot-auth"
-WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
-MEDIA_TYPE: Final = "application/http-message-signatures-directory+json"
-
 ACCEPT_SIGNATURE: Final = (
     "Accept-Signature",
     f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
@@ -65,23 +63,8 @@ MAX_HEADER: Final = 8_192
 
 MAX_COMPONENTS: Final = 32
 MAX_SIGNATURES: Final = 4
-MAX_DIRECTORY_BYTES: Final = 65_536
-MAX_KEYS: Final = 100
-"""Keys of one directory that are read."""
-
-MAX_DIRECTORIES: Final = 256
-MAX_NEW: Final = 30
-NEW_WINDOW: Final = 60.0
-"""Directories that are cached; how many unlisted ones may be new within so many seconds."""
-
-MAX_FETCHES: Final = 8
-"""Unlisted directories that are fetched at the same time."""
-
 WAIT: Final = 6.0
 """Seconds that a call waits for a directory."""
-
-MIN_RSA_BITS: Final = 2048
-"""The smallest RSA key that is accepted (RFC 7518 section 3.3)."""
 
 _REFUSED: Final = "The request's signature is not valid."
 _ADVICE: Final = (
@@ -89,29 +72,8 @@ _ADVICE: Final = (
     "Signature-Agent names, for this site's address, at the present time."
 )
 
-KINDS: Final = ("directory", "jwks_uri", "cimd")
 _LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
-_NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
 _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
-
-
-class _Key(NamedTuple):
-    """A public key, its algorithm, and the times between which it is valid (seconds)."""
-
-    algorithm: type[Any]
-    key: object
-    not_before: float
-    expires: float
-
-
-class _Directory:
-    """The keys of one directory by their RFC 7638 thumbprints."""
-
-    def __init__(self, keys: Mapping[str, _Key]) -> None:
-        self._keys = keys
-
-    def find(self, key_id: str | None, algorithm: str) -> _Key | None:
-        return self._keys.get(key_id or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +101,7 @@ class WebBotAuth:
     keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
     allow_private: bool = False
     clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
-    _known: "_Directories" = field(init=False, repr=False, compare=False)
+    _known: KeyDirectories = field(init=False, repr=False, compare=False)
     _claims: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
     _listed: frozenset[str] | None = field(init=False, repr=False, compare=False)
     _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
@@ -168,7 +130,7 @@ class WebBotAuth:
                     own = host.split(".")[-2] if "." in host else ""
                     agent_names = (host, own) if len(own) >= 4 else (host,)
                 listed[directory] = agent_names
-        fixed: dict[str, _Directory] = {}
+        fixed: dict[str, KeyDirectory] = {}
         for address, document in (keys or {}).items():
             directory = self._address_of(address)
             try:
@@ -179,7 +141,7 @@ class WebBotAuth:
         patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(one.lower())}") for one in names_of_all)
         object.__setattr__(self, "_claims", patterns)
         object.__setattr__(self, "_listed", None if listed is None else frozenset({*listed, *fixed}))
-        object.__setattr__(self, "_known", _Directories(fixed, self._listed or frozenset(), self.allow_private))
+        object.__setattr__(self, "_known", KeyDirectories(fixed, self._listed or frozenset(), self.allow_private))
 
     def _address_of(self, given: object) -> str:
         found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
@@ -364,7 +326,7 @@ class WebBotAuth:
         of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
         return label, directory, kind, address, parameters, of_body
 
-    def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
+    def _check(self, request: Mapping[str, Any], key: AgentKey, key_id: str) -> None:
         """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
         from http_message_signatures import MappingKeyResolver
 
@@ -450,147 +412,3 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
         path = prefix + path
     query = request.get("query_string", b"").decode("latin-1")
     return base + (f"{path}?{query}" if query else path)
-
-
-# --- Directories of keys ---
-
-
-class _Directories:
-    """The keys of directories, by kind and address, fetched when first needed."""
-
-    def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
-        self.fixed = fixed
-        self._listed = listed
-        self._allow_private = allow_private
-        self._kept: OrderedDict[tuple[str, str], FetchedKeys[_Key]] = OrderedDict()
-        self._lock = Lock()
-        self._new: list[float] = []
-        self._fetching = 0
-
-    async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
-        """Return a key of a directory, None if it has none of this id. Raises TemporarilyUnavailable."""
-        if directory in self.fixed:
-            return self.fixed[directory].find(key_id, "")
-        with self._lock:
-            source = self._kept.get((kind, address))
-            if source is None:
-                now = time.monotonic()
-                if directory not in self._listed:
-                    self._new = [one for one in self._new if now - one < NEW_WINDOW]
-                    if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
-                        raise TemporarilyUnavailable("Too many new directories.")
-                    self._new.append(now)
-                source = self._kept[kind, address] = FetchedKeys(address, partial(self._load, kind))
-                while len(self._kept) > MAX_DIRECTORIES:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end((kind, address))
-        return await source.find(key_id, "")
-
-    def _load(self, kind: str, address: str) -> _Directory:
-        """Fetch a directory, or the keys of a client id metadata document: its own, or those at its `jwks_uri`."""
-        deadline = Deadline(FETCH_TIMEOUT)
-        document = self._fetch(address, deadline)
-        if kind != "cimd":
-            return read_directory(document)
-        if not isinstance(document, Mapping) or document.get("client_id") != address:
-            raise ValueError("it is not the client id metadata document of its own address")
-        if "jwks" in document:
-            return read_directory(document["jwks"])
-        keys = document.get("jwks_uri")
-        if directory_of(keys, self._allow_private, "jwks_uri") is None:
-            raise ValueError("it has neither jwks nor a jwks_uri that is an https address")
-        return read_directory(self._fetch(str(keys), deadline))
-
-    def _fetch(self, address: str, deadline: Deadline) -> object:
-        self._fetching += 1
-        try:
-            kinds = (MEDIA_TYPE, "application/jwk-set+json", "application/json")
-            accept, is_public = ", ".join(kinds), not self._allow_private
-            return fetch_json(
-                address,
-                is_public=is_public,
-                deadline=deadline,
-                media_types=kinds,
-                most_bytes=MAX_DIRECTORY_BYTES,
-                accept=accept,
-            )
-        finally:
-            self._fetching -= 1
-
-
-def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """Return the origin of a directory in lower case, or the address of a key set; None for anything else."""
-    if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
-        return None
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError:
-        return None
-    host = parts.hostname or ""
-    schemes = ("https", "http") if allow_private else ("https",)
-    if parts.scheme not in schemes or not host or parts.username is not None or parts.password is not None:
-        return None
-    if parts.fragment or not _NAME.fullmatch(host):
-        return None
-    default = {"https": 443, "http": 80}[parts.scheme]
-    origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
-    if kind != "directory":  # never the address of the directory of the same origin
-        is_own = parts.path not in ("", "/", WELL_KNOWN)
-        return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
-    return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
-
-
-def read_directory(document: object) -> _Directory:
-    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
-    keys: dict[str, _Key] = {}
-    for entry in islice(signature_keys(document), MAX_KEYS):
-        try:
-            read = _read_key(entry)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-            continue
-        if read is not None:
-            keys.setdefault(*read)
-    if not keys:
-        raise ValueError("it has no public key that verifies signatures")
-    return _Directory(keys)
-
-
-def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """Return a key with its thumbprint (RFC 7638), None for an unsupported one. May raise for a malformed one."""
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-    from http_message_signatures import algorithms
-
-    key: object
-    members: tuple[str, ...]
-    algorithm: type[algorithms.HTTPSignatureAlgorithm]
-    match entry["kty"], entry.get("crv"):
-        case "OKP", "Ed25519":
-            members, algorithm = ("crv", "kty", "x"), algorithms.ED25519
-            key = ed25519.Ed25519PublicKey.from_public_bytes(_decoded(entry["x"]))
-        case "EC", ("P-256" | "P-384") as curve:
-            members = ("crv", "kty", "x", "y")
-            x, y = (int.from_bytes(_decoded(entry[name])) for name in ("x", "y"))
-            made = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1() if curve == "P-256" else ec.SECP384R1())
-            key = made.public_key()
-            algorithm = algorithms.ECDSA_P256_SHA256 if curve == "P-256" else algorithms.ECDSA_P384_SHA384
-        case "RSA", None:
-            members, algorithm = ("e", "kty", "n"), algorithms.RSA_PSS_SHA512
-            modulus = int.from_bytes(_decoded(entry["n"]))
-            if not MIN_RSA_BITS <= modulus.bit_length() <= 8192:
-                return None
-            key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
-        case _:
-            return None
-    facts = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
-    thumbprint = urlsafe_b64encode(hashlib.sha256(facts).digest()).rstrip(b"=").decode()
-    # Drafts differ about milliseconds and seconds; a time beyond the year 5000 must be in milliseconds.
-    begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
-    begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
-    return thumbprint, _Key(algorithm, key, begins, ends)
-
-
-def _decoded(text: str) -> bytes:
-    from base64 import urlsafe_b64decode
-
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

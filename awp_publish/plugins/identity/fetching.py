@@ -28,6 +28,9 @@ USABLE_FOR: Final = 3600.0
 PAUSE: Final = 10.0
 """Seconds between two fetches for unknown keys, and after a failed fetch, unless that has taken its whole time."""
 
+MIN_RSA_BITS: Final = 2048
+"""The smallest RSA key that is accepted (RFC 7518 section 3.3)."""
+
 
 def fetch_json(
     url: str,

@@ -3,129 +3,33 @@
 A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key (`proofs`).
 """
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from ipaddress import ip_address
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
+from urllib.parse import quote
 
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.calls.callers import Scheme
 from awp_publish.calls.challenges import BEARER, DPOP
 from awp_publish.calls.sent_secrets import read_bearer_token, read_proven_token
 from awp_publish.calls.verifiers import check_people, people_of
-from awp_publish.plugins.identity.botauth import MIN_RSA_BITS
-from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
-from awp_publish.plugins.identity.proofs import PUBLIC_MEMBERS, Proofs
+from awp_publish.plugins.identity.fetching import FetchedKeys
+from awp_publish.plugins.identity.key_sets import (
+    ALGORITHMS,
+    ConfiguredKeys,
+    KeySet,
+    KeySource,
+    check_keys_url,
+    load_key_set,
+    read_key_set,
+)
+from awp_publish.plugins.identity.proofs import Proofs
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials
 from awp_publish.stores.store import Store
 
 if TYPE_CHECKING:
     from jwt import PyJWK
-
-
-# --- The public keys of an authorization server (RFC 7517) ---
-
-logger: Final = logging.getLogger("awp_publish.calls")
-
-MAX_KEY_SET_BYTES: Final = 1_048_576
-
-ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
-    "RS256": ("RSA", None),
-    "RS384": ("RSA", None),
-    "RS512": ("RSA", None),
-    "PS256": ("RSA", None),
-    "PS384": ("RSA", None),
-    "PS512": ("RSA", None),
-    "ES256": ("EC", "P-256"),
-    "ES384": ("EC", "P-384"),
-    "ES512": ("EC", "P-521"),
-    "EdDSA": ("OKP", "Ed25519"),
-}
-"""Signature algorithms that need only a public key, with the `kty` and `crv` of their keys (RFC 7518)."""
-
-KeyName = tuple[str | None, str]
-
-
-@dataclass(frozen=True, slots=True)
-class KeySet:
-    """Keys by key id (`kid`) and algorithm."""
-
-    keys: Mapping[KeyName, "PyJWK"]
-
-    def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """Return the key of this id. Without an id, return the key of this algorithm if there is exactly one."""
-        if key_id is not None:
-            return self.keys.get((key_id, algorithm))
-        fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
-        return fitting[0] if len(fitting) == 1 else None
-
-
-def read_key_set(document: object) -> KeySet:
-    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
-    from jwt import PyJWK
-    from jwt.exceptions import PyJWTError
-
-    keys: dict[KeyName, PyJWK] = {}
-    for number, entry in enumerate(signature_keys(document)):
-        key_id = entry.get("kid")
-        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could have
-        public = {member: entry[member] for member in PUBLIC_MEMBERS if member in entry}
-        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name its algorithm
-            if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
-                continue
-            if entry.get("alg", algorithm) != algorithm:
-                continue
-            try:
-                key = PyJWK(public, algorithm)
-            except (PyJWTError, ValueError, TypeError):
-                continue
-            if kind != "RSA" or key.key.key_size >= MIN_RSA_BITS:
-                keys.setdefault((name, algorithm), key)
-    if not keys:
-        raise ValueError("it has no public key that verifies signatures")
-    return KeySet(keys)
-
-
-# --- Sources of keys ---
-
-
-class KeySource(Protocol):
-    """Where an issuer's keys come from."""
-
-    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """Return the key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenKeys:
-    """Keys from the site's own configuration."""
-
-    known: KeySet
-
-    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        return self.known.find(key_id, algorithm)
-
-
-def load_key_set(url: str) -> KeySet:
-    """Fetch the JWK set at an address that the site configures. Raises what `fetch_json` raises."""
-    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES))
-
-
-def check_keys_url(url: str) -> str:
-    """Return an https address, or an http address on this machine. Raises ValueError for any other."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    try:
-        is_local = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        is_local = False
-    schemes = ("https", "http") if is_local else ("https",)
-    if not parts.hostname or parts.username or parts.scheme not in schemes:
-        raise ValueError("it is not an https address")
-    return url
 
 
 LEEWAY: Final = 30.0
@@ -215,12 +119,12 @@ class JwtBearer:
         if (url is None) == (jwks is None):
             _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
         try:
-            keys: KeySource = GivenKeys(read_key_set(jwks)) if jwks is not None else GivenKeys(KeySet({}))
+            keys: KeySource = ConfiguredKeys(read_key_set(jwks)) if jwks is not None else ConfiguredKeys(KeySet({}))
             if url is not None:
                 keys = FetchedKeys(check_keys_url(url), load_key_set, clock)
         except ValueError as error:
-            named = "jwks" if url is None else "jwks_url"
-            _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)
+            option = "jwks" if url is None else "jwks_url"
+            _refuse(f"JwtBearer's {option} cannot be used: {error}.", _EXAMPLE)
         object.__setattr__(self, "_keys", keys)
 
     @property
@@ -272,8 +176,8 @@ class JwtBearer:
         elif self.dpop_required:
             raise InvalidBinding("The token is not bound to a key (cnf.jkt), which this site requires.")
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
-        given = next((claims[one] for one in names if one in claims), None)
-        scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
+        claim = next((claims[name] for name in names if name in claims), None)
+        scopes = frozenset(claim.split(" ")) - {""} if isinstance(claim, str) else frozenset(_texts(claim))
         return Principal(name, scopes, claims, issuer=people_of(self))
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
@@ -344,14 +248,11 @@ def _invalid(detail: str) -> InvalidCredentials:
     return InvalidCredentials(f"The token is not valid. {detail}")
 
 
-# --- Declaring ---
-
-
 def _refuse(detail: str, remedy: str) -> NoReturn:
     raise DeclarationError("site", detail, remedy)
 
 
-def _texts(given: object) -> tuple[str, ...]:
+def _texts(value: object) -> tuple[str, ...]:
     """Return one text or several as a tuple, without values of other types."""
-    several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
-    return tuple(one for one in several if isinstance(one, str) and one)
+    values = (value,) if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    return tuple(text for text in values if isinstance(text, str) and text)
