@@ -60,7 +60,7 @@ def test_no_answer_stretches_the_deadline_of_a_request(answer):
 def test_no_answer_stretches_the_deadline_of_a_check(answer, monkeypatch, capsys):
     defaults: Any = fetch_document.__kwdefaults__
     monkeypatch.setitem(defaults, "seconds", SECONDS)
-    monkeypatch.setattr("awp_publish.cli.pages.REQUEST_SECONDS", SECONDS)
+    monkeypatch.setattr("awp_publish.cli.synthesize.REQUEST_SECONDS", SECONDS)
     monkeypatch.setitem(fetch.__kwdefaults__, "seconds", SECONDS)
     with hostile_server(answer) as server:
         for verb in (["check"], ["markdown"], ["synthesize", "--allow-private"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.maps.states import States
 from awp_publish.maps.targets import locate
@@ -18,8 +18,8 @@ class Attachments:
 
     async def update(self, attachment: JsonObject) -> str:
         """Install, remove or reinstall one attachment, and return its present state."""
-        name, target = str(attachment.get("id")), rules.part(attachment, "target")
-        lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
+        name, target = str(attachment.get("id")), reading.part(attachment, "target")
+        lifecycle, affordance = reading.part(attachment, "lifecycle"), reading.part(attachment, "affordance")
         is_there = name in await self._page.attached()
         if lifecycle.get("install") != "when_target_matches":
             return "attached" if is_there else "unsupported"

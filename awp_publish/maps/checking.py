@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 from urllib.parse import urljoin
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.failures import RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -47,7 +47,7 @@ class MapChecks:
         try:
             if check.get("setup"):  # it navigates by itself
                 pass
-            elif not rules.url_fits(rules.part(check, "target"), self._page.url):
+            elif not rules.url_fits(reading.part(check, "target"), self._page.url):
                 evidence["reason"] = "The check is for another address."
             elif isinstance(state, str) and (await self._states.diagnose(state))["holds"] is False:
                 evidence["reason"] = f"The check is about the state {state}, which does not hold."
@@ -68,7 +68,7 @@ class MapChecks:
             error = dict(failed.describe())
         if drift:
             evidence["drift"] = drift
-        failing = rules.part(check, "on_fail")
+        failing = reading.part(check, "on_fail")
         if error is not None:
             error |= {"severity": check.get("severity", "major"), "recoverable": True}
             evidence |= await self._stored(failing)
@@ -91,11 +91,11 @@ class MapChecks:
         collected: list[JsonObject] = []
         output: object = None
         for section in ("setup", "steps"):
-            for step in rules.objects(check, section):
+            for step in reading.objects(check, section):
                 if step.get("type") == "navigate":
                     # Relative to the site, not to the present page: its surface, otherwise the root of the page's
                     # origin.
-                    origin = str(rules.part(self._map.document, "surface").get("origin"))
+                    origin = str(reading.part(self._map.document, "surface").get("origin"))
                     home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
                     arguments = {"url": urljoin(home or urljoin(self._page.url, "/"), str(step.get("url", "")))}
                     collected.append(await run_primitive(self._page, "browser.navigate", arguments, drift))
@@ -107,11 +107,11 @@ class MapChecks:
                 else:
                     message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
                     raise PrimitiveError("capability_unavailable", message)
-        assertions = rules.objects(check, "assertions")
+        assertions = reading.objects(check, "assertions")
         if isinstance(check.get("target"), Mapping) and not assertions:
             assertions = [{"target": check["target"]}]
         for assertion in assertions:
-            target = rules.part(assertion, "target")
+            target = reading.part(assertion, "target")
             state = target.get("state")
             if isinstance(state, str) and (await self._states.diagnose(state))["holds"] is False:
                 message = f"The state {state} does not hold."
@@ -119,7 +119,7 @@ class MapChecks:
             evidence = await inspect(self._page, target, assertion, drift)
             collected.append({name: value for name, value in evidence.items() if name != "candidates"})
         given = output if isinstance(output, Mapping) else {}
-        for name, value in rules.part(check, "expected_result").items():  # `..._contains` compares parts of texts
+        for name, value in reading.part(check, "expected_result").items():  # `..._contains` compares parts of texts
             actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
             is_part = name.endswith("_contains") and name not in given
             if not (str(value) in str(actual) if is_part else actual == value):
@@ -129,14 +129,14 @@ class MapChecks:
 
     async def _stored(self, failing: JsonObject) -> dict[str, object]:
         """Return the evidence that a failed check stores, and which of its alternate selectors match."""
-        wanted, stored = rules.texts(failing, "store_evidence"), dict[str, object]()
+        wanted, stored = reading.texts(failing, "store_evidence"), dict[str, object]()
         if "url" in wanted:
             stored["url"] = self._page.url
         try:
             if "dom_snapshot" in wanted:
                 stored["dom_snapshot"] = (await self._page.html())[:MAX_EVIDENCE]
             alternates = {}
-            for css in rules.texts(failing, "alternate_selectors"):
+            for css in reading.texts(failing, "alternate_selectors"):
                 found = [one for one in await self._page.find(css) if one.is_visible]
                 alternates[css] = [describe(one) for one in found[:3]]
             if alternates:

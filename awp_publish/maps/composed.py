@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading
 from awp_publish.maps.failures import RuntimeFailure
 from awp_publish.schema import JsonObject, UnusableSchema, Validator, compile_schema, translate
 
@@ -45,7 +45,7 @@ class ComposedMap:
 
     def objects(self, section: str) -> Sequence[JsonObject]:
         """Return the objects of a section of the root: `tools`, `states`."""
-        return rules.objects(self.document, section)
+        return reading.objects(self.document, section)
 
     def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
         """Return the first object of a section with this name."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
 from awp_publish.maps.targets import MAX_CANDIDATES, describe, locate, locate_one, wait_for
@@ -68,7 +68,7 @@ async def _located(page: LivePage, primitive: str, arguments: JsonObject, drift:
         arguments = {**arguments, "ref": match.elements[0].ref}
     if "locator" not in arguments:
         return arguments
-    element = await locate_one(page, rules.part(arguments, "locator"), drift)
+    element = await locate_one(page, reading.part(arguments, "locator"), drift)
     rest = {name: value for name, value in arguments.items() if name != "locator"}
     return {**rest, **element.box.describe_centre()}
 
@@ -78,7 +78,7 @@ async def _info(page: LivePage, arguments: JsonObject, drift: list[str]) -> Json
 
 
 async def _element_info(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
-    match = await locate(page, rules.part(arguments, "locator"))
+    match = await locate(page, reading.part(arguments, "locator"))
     drift += match.drift
     if not match.elements:
         raise PrimitiveError("target_not_found", match.reason, url=page.url, **match.evidence)
@@ -88,14 +88,14 @@ async def _element_info(page: LivePage, arguments: JsonObject, drift: list[str])
 
 
 async def _text_content(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
-    return {"text": (await locate_one(page, rules.part(arguments, "locator"), drift)).text}
+    return {"text": (await locate_one(page, reading.part(arguments, "locator"), drift)).text}
 
 
 async def _wait_for(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
     limit = arguments.get("timeout_ms")
     timeout = limit if isinstance(limit, int) else rules.SETTLE_TIMEOUT_MS
     is_attached = arguments.get("state") == "attached"
-    match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=is_attached)
+    match, waited = await wait_for(page, reading.part(arguments, "locator"), timeout, attached=is_attached)
     drift += match.drift
     if not match.elements:
         message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
@@ -129,7 +129,7 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
     given, scope = arguments["fields"], arguments.get("scope", {})
     assert isinstance(given, list)
     assert isinstance(scope, Mapping)
-    fields = [one for one in rules.objects(arguments, "fields") if isinstance(one.get("name"), str)]
+    fields = [one for one in reading.objects(arguments, "fields") if isinstance(one.get("name"), str)]
     if not fields or len(fields) < len(given):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
     if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):

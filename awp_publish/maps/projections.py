@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from awp_publish.browsing.json_patch import make_patch
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, evaluate, expression_of
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -65,7 +65,7 @@ class Snapshot:
 
 def summaries_of(projection: JsonObject) -> list[str]:
     """Return the names of a projection's summaries."""
-    named = (one.get("name") for one in rules.objects(projection, "summaries"))
+    named = (one.get("name") for one in reading.objects(projection, "summaries"))
     return [name for name in named if isinstance(name, str)]
 
 
@@ -84,8 +84,8 @@ async def read_projection(
     page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
 ) -> Snapshot:
     """Read the state of a projection. Raises ProjectionError."""
-    name, snapshot = projection.get("name"), rules.part(projection, "snapshot")
-    how, version = rules.part(snapshot, "projection"), snapshot.get("version")
+    name, snapshot = projection.get("name"), reading.part(projection, "snapshot")
+    how, version = reading.part(snapshot, "projection"), snapshot.get("version")
     if not (
         version == 1
         and not isinstance(version, bool)
@@ -96,7 +96,7 @@ async def read_projection(
     ):
         raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
     try:
-        found = await page.extract(rules.objects(snapshot, "extract"))
+        found = await page.extract(reading.objects(snapshot, "extract"))
         title = await page.title()
     except PrimitiveError as error:
         code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
@@ -177,7 +177,7 @@ def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
 
 def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
     """Return a summary of a state, the first without a name. Raises ProjectionError."""
-    declared = rules.objects(taken.projection, "summaries")
+    declared = reading.objects(taken.projection, "summaries")
     summary = next((one for one in declared if name in (None, one.get("name"))), None)
     if summary is None:
         message = f"There is no summary {name!r}." if name else "The projection has no summaries."
@@ -242,7 +242,7 @@ def _delta(patch: Mapping[str, object]) -> JsonObject:
 
 def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
     """Return why a postcondition does not hold for a state, or None if it holds. Raises ProjectionError."""
-    given = rules.part(postcondition, "verify")
+    given = reading.part(postcondition, "verify")
     if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
         raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
     limit = rules.MAX_PROJECTION_EXPRESSION_BYTES

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 PROTOCOL: Final = "actions.json"
 VERSION: Final = 1
 
-# --- Bounds (V1, workflow and state_projections; the published runtime's figures) ---
-
+# Bounds (V1, workflow and state_projections); the figures are those of the published runtime.
 MAX_STEPS: Final = 25
 MAX_ITEMS: Final = 50
 MAX_ATTEMPTS: Final = 50
@@ -26,8 +25,6 @@ MAX_DEPTH: Final = 64
 MAX_IMPORT_DEPTH: Final = 3
 MAX_IMPORTS: Final = 20
 MAX_IMPORT_BYTES: Final = 1_000_000
-
-# --- Closed sets ---
 
 WORKFLOW_KEYS: Final = frozenset(("version", "expression_language", "steps", "output", "x_state_machine"))
 STEP_KEYS: Final = frozenset(
@@ -91,29 +88,6 @@ POSTCONDITION: Final = "postcondition"
 SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
 """Members of a target that hold selectors, in the order in which they are tried."""
 
-# --- Members of a map; values of an unexpected type are skipped ---
-
-
-def part(owner: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return a member that is an object, {} for anything else."""
-    found = owner.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def objects(owner: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
-    """Return the objects of a member that is an array."""
-    found = owner.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def texts(owner: Mapping[str, object], name: str) -> list[str]:
-    """Return the texts of a member: those of an array, or the one that it is."""
-    found = owner.get(name)
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
-
-
-# --- Names ---
-
 _IDENTIFIER: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*(?:\.[a-zA-Z][a-zA-Z0-9_-]*)*")
 _STEP_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -128,17 +102,14 @@ def is_step_id(name: object) -> bool:
     return isinstance(name, str) and _STEP_ID.fullmatch(name) is not None
 
 
-# --- Addresses and paths ---
-
-
 def url_fits(target: Mapping[str, object], url: str) -> bool:
     """Return True if an address satisfies `url_contains` and `url_matches`; lists are alternatives."""
     for name, fits in (("url_contains", str.__contains__), ("url_matches", _matches)):
-        asked = target.get(name)
-        if asked is None:
+        condition = target.get(name)
+        if condition is None:
             continue
-        choices = asked if isinstance(asked, list) else [asked]
-        if not any(isinstance(one, str) and fits(url, one) for one in choices):
+        choices = condition if isinstance(condition, list) else [condition]
+        if not any(isinstance(choice, str) and fits(url, choice) for choice in choices):
             return False
     return True
 
@@ -158,10 +129,10 @@ def _matches(url: str, pattern: str) -> bool:
         return False
     place, end = len(first), len(address) - len(last)
     for part in middle:
-        found = address.find(part, place, end)
-        if found < 0:
+        start = address.find(part, place, end)
+        if start < 0:
             return False
-        place = found + len(part)
+        place = start + len(part)
     return True
 
 

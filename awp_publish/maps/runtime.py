@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.attachments import Attachments
 from awp_publish.maps.checking import MapChecks
 from awp_publish.maps.composed import ComposedMap
@@ -109,7 +109,7 @@ class Runtime:
     def _tools(self) -> Iterator[JsonObject]:
         for tool in self.map.objects("tools"):
             if (
-                rules.part(tool, "x_actions").get("direction") != "html_to_agent"
+                reading.part(tool, "x_actions").get("direction") != "html_to_agent"
                 and tool.get("name") not in self._hidden
             ):
                 yield tool
@@ -118,7 +118,7 @@ class Runtime:
         """Return the projections whose scope includes the address; the first of a name counts."""
         found: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
-            scope = rules.part(projection, "scope").get("url_matches")
+            scope = reading.part(projection, "scope").get("url_matches")
             is_here = not scope or rules.url_fits({"url_matches": scope}, self.page.url)
             if is_here and projection.get("name") not in self._hidden:
                 found.setdefault(projection.get("name"), projection)
@@ -133,15 +133,15 @@ class Runtime:
         known: dict[str, JsonObject] = {}
         actions = []
         for tool in self._tools():
-            name, target, x_actions = tool.get("name"), rules.part(tool, "target"), rules.part(tool, "x_actions")
-            bound = rules.part(x_actions, "binding").get("target_url_contains")
+            name, target, x_actions = tool.get("name"), reading.part(tool, "target"), reading.part(tool, "x_actions")
+            bound = reading.part(x_actions, "binding").get("target_url_contains")
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
             is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
             if is_bound and await self._states.misfit(target, known) is not None:
                 continue
             is_executable = (
-                bool(rules.part(x_actions, "execution").get("steps"))
+                bool(reading.part(x_actions, "execution").get("steps"))
                 or isinstance(tool.get("workflow"), Mapping)
                 or "static_output" in x_actions
                 or self.page.has_scripts  # which may have its handler
@@ -149,7 +149,7 @@ class Runtime:
                 or handler in PRIMITIVES
                 or (handler in self._handlers and name not in self.map.foreign)
             )
-            if not is_executable or not all(can_run(self.page, one) for one in rules.texts(tool, "requires")):
+            if not is_executable or not all(can_run(self.page, one) for one in reading.texts(tool, "requires")):
                 continue
             action = {
                 "name": name,
@@ -242,7 +242,7 @@ class Runtime:
             known = [str(one.get("name")) for one in self._tools()]
             message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
             raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
-        x_actions = rules.part(tool, "x_actions")
+        x_actions = reading.part(tool, "x_actions")
         given = arguments if isinstance(arguments, Mapping) else None
         schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
         validator = self.map.validator(f"tools/{name}/input", schema)
@@ -253,19 +253,19 @@ class Runtime:
             raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
         result_schema = x_actions.get("result_schema", tool.get("result_schema"))
         result_validator = self.map.validator(f"tools/{name}/result", result_schema)
-        binding = rules.part(x_actions, "binding")
-        bound = rules.part(binding, "arguments")
+        binding = reading.part(x_actions, "binding")
+        bound = reading.part(binding, "arguments")
         part = binding.get("target_url_contains")
         if isinstance(part, str) and part not in self.page.url:
             evidence = {"url": self.page.url, "target_url_contains": part}
             raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
-        missing = [one for one in rules.texts(tool, "requires") if not can_run(self.page, one)]
+        missing = [one for one in reading.texts(tool, "requires") if not can_run(self.page, one)]
         if missing:
             message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
             lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
             raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
         if x_actions.get("scope") != "persistent":
-            await self._require_target(name, rules.part(tool, "target"), trace)
+            await self._require_target(name, reading.part(tool, "target"), trace)
         moves = await self._transitions.begin(tool, given, deadline)
         try:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
@@ -307,8 +307,8 @@ class Runtime:
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Run a tool according to its execution. The second value is True if a handler outside of the page ran it."""
-        x_actions = rules.part(tool, "x_actions")
-        execution, handler = rules.part(x_actions, "execution"), x_actions.get("handler")
+        x_actions = reading.part(tool, "x_actions")
+        execution, handler = reading.part(x_actions, "execution"), x_actions.get("handler")
         steps, workflow = execution.get("steps"), tool.get("workflow")
         mode = execution.get("mode", "handler_first" if isinstance(handler, str) else "steps_first")
         if mode not in rules.EXECUTION_MODES:
@@ -422,7 +422,7 @@ class Runtime:
             message = f"No projection {name!r} fits this page." if name else "Name the projection."
             message = message if here else "No projection applies to this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
-        schema = rules.part(projection, "snapshot").get("output_schema")
+        schema = reading.part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
         validator = self.map.validator(f"state_projections/{place}", schema)
         return await read_projection(self.page, projection, validator, self._now())
@@ -430,7 +430,7 @@ class Runtime:
     async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
         """Check the postconditions of a tool in all projections. Raises RuntimeFailure."""
         for projection in self.map.objects("state_projections"):
-            condition = rules.part(projection, "postconditions").get(tool)
+            condition = reading.part(projection, "postconditions").get(tool)
             if projection.get("name") in self._hidden or not isinstance(condition, Mapping):
                 continue
             name = str(condition.get("projection") or projection.get("name"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.failures import RuntimeFailure
 from awp_publish.maps.live_page import LivePage, PrimitiveError
@@ -54,7 +54,7 @@ class Signals:
             for signal in self._enabled_signals():
                 if signal.get("event") != event.event:
                     continue
-                target = rules.part(signal, "target")
+                target = reading.part(signal, "target")
                 if target and not await self._is_source(target, event.refs, event.url):
                     continue
                 name, schema = str(signal.get("name")), signal.get("payload")

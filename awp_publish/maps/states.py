@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.maps.targets import another_address, locate
@@ -28,11 +28,11 @@ class States:
             return known[name]
         known[name] = {"holds": None, "diagnostics": []}
         results = []
-        for one in rules.objects(self._map.find("states", name) or {}, "diagnostics"):
+        for one in reading.objects(self._map.find("states", name) or {}, "diagnostics"):
             if "target" not in one:
                 continue
             try:
-                match = await locate(self._page, rules.part(one, "target"))
+                match = await locate(self._page, reading.part(one, "target"))
                 result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
                 result.pop("candidates", None)
             except PrimitiveError as error:
@@ -72,13 +72,13 @@ class States:
         blocks = [
             one
             for one in self._map.objects("context")
-            if await self._applies(rules.part(one, "load_when"), task, known)
+            if await self._applies(reading.part(one, "load_when"), task, known)
         ]
         words = {word for word in task.casefold().split() if len(word) > 2}
 
         def rank(block: JsonObject) -> int:
             words_of_block = (
-                f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
+                f"{block.get('title', '')} {block.get('body', '')} {' '.join(reading.texts(block, 'available_tools'))}"
             )
             text = words_of_block.casefold()
             return -sum(word in text for word in words)
@@ -88,10 +88,10 @@ class States:
     async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
         if not rules.url_fits(when, self._page.url):
             return False
-        held = [(await self.diagnose(name, known))["holds"] for name in rules.texts(when, "states")]
+        held = [(await self.diagnose(name, known))["holds"] for name in reading.texts(when, "states")]
         if "states" in when and not any(held):
             return False
-        if "tasks" in when and not any(part.casefold() in task.casefold() for part in rules.texts(when, "tasks")):
+        if "tasks" in when and not any(part.casefold() in task.casefold() for part in reading.texts(when, "tasks")):
             return False
         targets = when.get("targets")
         if targets is None:

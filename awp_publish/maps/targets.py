@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.live_page import FoundElement, LivePage, PrimitiveError
 from awp_publish.schema import JsonObject
 
@@ -63,7 +63,7 @@ def describe(element: FoundElement) -> JsonObject:
 
 def another_address(target: JsonObject) -> str:
     """Return a message that a target is on other pages, and which addresses `browser.navigate` has to open."""
-    wanted = " or ".join((*rules.texts(target, "url_contains"), *rules.texts(target, "url_matches")))
+    wanted = " or ".join((*reading.texts(target, "url_contains"), *reading.texts(target, "url_matches")))
     return f"The page has another address. Use browser.navigate to open one that matches {wanted}."
 
 
@@ -84,7 +84,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         return Match((), another_address(target), ({"url": page.url},))
     candidates: list[tuple[str | None, bool]] = []
     for member in rules.SELECTORS:
-        candidates += [(css, member == "fallback_selectors") for css in rules.texts(target, member) if css]
+        candidates += [(css, member == "fallback_selectors") for css in reading.texts(target, member) if css]
     has_selector = bool(candidates)
     if not has_selector:
         if not any(name in target for name in _PREDICATES):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.composed import ComposedMap
 from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.expressions import evaluate, expression_of
@@ -31,18 +31,18 @@ class Transitions:
         for transition in self._map.objects("transitions"):
             if transition.get("tool") != tool.get("name"):
                 continue
-            starts = [(await self._states.diagnose(name, known))["holds"] for name in rules.texts(transition, "from")]
+            starts = [(await self._states.diagnose(name, known))["holds"] for name in reading.texts(transition, "from")]
             if starts and not any(held is not False for held in starts):
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
-            for condition in rules.texts(transition, "preconditions"):  # those that are not states are documentation
+            for condition in reading.texts(transition, "preconditions"):  # those that are not states are documentation
                 diagnosed = await self._states.diagnose(condition, known)
                 if diagnosed["holds"] is False:
                     evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
                     message = f"{tool.get('name')} needs the state {condition}, which does not hold."
                     raise RuntimeFailure("state_mismatch", message, evidence)
-            most = rules.part(transition, "convergence").get("max_attempts")
+            most = reading.part(transition, "convergence").get("max_attempts")
             if isinstance(most, (int, float)) and not isinstance(most, bool):
                 # A call in the same states, at the same address and with the same arguments is a repetition.
                 key = ((await self._states.summary())["current"], self._page.url, dict(arguments))
@@ -69,7 +69,7 @@ class Transitions:
         `complete_when` is a state or an expression. If it is neither, the transition is complete in a state to which it
         leads and from which it does not start.
         """
-        done = rules.part(transition, "convergence").get("complete_when")
+        done = reading.part(transition, "convergence").get("complete_when")
         try:
             expression = expression_of(done) if isinstance(done, str) else None
             if expression is not None:
@@ -78,9 +78,9 @@ class Transitions:
                 is_complete = evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
             else:
                 is_state = isinstance(done, str) and self._map.find("states", done) is not None
-                ends = {str(done)} if is_state else set(rules.texts(transition, "to"))
+                ends = {str(done)} if is_state else set(reading.texts(transition, "to"))
                 if not is_state:
-                    ends.difference_update(rules.texts(transition, "from"))
+                    ends.difference_update(reading.texts(transition, "from"))
                 is_complete = any([(await self._states.diagnose(name))["holds"] for name in ends])
         except ExpressionError:
             is_complete = False

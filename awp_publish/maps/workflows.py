@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.expressions import UNDEFINED, fill
 from awp_publish.maps.failure_classes import WorkflowFailure, failed_step
@@ -148,7 +148,7 @@ def _bound(number: object, limit: int) -> int:
 async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObject, trace: Trace) -> object:
     """Run a workflow of a checked map. Returns its output, or `{steps}` without one. Raises WorkflowFailure."""
     run = _Run(page, arguments, trace)
-    for step in rules.objects(workflow, "steps")[: rules.MAX_STEPS]:
+    for step in reading.objects(workflow, "steps")[: rules.MAX_STEPS]:
         step_id, began = str(step.get("id")), time.monotonic()
         trace.begin(step_id, str(step.get("primitive")))
         try:

@@ -165,8 +165,6 @@ class Catalog:
         found = (one for one in self.public.actions if one.target is not None and one.target.path in paths)
         return next(found, None)
 
-    # --- Visibility ---
-
     @property
     def public(self) -> "Catalog":
         """The catalog as everybody may see it, from which documents that are the same for all callers are made."""

@@ -26,7 +26,7 @@ from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running
 from awp_publish.http.site_client import SiteClient
 from awp_publish.http.tasks import OwnedTasks
-from awp_publish.maps import rules
+from awp_publish.maps import reading, rules
 from awp_publish.maps.chromium import open_chromium
 from awp_publish.maps.expressions import has_slots
 from awp_publish.maps.failures import RuntimeFailure
@@ -327,7 +327,7 @@ class _Inspection:
     async def inspect(self, page: Page, live: LivePage) -> None:
         runtime = Runtime(self.map, live)
         records = (await live.extract(_ATTRIBUTES)).records
-        self.links += [urljoin(live.url, str(one.get("href"))) for one in rules.objects(records, "links")]
+        self.links += [urljoin(live.url, str(one.get("href"))) for one in reading.objects(records, "links")]
         current = await self.observe(page, runtime)
         for name, locator in page.locators.items():
             if name == "done" or name.endswith("_done"):  # appears only after the form is submitted
@@ -369,13 +369,13 @@ class _Inspection:
         """Locate the elements of a tool: its form, and those of its workflow up to the step that leaves the page."""
         tool = self.map.find("tools", action.id) or {}
         target, workflow = tool.get("target"), tool.get("workflow")
-        state = rules.part(tool, "target").get("state")
+        state = reading.part(tool, "target").get("state")
         if state is not None and state not in current:
             return
         if isinstance(target, Mapping):
             await self.find(page, live, f"tool {action.id}", target, one=True)
-        for step in rules.objects(rules.part(tool, "workflow"), "steps"):
-            arguments = rules.part(step, "args")
+        for step in reading.objects(reading.part(tool, "workflow"), "steps"):
+            arguments = reading.part(step, "args")
             place = arguments.get("target", arguments.get("locator"))
             if isinstance(place, Mapping) and not has_slots(place):
                 await self.find(page, live, f"tool {action.id}, step {step.get('id')}", place, one=True)
@@ -394,7 +394,7 @@ class _Inspection:
             for name, one in states["diagnostics"].items():
                 if name.startswith(f"{page.id}."):
                     self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
-        for one in rules.objects(await runtime.list(), "projections"):
+        for one in reading.objects(await runtime.list(), "projections"):
             name = str(one["name"])
             if not name.startswith(f"{page.id}."):
                 continue
@@ -430,7 +430,7 @@ class _Inspection:
 
     def compare_attributes(self, page: Page, records: Mapping[str, object]) -> None:
         known = {action.id: action for action in self.catalog.actions}
-        for one in rules.objects(records, "actions"):
+        for one in reading.objects(records, "actions"):
             for style in ("awas", "ai"):
                 name = one.get(style)
                 if not isinstance(name, str):
@@ -452,7 +452,7 @@ class _Inspection:
                     self.note(
                         "drift-attribute", page.path, f"action {name}", message, {"page": given, "manifest": declared}
                     )
-        for one in rules.objects(records, "params"):
+        for one in reading.objects(records, "params"):
             name, owner = one.get("awas") or one.get("ai"), one.get("of_awas") or one.get("of_ai")
             action = known.get(str(owner))
             properties = action.inputs.get("properties") if action is not None else None
@@ -467,13 +467,13 @@ class _Inspection:
             for action in self.catalog.actions
             if action.target is not None
         }
-        for form in rules.objects(records, "forms"):
+        for form in reading.objects(records, "forms"):
             method = str(form.get("method") or "get").upper()
             path = urlsplit(urljoin(url, str(form.get("action") or url))).path
             action = by_route.get((method, path))
             if action is None:
                 continue
-            controls = {str(one["name"]): one for one in rules.objects(form, "controls") if one.get("name")}
+            controls = {str(one["name"]): one for one in reading.objects(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
             if action.id not in page.actions and action.id in self.declared:
                 continue  # a form that is on every page has to be declared on one only

@@ -269,8 +269,6 @@ class PairedRuntime(ReachableRuntime):
                 return {"ok": True, "value": {"navigated": True}}
         raise RuntimeFailure("transport_failed", "The page reloads over and over.", {"runtime_id": self.id})
 
-    # --- Its connection ---
-
     def depart(self) -> None:
         """Record that its connection is lost and that it may reconnect."""
         self.peer = None
@@ -314,8 +312,6 @@ class PairedRuntime(ReachableRuntime):
         if changed is None:
             details["reason"] = "The runtime does not report its steps and may have started one that changes something."
         return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
-
-    # --- Sending to it, and receiving from it ---
 
     async def ask(self, item: JsonObject) -> JsonObject:
         """Send an action_call and return its output. It is never sent twice. Raises RuntimeFailure."""
