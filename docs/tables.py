@@ -18,7 +18,7 @@ from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import engine, expressions, failures, live_page, projections, rules, runtime
 from awp_publish.plugin import ENTRY_POINTS, installed
-from awp_publish.plugins.actions_json import drift, items, runtimes
+from awp_publish.plugins.actions_json import differences, items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
@@ -171,7 +171,7 @@ def code_table(codes: Mapping[str, str]) -> str:
 
 def drift_table() -> str:
     """Return what `check --pages` looks for."""
-    rows = [f"| `{kind}` | {level} | {rule} |" for kind, (level, rule, _) in drift.KINDS.items()]
+    rows = [f"| `{kind}` | {level} | {rule} |" for kind, (level, rule, _) in differences.KINDS.items()]
     return table("| finding | level | rule |", rows)
 
 

@@ -25,7 +25,7 @@ from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError, did_you_mean
 
 if TYPE_CHECKING:
-    from awp_publish.plugins.actions_json.drift import Drift
+    from awp_publish.plugins.actions_json.differences import Drift
 from awp_publish.cli.application import Application, is_application, site_of
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from awp_publish.plugins.actions_json.drift import Drift
+    from awp_publish.plugins.actions_json.differences import Drift
 
 _CONFIGURED: Final = ""
 

@@ -12,7 +12,8 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
 from awp_publish.maps.chromium import why_unavailable
-from awp_publish.plugins.actions_json.drift import KINDS, Drift, check_pages
+from awp_publish.plugins.actions_json.differences import KINDS, Drift
+from awp_publish.plugins.actions_json.drift import check_pages
 from tests.limit import OF_BROWSERS
 
 FORM = (
