@@ -11,19 +11,6 @@ from awp_publish.schema.paths import PLACEHOLDER, pattern_of
 ROUTES_METHOD: Final = "awp_routes"
 """A method without arguments that returns the `Route`s of an application, in order."""
 
-_SIGN: Final = re.compile(
-    r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
-    r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"
-)
-
-
-def signs_in(route: "Route") -> bool:
-    """Return True if a route's name or the end of its path says that it signs callers in or out."""
-    end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
-    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower().strip("_") for word in (end, route.name))
-    return any(_SIGN.fullmatch(word) is not None for word in words)
-
-
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods that perform actions; HEAD, OPTIONS and TRACE only ask about a resource."""
 
@@ -131,3 +118,16 @@ def methods_of(methods: object) -> tuple[str, ...]:
 def path_parameters(path: str) -> dict[str, str]:
     """Return the names of a template's placeholders with their convertors ("str" by default)."""
     return {name: convertor or "str" for name, convertor in PLACEHOLDER.findall(path)} if "{" in path else {}
+
+
+_SIGN: Final = re.compile(
+    r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
+    r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"
+)
+
+
+def signs_in(route: Route) -> bool:
+    """Return True if a route's name or the end of its path says that it signs callers in or out."""
+    end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower().strip("_") for word in (end, route.name))
+    return any(_SIGN.fullmatch(word) is not None for word in words)
