@@ -86,7 +86,7 @@ def test_callers_that_the_site_knows_need_the_permission_to_view(books):
     [
         (Book, {"fields": ["tilte"]}, 'there is no field "tilte"'),
         (Book, {"fields": ["title"], "search": ["tilte"]}, "search"),
-        (dict, {"fields": ["title"]}, "no model"),
+        (dict, {"fields": ["title"]}, "is not a model"),
         (Book, {"fields": ["title"], "read_only": False}, "does not know its callers"),
         (Book, {"fields": ["title"], "read_only": "no"}, "read_only"),
     ],
