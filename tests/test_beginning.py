@@ -96,7 +96,7 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
         '    name="Lamps & \\"Oil\\"",',
         '    description="Find lamps.",',
         '    url=os.environ.get("AWP_PUBLISH_URL") or "http://127.0.0.1:8000",  # the public address',
-        '    doors=["mcp"],',
+        '    plugins=["mcp"],',
         "site.include()  # the routes that only read; @site.action declares others",
         "app.add_middleware(AgentPublisher, site=site)",
     ]

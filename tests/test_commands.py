@@ -193,7 +193,7 @@ from fastapi import FastAPI
 from pydantic import Field
 from awp_publish import AgentPublisher, Site
 
-site = Site(name="Shop", description="A shop.", url="https://shop.example", doors=["mcp", "a2a"])
+site = Site(name="Shop", description="A shop.", url="https://shop.example", plugins=["mcp", "a2a"])
 app = FastAPI()
 
 class Sort(Enum):

@@ -164,7 +164,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 EVIL = {EVIL!r}
-site = Site(name="Shop" + EVIL, description="Sells." + EVIL, url="https://shop.example", approval=APPROVAL)
+site = Site(name="Shop" + EVIL, description="Sells." + EVIL, url="https://shop.example", plugins=PLUGINS)
 
 async def page(request):
     return HTMLResponse("<title>" + EVIL + "</title>")
@@ -229,8 +229,8 @@ def obeyed(text: str) -> set[str]:
 def commands_of(verb: str, url: str, folder: Path) -> Iterator[list[str]]:
     (folder / "document.json").write_text(json.dumps(DOCUMENT, ensure_ascii=False), encoding="utf-8")
     (folder / "page.html").write_text(HTML, encoding="utf-8")
-    (folder / "evil_shop.py").write_text(f"APPROVAL = False{APPLICATION}", encoding="utf-8")
-    (folder / "waiting_shop.py").write_text(f"APPROVAL = True{APPLICATION}", encoding="utf-8")
+    (folder / "evil_shop.py").write_text(f"PLUGINS = []{APPLICATION}", encoding="utf-8")
+    (folder / "waiting_shop.py").write_text(f"PLUGINS = ['approval']{APPLICATION}", encoding="utf-8")
     names = {"FILE": "document.json", "PAGE": "page.html", "FOLDER": "folder"}
     names |= {"APP": "evil_shop:app", "WAITING": "waiting_shop:app"}
     for arguments in COMMANDS[verb]:

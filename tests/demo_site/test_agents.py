@@ -303,7 +303,7 @@ def test_awas_and_woa_cost_at_most_4000_tokens_for_all_actions_and_doors():
         assert len(document.json()["agents"]) == 11
         assert len(document.content) / 4 <= 4000
         answer = client.get("/.well-known/ai-actions.json", headers={"accept-encoding": "identity"})
-        assert len(answer.json()["actions"]) == 10
+        assert len(answer.json()["actions"]) == 11
         assert len(answer.content) / 4 <= 4000
         for action in answer.json()["actions"]:
             for member in ("inputSchema", "outputSchema"):

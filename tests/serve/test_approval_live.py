@@ -17,10 +17,10 @@ from tests.serve.test_real_server import free_port, wait_until
 ROOT = Path(__file__).parents[2]
 SHOP = """
 from fastapi import FastAPI
-from awp_publish import AgentPublisher, BearerToken, Principal, Site
+from awp_publish import AgentPublisher, Approval, BearerToken, Overview, Principal, Site
 
-site = Site("Shop", "Sells.", url="https://shop.example", approval="approved.json", store="sqlite:///agents.db",
-            secret_keys=["k" * 32], doors=["mcp", "a2a", "awp"], overview="operator",
+site = Site("Shop", "Sells.", url="https://shop.example", store="sqlite:///agents.db",
+            secret_keys=["k" * 32], plugins=["mcp", "a2a", "awp", Overview("operator"), Approval("approved.json")],
             authenticate=BearerToken(lambda token: Principal("ann", frozenset({"operator"}))))
 app = FastAPI()
 

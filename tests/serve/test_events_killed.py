@@ -16,7 +16,7 @@ from awp_publish import AgentPublisher, BearerToken, Site
 from awp_publish.plugins.events import webhooks
 
 webhooks.LEASE = 2.0
-site = Site(name="Shop", description="Sells things.", url="https://shop.example", doors=["mcp"],
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", plugins=["mcp"],
             store="sqlite:///agents.db", authenticate=BearerToken({"ann-secret-token": "ann"}))
 site.event("order_shipped")
 app = FastAPI()

@@ -32,7 +32,7 @@ from awp_publish import AgentPublisher, Site
 from awp_publish.calls.gates import idempotency
 
 idempotency.MARGIN = {MARGIN}
-site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", limits={{'timeout': {TIMEOUT}}},
             store=os.environ["STORE"], secret_keys=["a-secret-key-that-outlives-the-process"])
 app = FastAPI()
 

@@ -29,9 +29,9 @@ import os
 from pathlib import Path
 
 from fastapi import FastAPI
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Limits, Site
 
-site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout=3)
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", limits=Limits(timeout=3))
 app = FastAPI()
 
 

@@ -22,7 +22,7 @@ from awp_publish import AgentPublisher, Site, report_progress
 from awp_publish.plugins.jobs import worker
 
 worker.Worker.stop.__defaults__ = (0.1,)  # seconds that it waits for jobs
-site = Site(name="Shop", description="Sells things.", url="https://shop.example", doors=["mcp", "a2a", "awp"])
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
 site.event("order_shipped")
 app = FastAPI()
 

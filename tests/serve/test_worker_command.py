@@ -23,11 +23,11 @@ pytestmark = pytest.mark.slow
 SHOP = '''
 import os
 from starlette.applications import Starlette
-from awp_publish import AgentPublisher, Site, report_progress
+from awp_publish import AgentPublisher, Jobs, Site, report_progress
 
 site = Site(
     "Shop", "Sells things.", "https://shop.example",
-    store=os.environ["STORE"], **({"jobs": {"queue": os.environ["QUEUE"]}} if os.environ.get("QUEUE") else {}),
+    store=os.environ["STORE"], plugins=[Jobs(queue=os.environ.get("QUEUE") or None)],
 )
 
 @site.agent("ship", execution="async", effect="idempotent")

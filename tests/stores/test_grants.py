@@ -81,14 +81,14 @@ async def test_an_access_token_ends_before_its_grant_does(store):
 
 async def test_cookies_that_two_answers_set_at_once_are_both_kept(grants):
     issued = await exchange(grants, await begin(grants, allowed(cookies=(Cookie(name="a", value="1", domain="x"),))))
-    grant = await grants.find(issued.access)
+    access = await grants.find(issued.access)
 
     def add(name: str):
         return lambda cookies: (*cookies, Cookie(name=name, value="1", domain="x"))
 
-    await asyncio.gather(*(grants.keep_cookies(grant, add(name)) for name in "bcd"))
+    await asyncio.gather(*(grants.keep_cookies(access.grant, add(name)) for name in "bcd"))
     kept = await grants.find(issued.access)
-    assert {cookie.name for cookie in kept.cookies} == set("abcd")
+    assert {cookie.name for cookie in kept.grant.cookies} == set("abcd")
 
 
 async def test_a_person_sees_their_own_grants_alone_and_the_oldest_of_too_many_ends(grants):
