@@ -132,8 +132,8 @@ def _choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
         for radio in radios
     ]
     by_value = (number for number, choice in enumerate(choices) if choice["value"] == wanted)
-    folded = wanted.strip().casefold()
-    by_label = (number for number, choice in enumerate(choices) if choice["text"].casefold() == folded)
+    folded = _fold(wanted)
+    by_label = (number for number, choice in enumerate(choices) if folded and _fold(choice["text"]) == folded)
     found = next((number for same in (by_value, by_label) for number in same), None)
     if found is None:
         message = f"No radio button has the value {wanted[:100]!r}"

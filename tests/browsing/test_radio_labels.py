@@ -103,3 +103,13 @@ def test_a_button_without_a_label_is_a_choice_without_text():
     with pytest.raises(AwpError) as refused:
         agent.act("select", "#a", value="3")
     assert details_of(refused)["choices"] == [{"value": "1", "text": ""}, {"value": "2", "text": ""}]
+
+
+@pytest.mark.parametrize("words", ["", " ", "\n"])
+def test_blank_words_choose_no_button_without_a_label(words):
+    buttons = "<input type=radio name=a value=1><input type=radio name=a value=2 checked><button id=go>Go</button>"
+    page = f"<form action=/s>{buttons}</form>"
+    agent = Agent({"/": page, "/s": "<p>Sent"})
+    with pytest.raises(AwpError, match="No radio button has the value"):
+        agent.act("select", "[value='1']", value=words)
+    assert sent_by(agent) == "a=2"
