@@ -467,7 +467,7 @@ def test_a_list_of_what_is_allowed_is_refused_where_only_routes_know_who_calls()
     with pytest.raises(DeclarationError) as refused:
         AgentPublisher(app, site=site, check=False).open()
     assert str(refused.value) == (
-        "site: list_only_allowed: only routes authenticate callers (list_orders), and they are not asked "
+        "site: plugins.mcp.list_only_allowed: only routes authenticate callers (list_orders), and they are not asked "
         "for a list. Give Site(authenticate=...), or leave it out."
     )
 
