@@ -29,7 +29,7 @@ class Life(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.clock = Clock()
         self.store = MemoryStore(self.clock)
-        self.jobs = JobStore(self.store, lease_seconds=LEASE, clock=self.clock.day)
+        self.jobs = JobStore(self.store, lease_seconds=LEASE, absent_seconds=LEASE, clock=self.clock.day)
         self.ids: list[str] = []
         self.begun: Counter[str] = Counter()
         self.ended: dict[str, bytes] = {}

@@ -504,6 +504,8 @@ class JobStore:
         for _ in range(MAX_TRIES):
             heir = await self._find_heir(stored.job) if stored.job.has_turn else None
             failed = await self._write_end(stored, ended, heir, is_bounded=is_bounded)
+            if heir is not None and failed in ("record", "bytes"):
+                await self._wait_for_turn_again(heir)
             if failed == "bytes":
                 detail = f"The action answered, but its answer of {len(ended.raw)} bytes could not be stored."
                 ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
@@ -525,6 +527,12 @@ class JobStore:
                 if stored is not None and stored.job.status == "accepted" and stored.job.id != job.id:
                     return stored
         return None
+
+    async def _wait_for_turn_again(self, heir: Stored) -> None:
+        """Give an heir that was not needed its place in front of its caller's other jobs, unless it has changed."""
+        job, pending = heir.job, self._pending_seconds
+        in_front = Schedule(_queue_of_caller(job.share), job.id, -self._most_of_caller * HEAD_START)
+        await self.store.run([Swap(_key(job.id), heir.raw, heir.raw, pending), in_front])
 
     async def _write_end(self, stored: Stored, ended: Stored, heir: Stored | None, *, is_bounded: bool) -> Failed:
         """Write a final state, and pass the turn of the job on to its heir. Returns what kept it from that."""
