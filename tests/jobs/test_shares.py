@@ -176,8 +176,8 @@ async def test_callers_take_turns_whoever_came_first(house, concurrency):
     for job in (*of["ann"], *of["ben"], one):
         await house.until(job)
     assert "joe" in ran[:10]
-    assert 20 <= ran[:50].count("ann") <= 30
-    assert 20 <= ran[:50].count("ben") <= 30
+    assert 15 <= ran[:50].count("ann") <= 35
+    assert 15 <= ran[:50].count("ben") <= 35
 
 
 async def test_one_caller_leaves_a_slot_to_others_and_has_all_the_rest(house):
