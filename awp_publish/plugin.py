@@ -69,7 +69,7 @@ class DeclaredSite(Interface):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the checks of plug-ins have found, known once the site is published."""
+        """The findings of plug-ins' checks, known once the site is published."""
 
     @property
     def own_actions(self) -> frozenset[str]:
@@ -160,7 +160,7 @@ class Serving(Interface):
 
     @property
     def service(self) -> Any:
-        """What `serve` returned."""
+        """The value that `serve` returned."""
 
     @property
     def options(self) -> Any: ...
@@ -248,7 +248,7 @@ class Door:
 
     @property
     def facts(self) -> DoorFacts | None:
-        """What documents say of this door, None if they do not name it."""
+        """The facts that documents publish of this door, None if they do not name it."""
         if self.version is None:
             return None
         return DoorFacts(self.name, self.version, self.path, self.title, self.features)

@@ -181,7 +181,7 @@ def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_findings(publication: Publication) -> Iterator[CheckMessage]:
-    """What declarations and plug-ins have found, as it is logged when a server starts."""
+    """Yield the findings of declarations and plug-ins, as they are logged when a server starts."""
     for one in publication.site.findings:
         yield CheckWarning(one.message, hint=one.hint, id="awp_publish.W006")
 

@@ -79,7 +79,7 @@ class AgentPublisherMiddleware:
 
     @cached_property
     def _call_view(self) -> GetResponse:
-        """What answers the call of an action. Made for the first one: much middleware has work to do at its start."""
+        """The view that answers calls of actions, made for the first: much middleware has work to do at its start."""
         above = self._publication.middleware_above
         return enclose(self._get_response, above, is_async=self._is_async) if above else self._get_response
 

@@ -52,7 +52,7 @@ class Identity:
 
     @property
     def id(self) -> str:
-        """What tells the known caller from all others, or ""."""
+        """The id of the known caller, or ""."""
         return self.principal.key if self.principal is not None else ""
 
     @property

@@ -19,7 +19,7 @@ class IdentitySite:
 
     @cached_property
     def proofs(self) -> KeyProofs | None:
-        """What checks proofs of keys, None without PyJWT."""
+        """The checker of proofs of keys, None without PyJWT."""
         if find_spec("jwt") is None or find_spec("cryptography") is None:
             return None
         from awp_publish.plugins.identity.proofs import Proofs

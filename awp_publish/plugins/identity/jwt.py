@@ -142,7 +142,7 @@ class JwtBearer:
 
     @property
     def kind(self) -> str:
-        """Who vouches for the callers: the issuer of the tokens, and the claim that names them, if it is not `sub`."""
+        """The kind of caller: the issuer of the tokens, and the claim that names them, if it is not `sub`."""
         claim = "" if self.principal_claim == "sub" else f"#{quote(self.principal_claim, safe='')}"
         return quote(self.issuer, safe=":/?#[]@!$&'()*+,;=%~") + claim
 

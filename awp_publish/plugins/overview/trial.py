@@ -90,7 +90,7 @@ class Trial:
 
     @property
     def is_only_shown(self) -> bool:
-        """Whether the request is written anew while somebody types, and nothing else of the page is read."""
+        """True if only the request is read, written anew while somebody types, and nothing else of the page."""
         return self._scope["method"] == "POST" and self._controls.get("awp-do") == "show"
 
     async def send(self) -> None:

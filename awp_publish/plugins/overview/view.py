@@ -79,7 +79,7 @@ class View:
 
     @property
     def may_approve(self) -> bool:
-        """Whether the overview requires a scope, or the caller has the scope "operator"."""
+        """True if the overview requires a scope, or the caller has the scope "operator"."""
         return self.is_restricted or (self.caller is not None and OPERATOR in self.caller.scopes)
 
     def wires_of(self, action: Action) -> tuple[Wire, ...]:

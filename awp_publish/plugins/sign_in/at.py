@@ -60,7 +60,7 @@ class SignInSite:
 
     @property
     def framework(self) -> Framework:
-        """What the site's framework knows of its users."""
+        """The framework's knowledge of the site's users."""
         return framework_of(self._site)
 
     @property
@@ -73,7 +73,7 @@ class SignInSite:
 
     @property
     def proofs(self) -> KeyProofs | None:
-        """What checks proofs of clients' keys, None where that is not possible."""
+        """The checker of proofs of clients' keys, None where that is not possible."""
         identity = self._site.ask("identity")
         return identity.proofs if identity is not None else None
 
@@ -100,12 +100,12 @@ class SignInSite:
 
     @cached_property
     def grants(self) -> Grants:
-        """What people have allowed."""
+        """The grants that people have made."""
         return Grants(self._site.store, self.tokens("grant"), 60 * self.options.minutes)
 
     @cached_property
     def clients(self) -> Clients:
-        """Who may ask for access."""
+        """The clients that may ask for access."""
         return Clients(self.options, self._site.store)
 
     async def end(self, grant_id: str) -> Grant | None:

@@ -49,7 +49,7 @@ class SignInTokens:
 
     @property
     def kind(self) -> str:
-        """Who vouches for people: the authenticator that knows them at consent."""
+        """The kind of caller: that of the authenticator that knows them at consent."""
         user = self._state.options.user or self._state.framework.user()
         return people_of(user) if hasattr(user, "challenge") else PEOPLE
 
