@@ -7,6 +7,7 @@ process may keep one lease from the others, who are then refused that much too e
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import cast
 from weakref import WeakKeyDictionary
@@ -15,9 +16,21 @@ from awp_publish.stores.store import Counted, Reserve, Store
 
 
 class Lease:
-    """What a process has of one limit: at most `size` calls at a time of `most` in a window of `seconds`."""
+    """A process's part of one limit: at most `size` calls at a time of `most` in a window of `seconds`."""
 
-    __slots__ = ("_clock", "_key", "_left", "_locks", "_most", "_seconds", "_size", "_store", "_total", "_window")
+    __slots__ = (
+        "_changes",
+        "_clock",
+        "_key",
+        "_left",
+        "_locks",
+        "_most",
+        "_seconds",
+        "_size",
+        "_store",
+        "_total",
+        "_window",
+    )
 
     def __init__(self, key: str, most: int, seconds: int, size: int, store: Store, clock: Callable[[], float]) -> None:
         self._key = key
@@ -30,6 +43,7 @@ class Lease:
         self._left = 0
         self._total = 0
         """Calls of the window that all processes have leased, as far as this one knows."""
+        self._changes = threading.Lock()  # a process may have an event loop in each of several threads
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @property
@@ -40,10 +54,11 @@ class Lease:
 
     def take(self) -> bool:
         """Take one of the leased calls. Returns False if none is left."""
-        if int(self._clock() // self._seconds) != self._window or self._left <= 0:
-            return False
-        self._left -= 1
-        return True
+        with self._changes:
+            if int(self._clock() // self._seconds) != self._window or self._left <= 0:
+                return False
+            self._left -= 1
+            return True
 
     async def renew(self) -> bool:
         """Take a call, after leasing more where none is left. Returns False if the limit is reached.
@@ -54,15 +69,19 @@ class Lease:
         async with self._locks.setdefault(loop, asyncio.Lock()):
             while not self.take():
                 window = int(self._clock() // self._seconds)
-                if window != self._window:
-                    self._window, self._left, self._total = window, 0, 0
-                amount = min(self._size, self._most - self._total)
+                with self._changes:
+                    if window != self._window:
+                        self._window, self._left, self._total = window, 0, 0
+                    amount = min(self._size, self._most - self._total)
                 if amount <= 0:
                     return False
                 step = Reserve(f"{self._key}:{window}", amount, self._most, 2.0 * self._seconds)
                 ran = await self._store.run((step,))
-                self._total = cast(Counted, ran.seen[0]).events
-                if ran.failed is None:
-                    self._total += amount
-                    self._left += amount
+                with self._changes:
+                    if window != self._window:
+                        continue  # what was leased is of a window that is over
+                    self._total = cast(Counted, ran.seen[0]).events
+                    if ran.failed is None:
+                        self._total += amount
+                        self._left += amount
             return True
