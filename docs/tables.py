@@ -18,7 +18,7 @@ from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import engine, expressions, failures, live_page, projections, rules, runtime
 from awp_publish.plugin import ENTRY_POINTS, installed
-from awp_publish.plugins.actions_json import differences, items, runtimes
+from awp_publish.plugins.actions_json import items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
@@ -164,17 +164,6 @@ def bridge_limit_table() -> str:
     return table("| bound | |", [f"| {name} | {_bound(bound)} |" for name, bound in BRIDGE_LIMITS])
 
 
-def code_table(codes: Mapping[str, str]) -> str:
-    """Codes with their meanings."""
-    return table("| code | means |", [f"| `{code}` | {words} |" for code, words in codes.items()])
-
-
-def drift_table() -> str:
-    """Return what `check --pages` looks for."""
-    rows = [f"| `{kind}` | {level} | {rule} |" for kind, (level, rule, _) in differences.KINDS.items()]
-    return table("| finding | level | rule |", rows)
-
-
 # --- All tables ---
 
 
@@ -198,8 +187,8 @@ def feature_table() -> str:
     for name, plugin in sorted(installed().items()):
         text = inspect.getdoc(plugin.options) if plugin.options is not None else _heading_of(name)
         words = " ".join(str(text).partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
-        by_default = "; there by default" if plugin.is_default is True else ""
-        value = f"`{plugin.options.__name__}{_call_of(plugin.options)}`" if plugin.options is not None else "no options"
+        by_default = "; by default" if plugin.is_default is True else ""
+        value = f"`{plugin.options.__name__}{_call_of(plugin.options)}`" if plugin.options is not None else ""
         rows.append(f"| `{name}` | {value} | {words}{by_default} |")
     return table("| feature | value with its options | what it is |", rows)
 
@@ -214,9 +203,11 @@ def _call_of(options: type) -> str:
 
 
 def _heading_of(name: str) -> str | None:
-    """The first line of the docstring of a plug-in's module."""
+    """The first line of the docstring of a plug-in's module, without the name with which it begins."""
     point = next(point for point in entry_points(group=ENTRY_POINTS) if point.name == name)
-    return (import_module(point.module).__doc__ or "").partition("\n")[0]
+    line = (import_module(point.module).__doc__ or "").partition("\n")[0]
+    title, _, rest = line.partition(": ")
+    return rest if title.lower().replace(".", "_") == name else line
 
 
 PUBLISHED = "| option | what it says | where it is published |"
@@ -231,9 +222,7 @@ MAKERS = {
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "page options": lambda: option_table(DEFAULT, PageSettings),
-    "runtime codes": lambda: code_table({str(code): words for code, words in failures.CODES.items()}),
     "runtime limits": limit_table,
-    "drift": drift_table,
     "bridge items": item_table,
     "bridge codes": bridge_code_table,
     "bridge arguments": argument_table,

@@ -218,9 +218,7 @@ PLACES = {
     "awas options": "actions.md",
     "agent options": "actions.md",
     "page options": "actions-json.md",
-    "runtime codes": "actions-json.md",
     "runtime limits": "actions-json.md",
-    "drift": "actions-json.md",
     **dict.fromkeys(("bridge items", "bridge codes", "bridge arguments", "bridge limits"), "actions-bridge.md"),
 }
 

@@ -37,16 +37,40 @@ MAX_TOOLS: Final = 40
 """Actions among which models still choose well; some clients accept no more."""
 
 RULES: Final = {
-    "model-description": "Write what it does, for whom and with what result, in 20 to 1,024 characters.",
-    "model-verb-first": 'Begin with the verb that says what it does: "Search books by title or author."',
-    "model-examples": 'Give one whole input: examples=[{"name": value}].',
-    "model-input-words": "Say what it means, with unit and format: Annotated[str, Field(description=...)].",
-    "model-enum-words": "Say in its description what each value does.",
-    "model-ambiguous-name": "Use a name that says what it holds or does, and of what: order_id, search_books.",
-    "model-twins": "Say in each description when to use it and not the other one, or merge them.",
-    "model-too-many": "Give fewer, deeper actions, or show each caller only their own: audience= and scopes=.",
+    "model-description": (
+        "A description has 20 to 1,024 characters.",
+        "Write what it does, for whom and with what result, in 20 to 1,024 characters.",
+    ),
+    "model-verb-first": (
+        "A description begins with a verb.",
+        'Begin with the verb that says what it does: "Search books by title or author."',
+    ),
+    "model-examples": (
+        "Inputs have an example of a whole input, unless one of them is a password.",
+        'Give one whole input: examples=[{"name": value}].',
+    ),
+    "model-input-words": (
+        "Every input, also a nested one, has a description.",
+        "Say what it means, with unit and format: Annotated[str, Field(description=...)].",
+    ),
+    "model-enum-words": (
+        "Texts and numbers to choose from are mentioned in a description.",
+        "Say in its description what each value does.",
+    ),
+    "model-ambiguous-name": (
+        "Names say what they are of: not `data`, `process`, `get_thing`.",
+        "Use a name that says what it holds or does, and of what: order_id, search_books.",
+    ),
+    "model-twins": (
+        "No two actions have the same names or descriptions.",
+        "Say in each description when to use it and not the other one, or merge them.",
+    ),
+    "model-too-many": (
+        "There are forty actions at most; more cost the site ten points.",
+        "Give fewer, deeper actions, or show each caller only their own: audience= and scopes=.",
+    ),
 }
-"""Each rule, and what to do where it is broken."""
+"""Each rule: what it demands, and what to do where it is broken."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -118,11 +142,11 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
     def note(tool: JudgedAction, rule: str, message: str, pointer: str = "") -> None:
         broken[tool.id].add(rule)
         subject = f"action {shown(tool.id)}"
-        findings.append(Finding(WARNING, rule, tool.pointer + pointer, message, RULES[rule], SOURCE, "", subject))
+        findings.append(Finding(WARNING, rule, tool.pointer + pointer, message, RULES[rule][1], SOURCE, "", subject))
 
     if len(tools) > MAX_TOOLS:
         message = f"There are {len(tools)} actions; models choose less reliably among more than {MAX_TOOLS}."
-        findings.append(Finding(WARNING, "model-too-many", "", message, RULES["model-too-many"], SOURCE))
+        findings.append(Finding(WARNING, "model-too-many", "", message, RULES["model-too-many"][1], SOURCE))
     for tool in tools:
         for rule, message, pointer in _faults(tool):
             note(tool, rule, message, pointer)

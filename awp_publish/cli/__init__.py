@@ -229,7 +229,8 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         nargs="?",
         const="",
         metavar="ID",
-        help="print what a check demands, and by which specification; 'codes': how tools of a map fail",
+        help="print what a check demands, and by which specification; 'drift', 'model': the rules of --pages and "
+        "--as-model; 'codes': how tools of a map fail",
     )
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
     show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")

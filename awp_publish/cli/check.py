@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.checks import Finding, all_checks, check_document, check_documents
-from awp_publish.checks.descriptions import Judgement, judge_descriptions
+from awp_publish.checks.descriptions import RULES, Judgement, judge_descriptions
 from awp_publish.checks.judged_actions import tools_in, tools_of
 from awp_publish.checks.recognition import specifications
 from awp_publish.checks.text import read as read_document
@@ -21,6 +21,7 @@ from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
 from awp_publish.maps import failure_classes, failures, live_page, projections, rules
 from awp_publish.maps.composition import Imported, ImportRefused
+from awp_publish.plugins.actions_json.differences import KINDS
 from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError, did_you_mean
 
@@ -78,12 +79,20 @@ def check(
 
 
 def explain_checks(console: Console, check_id: str) -> int:
-    """Print what one check demands, or all of them; with "codes", the codes with which a map's tools fail."""
+    """Print what one check demands, or all checks of documents.
+
+    "codes" prints the codes with which tools of a map fail, "drift" the rules of `--pages`, "model" those of
+    `--as-model`.
+    """
     if check_id == "codes":
         return _explain_codes(console)
+    if rules := _rules(check_id):
+        console.table(("rule", "level", "what is checked", "what to do"), rules)
+        console.json([dict(zip(("rule", "level", "about", "hint"), row, strict=True)) for row in rules])
+        return 0
     checks = [check for check in all_checks() if check_id in ("", check.id)]
     if not checks:
-        near = did_you_mean(check_id, [check.id for check in all_checks()])
+        near = did_you_mean(check_id, [*(check.id for check in all_checks()), *RULES, *KINDS])
         raise DeclarationError(f"--explain {check_id}", "is not a check.", near)
     rows = [(check.id, check.level, check.about, check.source) for check in checks]
     console.table(("check", "level", "what is checked", "source"), rows)
@@ -92,6 +101,13 @@ def explain_checks(console: Console, check_id: str) -> int:
     names = ("check", "level", "about", "source", "hint")
     console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
     return 0
+
+
+def _rules(name: str) -> list[tuple[str, str, str, str]]:
+    """Return the rules of a group, or the one rule of that name."""
+    drift = [(kind, str(level), about, hint) for kind, (level, about, hint) in KINDS.items()]
+    model = [(rule, "warning", about, hint) for rule, (about, hint) in RULES.items()]
+    return {"drift": drift, "model": model}.get(name) or [row for row in (*drift, *model) if row[0] == name]
 
 
 def _explain_codes(console: Console) -> int:

@@ -2,7 +2,7 @@
 
 Fails where one says less than is to be reached. What is in a registry is run itself. Of a14y and the ARD suite, which
 are in none, the rules are read from their sources (a14y.py, ard.py). A checker that asks for something that is not true
-of the site is left failing, and is listed in docs/discovery.md with the reason.
+of the site is left failing, and is listed in docs/documents.md with the reason.
 """
 
 import json

@@ -66,7 +66,7 @@ def test_an_action_that_keeps_all_rules_has_a_hundred_points():
 )
 def test_each_rule_finds_what_breaks_it_and_says_what_to_do(given, rules):
     assert broken(**given) == rules
-    assert all(one.hint == RULES[one.check] for one in judge(**given).findings)
+    assert all(one.hint == RULES[one.check][1] for one in judge(**given).findings)
 
 
 def test_inputs_that_hold_one_another_come_to_an_end():

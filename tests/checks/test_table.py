@@ -60,6 +60,14 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     told = json.loads(capsys.readouterr().out)
     assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {one["code"] for one in told}
     assert all(one["means"].strip() for one in told)
+    for group, rule in (("drift", "drift-missing"), ("model", "model-twins")):
+        assert main(["check", "--explain", group, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert main(["check", "--explain", rule, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == [one for one in told if one["rule"] == rule]
+        assert all(one["about"] and one["hint"] for one in told)
+    assert main(["check", "--explain", "model-twin"]) == 2
+    assert 'Did you mean "model-twins"?' in capsys.readouterr().err
     assert main(["check"]) == 2
     assert "needs a target" in capsys.readouterr().err
 

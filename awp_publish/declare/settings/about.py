@@ -148,21 +148,20 @@ class About:
     ] = None
     license: Annotated[
         Text | None,
-        Option("the licence of the site's content, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS"),
+        Option("the content's licence, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS"),
     ] = None
     updated: Annotated[
         datetime | date | str | None,
         PlainValidator(read_updated),
         Option(
-            "when the actions last changed: a date, a datetime or ISO 8601 text; without a time zone it is UTC",
+            "when the actions last changed: a date, a datetime or ISO 8601 text; UTC unless it says otherwise",
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
         ),
     ] = None
     entities: Annotated[
         Entities,
         Option(
-            'the kinds of objects that actions are about: models, or dictionaries such as `{"book": {"title": '
-            '"string"}}`',
+            'the kinds of objects: models, or `{"book": {"title": "string"}}`',
             "agent.json `entities`",
         ),
     ] = field(default_factory=dict)
@@ -173,7 +172,7 @@ class About:
         Sequence[Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]],
         AfterValidator(check_workflows),
         Option(
-            "`Workflow(id, name, steps, description)`: a sequence of action ids that reaches a goal",
+            "`Workflow(id, name, steps, description)`: action ids that reach a goal in this order",
             "AWAS 1.1 `workflows`",
         ),
     ] = ()
@@ -185,28 +184,26 @@ class About:
         Mapping[str, Text],
         AfterValidator(check_provenance),
         Option(
-            "the origin of the map of your pages: `created_by`, `updated_by` and `reviewed_by`, each with its "
-            "`..._at`, `source`, `revision`; the texts are public",
+            "the origin of the map of your pages: `created_by`, `updated_by` and `reviewed_by`, each with "
+            "`..._at`, `source`, `revision`",
             "actions.json `provenance`",
         ),
     ] = field(default_factory=dict)
     security: Annotated[
         Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
         Option(
-            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: the contact for '
-            "security reports",
+            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`',
             "`/.well-known/security.txt`",
         ),
     ] = None
     leave_out: Annotated[
         Sequence[Text],
-        Option('documents that are not published, by the names of their protocols: `["llms_txt", "ard"]`', "nothing"),
+        Option('[documents](documents.md) that are not published: `["llms_txt", "ard"]`', "nothing"),
     ] = ()
     extensions: Annotated[
         Extensions,
         Option(
-            'members of your own: `x-...` for all documents, and under `"agent_json"`, `"awas"` or `"woa"` members '
-            "of any name for that [document](documents.md#members-of-your-own)",
+            "[members of your own](documents.md#members-of-your-own)",
             "all documents",
         ),
     ] = field(default_factory=dict)

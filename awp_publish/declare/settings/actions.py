@@ -115,8 +115,7 @@ class AwasSettings(TypedDict, total=False):
     selectors: Annotated[
         SelectorsOption,
         Option(
-            'CSS selector for each input, or `"data-awas"` or `"data-ai"` for the attributes of your '
-            "[templates](templates.md)",
+            'CSS selector for each input, or `"data-awas"` or `"data-ai"`: attributes of [templates](templates.md)',
             "none",
         ),
     ]
@@ -124,8 +123,7 @@ class AwasSettings(TypedDict, total=False):
         JsonObject,
         AfterValidator(check_result),
         Option(
-            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result is in "
-            "the page",
+            "where the result is in the page: `{type, selector, itemSelector, properties, pagination}`",
             "none",
         ),
     ]
@@ -147,7 +145,7 @@ class ActionSettings:
     description: Annotated[
         Text | None,
         Option(
-            "what the action does, for an agent's planning",
+            "what the action does",
             "the first paragraph of the docstring, or of the route's description",
         ),
     ] = None
@@ -177,44 +175,41 @@ class ActionSettings:
             "derived from the route, otherwise JSON",
         ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("categories, by which actions are grouped and found", "none")] = ()
+    tags: Annotated[Sequence[Text], Option("[categories](#categories)", "none")] = ()
     audience: Annotated[
         Audience,
         Option(
-            'who may know of the action: `"public"`, `"known"` (authenticated callers), `"operator"` or any '
-            "other scope, see [guards](guards.md#who-sees-what)",
+            '[who may know of it](guards.md#who-sees-what): `"public"`, `"known"`, or a scope',
             '`"public"`',
         ),
     ] = PUBLIC
     expose: Annotated[
         Sequence[Text] | None,
         Option(
-            'the doors at which the action is offered, out of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, '
-            '`"bridge"`',
+            'the doors that offer it: `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
             "every door",
         ),
     ] = None
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
-        Option("examples of complete inputs; they have to be valid", "none"),
+        Option("valid examples of complete inputs", "none"),
     ] = ()
     auth_required: Annotated[
         Flag | None,
         Option(
             "whether callers have to authenticate",
-            "true if there are scopes, or if the route has a required security scheme",
+            "`True` with scopes, or a required security scheme of the route",
         ),
     ] = None
     scopes: Annotated[
         Sequence[Text] | None, Option("the required OAuth scopes", "those of the route's security schemes")
     ] = None
-    rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
+    rate_limit: Annotated[Rate | None, Option("its own [limit](guards.md#limits)", "none")] = None
     allow_agents: Annotated[
         Sequence[Annotated[str, AfterValidator(check_agent)]],
         Option(
-            'the agents that may call it, as identified by `WebBotAuth`: `"verified"` for all that sign their '
-            'requests, `"https://signer.example"` for one, `"unknown"` for callers that claim no identity, see '
-            "[guards](guards.md#signatures)",
+            'who may call it by their [signature](guards.md#signatures): `"verified"`, `"https://signer.example"`, '
+            '`"unknown"`',
             "everybody",
         ),
     ] = ()
@@ -222,48 +217,47 @@ class ActionSettings:
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),
         Option(
-            "whether calls may have an idempotency key, and how long it is valid: `True`, a window such as "
-            '`"24h"`, or `Idempotency(window, key_field)`',
+            'whether calls may have an [idempotency key](guards.md#idempotency-keys): `True`, a window (`"24h"`), or '
+            "`Idempotency(window, key_field)`",
             "none",
         ),
     ] = None
     effect: Annotated[
         Effect | None,
         Option(
-            "what a call changes: `read` (nothing), `idempotent` (the same result if repeated), `write` "
-            "(something each time), `delete`, `irreversible`",
-            "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
+            "what a call changes: `read` (nothing), `idempotent` (the same if repeated), `write` (something each "
+            "time), `delete`, `irreversible`",
+            "GET reads, PUT is idempotent, DELETE deletes, all else writes",
         ),
     ] = None
     confirm: Annotated[
         bool | Summary | None,
         PlainValidator(read_confirm),
         Option(
-            "whether a person has to confirm each call, see [guards](guards.md): `True`, or the question, as a "
-            "text with inputs in braces or a function of the input, or of the input and the call",
-            "`False`; irreversible actions are always confirmed",
+            "whether a person has to [confirm](guards.md#confirmation) each call: `True`, or the question as a text "
+            "or a function",
+            "`True` if irreversible",
         ),
     ] = None
     depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
-        Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
+        Option("ids of actions that have to [succeed before it](guards.md#prerequisites)", "none"),
     ] = ()
-    awas: Annotated[AwasSettings, Option("options that only AWAS has, see below", "none")] = field(
+    awas: Annotated[AwasSettings, Option("[what only AWAS says](#what-only-awas-says)", "none")] = field(
         default_factory=lambda: AwasSettings()
     )
     guard_routes: Annotated[
         Flag | None,
-        Option("whether the [gates](guards.md) of calls also apply to direct requests of its route", "the site's"),
+        Option("as of the site", "the site's"),
     ] = None
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
-    timeout: Annotated[Seconds | None, Option("its timeout in seconds", "the site's; an hour in the background")] = None
-    max_body_bytes: Annotated[Count | None, Option("the maximum size of a call's body in bytes", "the site's")] = None
+    timeout: Annotated[Seconds | None, Option("in seconds", "the site's; an hour in the background")] = None
+    max_body_bytes: Annotated[Count | None, Option("of a call's body", "the site's")] = None
     extensions: Annotated[
         Extensions,
         Option(
-            'members of your own: `x-...`, and under `"agent_json"` or `"awas"` members of any name for that '
-            "[document](documents.md#members-of-your-own)",
+            "[members of your own](documents.md#members-of-your-own)",
             "none",
         ),
     ] = field(default_factory=dict)

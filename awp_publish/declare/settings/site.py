@@ -120,16 +120,12 @@ class Limits:
     rate_limit: Annotated[
         Rate | None,
         Option(
-            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
-            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together, '
-            '`"90000/minute in total, 100 at a time"` with a trip to the store for every hundredth call',
+            'for all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"` and [others](guards.md#limits)',
             "AWAS `rateLimit`",
         ),
     ] = None
-    timeout: Annotated[Seconds, Option("the timeout of handlers in seconds, 30 by default", "not published")] = 30.0
-    max_body_bytes: Annotated[
-        Count, Option("the maximum size of a call's body in bytes, 1 MiB by default", "not published")
-    ] = 1_048_576
+    timeout: Annotated[Seconds, Option("of handlers, in seconds; 30 by default", "not published")] = 30.0
+    max_body_bytes: Annotated[Count, Option("of a call's body; 1 MiB by default", "not published")] = 1_048_576
     confirm_within: Annotated[
         Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
     ] = "10m"
@@ -155,8 +151,7 @@ class SiteSettings:
         About,
         BeforeValidator(unpack),
         Option(
-            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
-            "imports, provenance, security, leave_out, extensions)`: facts about the site, see below",
+            "`About(...)`: facts about the site",
             "see below",
         ),
     ] = field(default_factory=About)
@@ -164,16 +159,15 @@ class SiteSettings:
         OAuth | None,
         BeforeValidator(unpack),
         Option(
-            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers obtain the "
-            "tokens that you accept; `authenticate` verifies them",
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers get tokens",
             "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
         ),
     ] = None
     errors: Annotated[
         Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
         Option(
-            "recovery texts by error code, in capitals; a handler's refusal may use these codes",
-            "agent.json `errors`, problems of calls",
+            "recovery texts by error code, for [refusals](calls.md#refusing-in-a-handler)",
+            "agent.json `errors`, problems",
         ),
     ] = field(default_factory=dict)
     paths: Annotated[
@@ -182,16 +176,14 @@ class SiteSettings:
         AfterValidator(check_paths),
         Option(
             '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp", '
-            'bridge="/actions-bridge")`: the paths of awp_publish; actions, jobs, problem types, the status, '
-            "`som` and `actions.js` are below `root`, and by default `invoke` too",
-            "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
+            'bridge="/actions-bridge")`; actions, jobs, problem types and the status are below `root`',
+            "wherever an address is",
         ),
     ] = field(default_factory=Paths)
     plugins: Annotated[
         object,
         Option(
-            'the features of the site: `["mcp", "a2a", Traffic(days=30), "no:discovery"]`, names of installed '
-            "plug-ins, their options, or [plug-ins of your own](plugins.md)",
+            "the site's [features](#features)",
             "see each",
         ),
     ] = ()
@@ -199,7 +191,7 @@ class SiteSettings:
         Limits,
         BeforeValidator(unpack),
         Option(
-            "`Limits(rate_limit, timeout, max_body_bytes, confirm_within)`: limits that hold for each call, see below",
+            "`Limits(...)`: limits of each call",
             "see below",
         ),
     ] = Limits()
@@ -210,16 +202,14 @@ class SiteSettings:
     guard_routes: Annotated[
         Flag,
         Option(
-            "`True`: the [gates](guards.md) of calls also apply to direct requests of the actions' routes; an "
-            "action may override this",
+            "whether gates also apply to [direct requests](guards.md#routes-themselves) of actions' routes",
             "not published",
         ),
     ] = False
     store: Annotated[
         object,
         Option(
-            'where the state of calls is kept: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, '
-            '`"postgresql://..."`, see [stores](stores.md)',
+            "where the state of calls is kept: a [store](stores.md)",
             "not published",
         ),
     ] = "memory:"
@@ -227,15 +217,14 @@ class SiteSettings:
         str | Sequence[str],
         PlainValidator(read_secret_keys),
         Option(
-            "the keys that sign confirmations and receipts, the newest first; at least 16 characters each",
+            "the keys that sign confirmations and receipts, the newest first; 16 characters or more",
             "not published",
         ),
     ] = field(default=(), repr=False)
     authenticate: Annotated[
         object,
         Option(
-            "how callers are authenticated: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
-            "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
+            "how [callers are authenticated](guards.md#who-calls)",
             "agent.json `auth`, AWAS `authentication`, the agent card",
         ),
     ] = field(default=None, repr=False)
@@ -244,16 +233,12 @@ class SiteSettings:
         BeforeValidator(unpack),
         AfterValidator(check_proxies),
         Option(
-            '`Proxies(trusted, header)`: the proxies (addresses, networks, `"unix"`) that are trusted to name '
-            'the caller\'s address, and the header in which they do: `"x-forwarded-for"`, `"forwarded"`, or one '
-            'with a single address such as `"cf-connecting-ip"`; without `header`, one of the first two is read '
-            "unless both are present",
+            '`Proxies(trusted, header)`: the proxies (addresses, networks, `"unix"`) whose header names the '
+            "[caller's address](security.md#requests-of-browsers-and-addresses-of-callers)",
             "not published",
         ),
     ] = field(default_factory=Proxies)
-    log_inputs: Annotated[
-        Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
-    ] = False
+    log_inputs: Annotated[Flag, Option("whether the log of calls includes their inputs", "not published")] = False
 
     @property
     def urls(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def check_path(value: object) -> object:
 @strict
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Approval of each action by its owner before it is published (`plugins=[Approval()]`).
+    """Approval of each action by its owner before it is published.
 
     `file` has the approvals. Its path is relative to the directory in which the application is started.
     """

@@ -97,7 +97,7 @@ def _check_clients(clients: Sequence[object]) -> tuple[Client, ...]:
 @strict
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """People allow agents to act for them, on the site's own pages (`plugins=[SignIn(...)]`).
+    """People allow agents to act for them, on the site's own pages.
 
     `login` is the path of the site's login page, and `next` the name of its query parameter with the address to go on
     to; `logout`, if given, is where somebody who is not the person shown is sent first. `user` tells who is signed in:

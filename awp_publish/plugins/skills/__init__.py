@@ -22,7 +22,7 @@ class Skills:
     def declare(
         self, skill_id: str, content: str | PathLike[str] | None = None, /, *, description: str | None = None
     ) -> Callable[[Any], Any]:
-        """Declare a skill: instructions for a task on this site that agents read first. See docs/discovery.md.
+        """Declare a skill: instructions for a task on this site that agents read first. See docs/documents.md.
 
         `content` is a folder with a SKILL.md, or a text. The decorated function is returned unchanged; its docstring is
         the description of a text without one, or the text itself if there is no `content`.
