@@ -15,22 +15,24 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
+
+import redis
 
 from benchmarks.applications import DOCUMENT, INVOCATION, ORDER
 from benchmarks.postgres_server import running_postgres, url_of
 from benchmarks.redis_server import running_redis
 from benchmarks.scaling_site import CALLERS
 from benchmarks.table import Limit, Row, at_least
-from benchmarks.wire import Load, load
+from benchmarks.wire import load
 
 WORKERS: Final = (1, 2, 4)
 STORES: Final = ("sqlite", "redis", "postgres")
-MEASURED: Final = Path(__file__).with_name("scaling.json")
+MEASURED: Final = Path(__file__).parents[1] / "build" / "scaling.json"
 """What the last whole run has measured."""
 
 _BESIDE: Final = "the same site without us"
@@ -39,12 +41,23 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The medians of some rounds. `cpu` is processor time of the workers, in microseconds a request."""
+    """The medians of some rounds: answers a second, milliseconds, and processor time in microseconds a request, of the
+    workers, of the store's server and of the load."""
 
     rate: float
     p50: float
     p99: float
     cpu: float
+    store: float
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStore:
+    """A store's URL, and the process of its server where it has one."""
+
+    url: str
+    process: int | None = None
 
 
 def scaling(seconds: float) -> list[Row]:
@@ -52,46 +65,47 @@ def scaling(seconds: float) -> list[Row]:
     cores, rows, measured = len(os.sched_getaffinity(0)), list[Row](), dict[str, Measured]()
     share = seconds / 30
     with ExitStack() as stack:
-        urls = _stores(stack)
+        stores = _stores(stack)
         for workers in (workers for workers in WORKERS if workers <= cores):
-            for store, url in urls.items():
+            for name, store in stores.items():
                 for kind in ("open", "guarded"):
-                    what = f"{kind} calls, {workers} workers, {store}"
-                    if url is None:
-                        rows.append(Row(what, _BESIDE, None, None, f"{store} is not installed"))
+                    what = f"{kind} calls, {workers} {'workers' if workers > 1 else 'worker'}, {name}"
+                    if store is None:
+                        rows.append(Row(what, _BESIDE, None, None, f"{name} is not installed"))
                         continue
-                    pair = _measure(("bare", kind), url, workers, share)
+                    pair = _measure(("bare", kind), store, workers, share)
                     rows.append(_row(what, *pair))
-                    measured |= {f"bare {workers}": pair[0], f"{kind} {store} {workers}": pair[1]}
-        rows += [_scale(measured, store, cores) for store in urls]
-        if url := urls["redis"]:
-            rows += _hot_key(url, share, measured)
-        documents = _measure(("documents",), f"sqlite:///{stack.enter_context(TemporaryDirectory())}/a.db", 1, share)[0]
-        measured["documents"] = documents
+                    measured |= {f"bare {workers}": pair[0], f"{kind} {name} {workers}": pair[1]}
+        rows += [_scale(measured, name, cores) for name in stores]
+        if redis := stores["redis"]:
+            rows += _hot_key(redis, share, measured)
+        unused = RunningStore(f"sqlite:///{stack.enter_context(TemporaryDirectory())}/agents.db")
+        measured["documents"] = documents = _measure(("documents",), unused, 1, share)[0]
         rows.append(_documents(documents, cores))
     if seconds >= 30:
-        MEASURED.write_text(json.dumps({name: vars_of(one) for name, one in sorted(measured.items())}, indent=1) + "\n")
+        MEASURED.parent.mkdir(exist_ok=True)
+        points = {name: asdict(point) for name, point in sorted(measured.items())}
+        MEASURED.write_text(json.dumps({"cores": cores, "points": points}, indent=1) + "\n")
     return rows
 
 
-def vars_of(measured: Measured) -> dict[str, float]:
-    """Return what was measured as JSON has it."""
-    return {name: round(getattr(measured, name), 3) for name in Measured.__slots__}
-
-
-def _stores(stack: ExitStack) -> dict[str, str | None]:
-    folder, postgres = stack.enter_context(TemporaryDirectory()), stack.enter_context(running_postgres())
-    return {
-        "sqlite": f"sqlite:///{folder}/agents.db",
-        "redis": stack.enter_context(running_redis()),
-        "postgres": url_of(postgres) if postgres is not None else None,
-    }
+def _stores(stack: ExitStack) -> dict[str, RunningStore | None]:
+    folder = stack.enter_context(TemporaryDirectory())
+    stores: dict[str, RunningStore | None] = {"sqlite": RunningStore(f"sqlite:///{folder}/agents.db")}
+    stores |= {"redis": None, "postgres": None}
+    if url := stack.enter_context(running_redis()):
+        with redis.Redis.from_url(url) as client:
+            stores["redis"] = RunningStore(url, client.info("server")["process_id"])
+    if postgres := stack.enter_context(running_postgres()):
+        process = int((postgres / "data" / "postmaster.pid").read_text().split()[0])
+        stores["postgres"] = RunningStore(url_of(postgres), process)
+    return stores
 
 
 def _row(what: str, bare: Measured, ours: Measured) -> Row:
     details = (
         f"{ours.rate:.0f} : {bare.rate:.0f} /s; p50 {ours.p50:.1f} : {bare.p50:.1f} ms; "
-        f"p99 {ours.p99:.1f} : {bare.p99:.1f} ms; CPU {ours.cpu:.0f} : {bare.cpu:.0f} us"
+        f"p99 {ours.p99:.1f} : {bare.p99:.1f} ms; CPU {ours.cpu:.0f} : {bare.cpu:.0f} us, of the store {ours.store:.0f}"
     )
     return Row(what, _BESIDE, ours.rate / bare.rate, None, details)
 
@@ -104,8 +118,8 @@ def _scale(measured: Mapping[str, Measured], store: str, cores: int) -> Row:
     return Row(what, "one worker", ratio, limit)
 
 
-def _hot_key(url: str, share: float, measured: dict[str, Measured]) -> list[Row]:
-    exact, leased = _measure(("in total", "leased"), url, 1, share)
+def _hot_key(store: RunningStore, share: float, measured: dict[str, Measured]) -> list[Row]:
+    exact, leased = _measure(("in total", "leased"), store, 1, share)
     measured |= {"in total": exact, "leased": leased}
     details = f"{leased.rate:.0f} : {exact.rate:.0f} /s; CPU {leased.cpu:.0f} : {exact.cpu:.0f} us"
     return [Row("calls under a leased limit in total, redis", "the exact one", leased.rate / exact.rate, None, details)]
@@ -116,23 +130,24 @@ def _documents(measured: Measured, cores: int) -> Row:
     return Row("documents over HTTP", "", measured.rate, Limit(10_000, "/s", most=False), details, "/s")
 
 
-# Servers and load
-
-
-def _measure(kinds: tuple[str, ...], store: str, workers: int, seconds: float) -> list[Measured]:
+def _measure(kinds: tuple[str, ...], store: RunningStore, workers: int, seconds: float) -> list[Measured]:
     """Load sites one after the other, in rounds."""
     with ExitStack() as stack:
-        servers = [stack.enter_context(_serve(kind, store, workers)) for kind in kinds]
+        servers = [stack.enter_context(_serve(kind, store.url, workers)) for kind in kinds]
         rounds: list[list[Measured]] = [[] for _ in kinds]
         for _ in range(3):
-            for kind, (port, process), found in zip(kinds, servers, rounds, strict=True):
-                requests = _requests(kind)
-                before = _cpu(process)
-                result: Load = load(port, requests, max(seconds / 3, 0.2))
-                count = result.rate * max(seconds / 3, 0.2)
-                cpu = (_cpu(process) - before) / count * 1e6
-                found.append(Measured(result.rate, result.p50, result.p99, cpu))
-    return [Measured(*(median(getattr(one, name) for one in found) for name in Measured.__slots__)) for found in rounds]
+            for kind, (port, process), results in zip(kinds, servers, rounds, strict=True):
+                requests, lasts = _requests(kind), max(seconds / 3, 0.2)
+                before, store_before = _cpu(process.pid), _cpu(store.process)
+                result = load(port, requests, lasts)
+                count = result.rate * lasts
+                cpu = (_cpu(process.pid) - before) / count * 1e6
+                store_cpu = (_cpu(store.process) - store_before) / count * 1e6
+                results.append(Measured(result.rate, result.p50, result.p99, cpu, store_cpu, result.cpu))
+    return [
+        Measured(*(median(getattr(result, field.name) for result in results) for field in fields(Measured)))
+        for results in rounds
+    ]
 
 
 def _requests(kind: str) -> Callable[[], bytes]:
@@ -187,16 +202,18 @@ def _answers(port: int) -> bool:
         connection.close()
 
 
-def _cpu(process: "subprocess.Popen[bytes]") -> float:
-    """Seconds of processor time that a process and its children have used."""
-    total, parents = 0.0, {process.pid}
+def _cpu(process: int | None) -> float:
+    """Return the seconds of processor time that a process and its children have used, 0 without a process."""
+    if process is None:
+        return 0.0
+    total, parents = 0.0, {process}
     for stat in sorted(Path("/proc").glob("[0-9]*/stat"), key=lambda path: int(path.parent.name)):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            columns = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         pid = int(stat.parent.name)
-        if pid in parents or int(fields[1]) in parents:
+        if pid in parents or int(columns[1]) in parents:
             parents.add(pid)
-            total += (int(fields[11]) + int(fields[12])) / _TICKS
+            total += (int(columns[11]) + int(columns[12])) / _TICKS
     return total

@@ -1,215 +1,198 @@
-"""What many machines would do, simulated with the service times that `scaling` has measured on one.
+"""Simulating: what many machines would do, with the service times that `scaling` has measured on one.
 
-A call is a worker's processor time, in two halves, with a trip to its caller's shard between and one after; a shard
-carries out one run after the other. Arrivals are Poisson. What the measured points say is simulated first: where the
-simulation is off by more than a fifth, nothing else of it is to be believed.
+The measured points are simulated first: where the simulation is off by more than a fifth, nothing else of it is to be
+believed, and neither the picture nor the table of docs/scaling.md is written.
 """
 
+import asyncio
 import json
+import math
 import random
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
+from awp_publish.calls.gates.leases import Lease
+from awp_publish.stores.memory import MemoryStore
+from benchmarks.plot import Line, log_plot
 from benchmarks.scaling import MEASURED
 from benchmarks.table import Row, at_most
+from benchmarks.wire import CONNECTIONS
 
-PICTURE: Final = Path(__file__).parents[1] / "docs/pictures/scaling.svg"
-RUN_SECONDS: Final = 40e-6
-"""Processor time of Redis for one run of a guarded call: 25,000 runs a second of one shard."""
+if TYPE_CHECKING:
+    from benchmarks.simulation import Outcome, Service
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+PICTURE: Final = DOCS / "pictures" / "scaling.svg"
+PAGE: Final = DOCS / "scaling.md"
+BEGIN: Final = "<!-- simulated: python -m benchmarks scaling simulate -->"
+END: Final = "<!-- end -->"
 
 NETWORK_SECONDS: Final = 0.3e-3
 """There and back between two machines of a zone."""
 
-CALLS: Final = 4_000
+RATES: Final = (1_000, 3_000, 10_000, 30_000, 100_000)
+SHARDS: Final = (1, 3, 10, 30)
+BUSY: Final = 0.6
+"""How busy workers and shards are planned to be."""
+
+HANDLER_SECONDS: Final = 5e-3
+"""Processor time of a site's own handler, beside one that does nothing."""
+
+CALLS: Final = 8_000
 """Simulated calls of one point."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A deployment under a load: calls a second, workers, shards; seconds of a worker's time a call."""
-
-    rate: float
-    workers: int
-    shards: int
-    cpu: float
-    trips: int = 2
-    network: float = NETWORK_SECONDS
-    hot: float = 0.0
-    """The part of calls that go to one shard first: those under a limit in total."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a point came to: calls answered a second, the 99th percentile in seconds, and how busy each part was."""
-
-    rate: float
-    p99: float
-    workers: float
-    shards: float
-    hottest: float
-
-
-def simulate(seconds: float) -> list[Row]:
-    """Check the simulation against what was measured; then draw what it says of more."""
-    if find_spec("simpy") is None or not MEASURED.exists():
-        why = "simpy is not installed" if MEASURED.exists() else "python -m benchmarks scaling has not been run"
-        return [Row("simulated calls beside measured ones", "measured", None, at_most(0.2), why)]
-    measured = json.loads(MEASURED.read_text())
-    rows = [
-        _check(name, measured[name]) for name in ("open redis 1", "guarded redis 1", "open redis 2") if name in measured
-    ]
-    cpu = measured["guarded redis 1"]["cpu"] / 1e6
-    plan = [(rate, shards) for rate in (1e3, 1e4, 1e5) for shards in (1, 3, 10, 30)]
-    found = {}
-    for rate, shards in plan:
-        workers = min(1000, max(10, round(rate * cpu / 0.7)))
-        point = Point(rate, workers, shards, cpu)
-        outcome = found[rate, shards] = run(point)
-        saturated = "shards" if outcome.shards > 0.95 else "workers" if outcome.workers > 0.95 else "nothing"
-        details = f"p99 {outcome.p99 * 1000:.1f} ms; workers {outcome.workers:.0%}, shards {outcome.shards:.0%} busy"
-        rows.append(
-            Row(
-                f"{rate:.0f} calls a second, {workers} workers, {shards} shards",
-                f"saturated: {saturated}",
-                outcome.rate / rate,
-                None,
-                details,
-            )
-        )
-    rows += _losses(cpu)
-    if "MISSED" not in {row.verdict for row in rows}:  # a picture of what does not hold would mislead
-        PICTURE.write_text(_draw(found))
-    return rows
-
-
-def _check(name: str, measured: dict[str, float]) -> Row:
-    """Simulate a measured point: a closed loop of callers on one machine."""
-    workers = int(name[-1])
-    trips, store = (0, 0.0) if name.startswith("open") else (2, RUN_SECONDS)
-    rate = run_closed(32, workers, measured["cpu"] / 1e6, trips, store)
-    off = abs(rate / measured["rate"] - 1)
-    return Row(f"simulated, {name}", "measured", off, at_most(0.2), f"{rate:.0f} : {measured['rate']:.0f} /s", "of it")
-
-
-def _losses(cpu: float) -> Iterator[Row]:
-    """A shard of three is lost, and a zone of three: what the rest then does."""
-    rate, workers = 10_000.0, round(10_000 * cpu / 0.6)
-    whole, zone = run(Point(rate, workers, 3, cpu)), run(Point(rate, workers * 2 // 3, 3, cpu))
-    details = f"p99 {zone.p99 * 1000:.1f} ms, before {whole.p99 * 1000:.1f} ms; workers {zone.workers:.0%} busy"
-    yield Row("calls answered after the loss of a zone of three", "before", zone.rate / whole.rate, None, details)
-    yield Row("calls refused (503) while a shard of three has no primary", "all calls", 1 / 3, None, "by its callers")
-    hot = run(Point(30_000, round(30_000 * cpu / 0.6), 10, cpu, hot=1.0))
-    details = f"p99 {hot.p99 * 1000:.1f} ms; its shard {hot.hottest:.0%} busy"
-    yield Row("30000 calls a second under one exact limit in total", "asked", hot.rate / 30_000, None, details)
-    leased = run(Point(30_000, round(30_000 * cpu / 0.6), 10, cpu, hot=0.01))
-    details = f"p99 {leased.p99 * 1000:.1f} ms; its shard {leased.hottest:.0%} busy"
-    yield Row("the same, 100 at a time", "asked", leased.rate / 30_000, None, details)
-
-
-def run(point: Point) -> Outcome:
-    """Simulate calls that arrive by themselves."""
-    import simpy
-
-    chance, environment = random.Random(31), simpy.Environment()
-    workers = [simpy.Resource(environment) for _ in range(point.workers)]
-    shards = [simpy.Resource(environment) for _ in range(point.shards)]
-    busy: dict[int, float] = {}
-    times: list[float] = []
-
-    def hold(resource: Any, mean: float) -> Generator[Any, Any, Any]:
-        with resource.request() as turn:
-            yield turn
-            taken = chance.gammavariate(4, mean / 4)
-            busy[id(resource)] = busy.get(id(resource), 0.0) + taken
-            yield environment.timeout(taken)
-
-    def trip(shard: Any) -> Generator[Any, Any, Any]:
-        yield environment.timeout(point.network)
-        yield from hold(shard, RUN_SECONDS)
-
-    def call() -> Generator[Any, Any, Any]:
-        begun, worker, shard = environment.now, chance.choice(workers), chance.choice(shards)
-        if chance.random() < point.hot:
-            yield from trip(shards[0])
-        for _ in range(point.trips):
-            yield from hold(worker, point.cpu / (point.trips + 1))
-            yield from trip(shard)
-        yield from hold(worker, point.cpu / (point.trips + 1))
-        times.append(environment.now - begun)
-
-    def arrive() -> Generator[Any, Any, Any]:
-        for _ in range(CALLS * max(1, point.workers // 200)):
-            yield environment.timeout(chance.expovariate(point.rate))
-            environment.process(call())
-
-    environment.process(arrive())
-    environment.run()
-    times.sort()
-    part = {
-        name: [busy.get(id(one), 0.0) / environment.now for one in of] for name, of in (("w", workers), ("s", shards))
-    }
-    busiest = sum(part["w"]) / len(workers), sum(part["s"]) / len(shards), max(part["s"])
-    return Outcome(len(times) / environment.now, times[int(len(times) * 0.99)], *busiest)
-
-
-def run_closed(callers: int, workers: int, cpu: float, trips: int, store: float) -> float:
-    """Simulate callers who call again as soon as they have an answer. Returns calls a second."""
-    import simpy
-
-    chance, environment, count = random.Random(31), simpy.Environment(), 0
-    processes, shard = [simpy.Resource(environment) for _ in range(workers)], simpy.Resource(environment)
-
-    def hold(resource: Any, mean: float) -> Generator[Any, Any, Any]:
-        with resource.request() as turn:
-            yield turn
-            yield environment.timeout(chance.gammavariate(4, mean / 4))
-
-    def call(worker: Any) -> Generator[Any, Any, Any]:
-        nonlocal count
-        while True:
-            for _ in range(trips):
-                yield from hold(worker, cpu / (trips + 1))
-                yield from hold(shard, store)
-            yield from hold(worker, cpu / (trips + 1))
-            count += 1
-
-    for number in range(callers):
-        environment.process(call(processes[number % workers]))
-    environment.run(until=2.0)
-    return count / 2.0
-
 
 COLOURS: Final = {1: "#c53030", 3: "#b7791f", 10: "#2b6cb0", 30: "#2f855a"}
 
 
-def _draw(found: dict[tuple[float, int], Outcome]) -> str:
-    """Draw the 99th percentile by calls a second, a line for each number of shards."""
-    rates: Sequence[float] = sorted({rate for rate, _ in found})
-    highest = 1000.0  # ms, on a scale of powers of ten from 1
+def simulate(_seconds: float) -> list[Row]:
+    """Check the simulation against what was measured; then simulate more, and draw it."""
+    if find_spec("simpy") is None or not MEASURED.exists():
+        why = "python -m benchmarks scaling has not been run" if find_spec("simpy") else "simpy is not installed"
+        return [Row("simulated calls beside measured ones", "measured", None, at_most(0.2), why)]
+    measured = json.loads(MEASURED.read_text())
+    points = measured["points"]
+    rows = list(_checks(points, measured["cores"]))
+    if not rows:
+        return [Row("simulated calls beside measured ones", "measured", None, at_most(0.2), "Redis was not measured")]
+    believable = all(row.verdict == "ok" for row in rows)
+    service = _service(points["guarded redis 1"])
+    outcomes = {(rate, shards): _plan(rate, shards, service) for rate in RATES for shards in SHARDS}
+    rows += [_row(rate, shards, *plan) for (rate, shards), plan in outcomes.items()]
+    rows += [*_losses(service), *_hot_keys(service, points), *asyncio.run(_accuracy())]
+    if believable:
+        PICTURE.write_text(_draw({point: outcome for point, (_, outcome) in outcomes.items()}))
+        _write_table(points, service)
+    return rows
 
-    def place(rate: float, outcome: Outcome) -> str:
-        from math import log10
 
-        level = min(max(log10(max(outcome.p99 * 1000, 1.0)) / log10(highest), 0.0), 1.0)
-        return f"{70 + rates.index(rate) * 190},{260 - level * 220:.1f}"
+def _service(point: Mapping[str, float], trips: int = 2) -> "Service":
+    from benchmarks.simulation import Service
 
-    parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 310" font-family="sans-serif" font-size="12">',
-        "<title>99th percentile of guarded calls, simulated, by calls a second and shards</title>",
-        '<rect width="560" height="310" fill="#fff"/><path d="M70 40V260H470" fill="none" stroke="#4a5568"/>',
-    ]
-    for level, words in enumerate(("1 ms", "10 ms", "100 ms", "1 s")):
-        parts.append(f'<text x="62" y="{264 - level * 220 / 3:.0f}" text-anchor="end">{words}</text>')
-    for number, rate in enumerate(rates):
-        parts.append(f'<text x="{70 + number * 190}" y="280" text-anchor="middle">{rate:,.0f}/s</text>')
-    for row, (shards, colour) in enumerate(COLOURS.items()):
-        line = " ".join(place(rate, found[rate, shards]) for rate in rates)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(
-            f'<text x="480" y="{60 + row * 18}" fill="{colour}">{shards} shard{"s" if shards > 1 else ""}</text>'
+    return Service(point["cpu"] * 1e-6, point["store"] * 1e-6 if trips else 0.0, point["load"] * 1e-6, trips)
+
+
+def _checks(points: Mapping[str, Mapping[str, float]], cores: int) -> Iterator[Row]:
+    """Simulate what was measured with Redis and PostgreSQL. The lock of SQLite is not simulated."""
+    from benchmarks.simulation import closed_rate
+
+    for name, point in points.items():
+        kind, _, rest = name.partition(" ")
+        store, _, workers = rest.partition(" ")
+        if kind not in ("open", "guarded") or store not in ("redis", "postgres"):
+            continue
+        service = _service(point, 2 if kind == "guarded" else 0)
+        rate = closed_rate(CONNECTIONS, int(workers), cores, service, 1 if store == "redis" else cores)
+        details = f"{rate:.0f} : {point['rate']:.0f} /s"
+        yield Row(f"simulated, {name}", "measured", abs(rate / point["rate"] - 1), at_most(0.2), details)
+
+
+def _plan(rate: int, shards: int, service: "Service") -> "tuple[int, Outcome]":
+    """Simulate a rate with as many workers as keep to their share. Returns the workers and what came of it."""
+    from benchmarks.simulation import Deployment, run
+
+    workers = _workers(rate, service.worker)
+    return workers, run(Deployment(rate, workers, shards, service, NETWORK_SECONDS), CALLS)
+
+
+def _workers(rate: float, seconds: float) -> int:
+    return max(2, math.ceil(rate * seconds / BUSY))
+
+
+def _row(rate: int, shards: int, workers: int, outcome: "Outcome") -> Row:
+    details = f"p99 {outcome.p99 * 1000:.1f} ms; workers {outcome.workers:.0%}, shards {outcome.shards:.0%} busy"
+    what = f"{rate:,} calls a second, {workers} workers, {shards} {'shards' if shards > 1 else 'shard'}"
+    return Row(what, f"saturated: {outcome.saturated}", outcome.answered / rate, None, details)
+
+
+def _losses(service: "Service") -> Iterator[Row]:
+    """A shard of three is lost, and a zone of three: what becomes of the calls until replicas take over, and after."""
+    from benchmarks.simulation import Deployment, run
+
+    rate, shards = 10_000, max(3, math.ceil(10_000 * service.store / BUSY))
+    workers = _workers(rate, service.worker)
+
+    def simulated(workers: int, lost: tuple[int, ...] = ()) -> "Outcome":
+        return run(Deployment(rate, workers, shards, service, NETWORK_SECONDS, lost=lost), CALLS)
+
+    def row(what: str, outcome: "Outcome", share: float) -> Row:
+        details = (
+            f"p99 {outcome.p99 * 1000:.1f} ms, before {whole.p99 * 1000:.1f} ms; workers {outcome.workers:.0%} busy"
         )
-    parts.append('<text x="270" y="302" text-anchor="middle">guarded calls a second, workers 70 % busy</text></svg>')
-    return "\n".join(parts) + "\n"
+        return Row(what, "all calls", share, None, details)
+
+    whole, shard, zone = simulated(workers), simulated(workers, (0,)), simulated(workers * 2 // 3)
+    refused = shard.refused / (shard.refused + shard.answered)
+    yield row(f"calls refused while a shard of {shards} has no primary", shard, refused)
+    yield row("calls answered with the workers of two zones of three", zone, zone.answered / rate)
+
+
+def _hot_keys(service: "Service", points: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
+    """Calls under one limit for all callers, which is one key."""
+    from benchmarks.simulation import Deployment, run
+
+    rate, shards = 30_000, 10
+    for what, hot in (("one exact limit in total", 1.0), ("one limit in total, 100 at a time", 0.01)):
+        deployment = Deployment(rate, _workers(rate, service.worker), shards, service, NETWORK_SECONDS, hot)
+        outcome = run(deployment, CALLS)
+        details = f"p99 {outcome.p99 * 1000:.1f} ms; its shard {outcome.hottest:.0%} busy"
+        yield Row(f"{rate:,} calls a second under {what}", "asked", outcome.answered / rate, None, details)
+
+
+async def _accuracy() -> list[Row]:
+    """Let workers lease a limit in total, with their own code, and make twice as many calls as it allows."""
+    rows, limit, size = [], 90_000, 100
+    for workers in (10, 100, 1_000):
+        store = MemoryStore(clock=lambda: 0.0)
+        leases = [Lease("limit", limit, 60, size, store, lambda: 0.0) for _ in range(workers)]
+        chance, verdicts = random.Random(workers), list[bool]()
+        for _ in range(2 * limit):
+            lease = chance.choice(leases)
+            verdicts.append(lease.take() or await lease.renew())
+        allowed, first = sum(verdicts), verdicts.index(False)
+        details = f"{limit:,} a minute, {size} at a time: the first refusal after {first / limit:.0%} of it"
+        rows.append(Row(f"a leased limit with {workers:,} workers", "allowed", allowed / limit, at_most(1.0), details))
+    return rows
+
+
+def _draw(outcomes: "Mapping[tuple[int, int], Outcome]") -> str:
+    """Draw the 99th percentile by calls a second, a line for each number of shards."""
+    lines = [
+        Line(
+            f"{shards} {'shards' if shards > 1 else 'shard'}",
+            COLOURS[shards],
+            [(rate, outcomes[rate, shards].p99 * 1000) for rate in RATES],
+        )
+        for shards in SHARDS
+    ]
+    return log_plot("99th percentile of guarded calls, simulated", "guarded calls a second", "ms", lines)
+
+
+def _write_table(points: Mapping[str, Mapping[str, float]], service: "Service") -> None:
+    """Write how many workers and which store each rate needs, where a call needs the measured time."""
+    from benchmarks.simulation import Deployment, Service, run
+
+    one_machine = points["guarded sqlite 1"]["rate"] * BUSY
+    lines = [
+        "| guarded calls a second | store | workers | 99th percentile | workers, with a handler of 5 ms |",
+        "|---|---|---|---|---|",
+    ]
+    for rate in (100, 300, *RATES):
+        shards = math.ceil(rate * service.store / BUSY)
+        if rate <= one_machine:
+            lines.append(f"| {rate:,} | SQLite, or Redis | {_workers(rate, service.worker)} | ")
+        else:
+            store = "Redis" if shards == 1 else f"Redis Cluster of {max(3, shards)}"
+            lines.append(f"| {rate:,} | {store} | {_workers(rate, service.worker)} | ")
+        shards = shards if shards == 1 else max(3, shards)
+        for handler in (0.0, HANDLER_SECONDS):
+            busy = Service(service.worker + handler, service.store)
+            workers = _workers(rate, busy.worker)
+            outcome = run(Deployment(rate, workers, shards, busy, NETWORK_SECONDS), CALLS)
+            lines[-1] += (
+                f"{outcome.p99 * 1000:.1f} ms | " if not handler else f"{workers:,} ({outcome.p99 * 1000:.0f} ms) |"
+            )
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text("".join((before, BEGIN, "\n", "\n".join(lines), "\n", END, after)))
