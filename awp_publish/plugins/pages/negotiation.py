@@ -7,6 +7,7 @@ Answers that are not HTML pages are passed on unchanged: a redirect, an image, o
 gives in the requested format. So are pages that are too large, never end, or have an unknown content coding.
 """
 
+import string
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -72,6 +73,7 @@ class NegotiatedPages:
     ) -> None:
         self._cors = cors
         self._link = link
+        self._before_alternates = b"" if link is None else link + b", "
         self._guide = guide
         self._declared = {page.path: page for page in catalog.pages}
         self.in_query = formats.in_query
@@ -80,7 +82,11 @@ class NegotiatedPages:
         self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
         self._url = catalog.url
-        self._som = catalog.absolute(catalog.paths.som)
+        # The parts of a `Link` header around the address of a page, which is in it twice.
+        self._markdown = f"<{catalog.url}".encode("latin-1")
+        som = catalog.absolute(catalog.paths.som)
+        self._som = f'>; rel="alternate"; type="text/markdown", <{som}?url='.encode("latin-1")
+        self._end = b'>; rel="alternate"; type="application/som+json"'
 
     def read_request(self, scope: Scope) -> NegotiatedRequest | None:
         """Return the request for a page in another format, None if HTML is requested."""
@@ -111,21 +117,24 @@ class NegotiatedPages:
         requested = RequestedFormat("md", by_query=True, is_file=True)
         return self._request(shorter, read_fields(scope["headers"]), requested, scope["query_string"])
 
-    def alternates(self, scope: Scope) -> bytes:
-        """Return the members of a `Link` header for a page's Markdown and SOM."""
-        path, query = _path_of(scope), quote(scope["query_string"], safe=PLAIN + "/")
-        suffix = f"?{query}" if query else ""
-        file = f"{self._url}{path}{'index' if path.endswith('/') else ''}{FILE_SUFFIX}{suffix}"
-        som = f"{self._som}?url={quote(path + suffix, safe='/')}"
-        alternate = '<{}>; rel="alternate"; type="{}"'
-        listed = (alternate.format(file, "text/markdown"), alternate.format(som, "application/som+json"))
-        return ", ".join(listed).encode("latin-1")
+    def alternates(self, scope: Scope, before: bytes = b"") -> bytes:
+        """Return the members of a `Link` header for a page's Markdown and SOM, `before` in front of them."""
+        path, query, suffix = scope.get("raw_path"), scope["query_string"], b""
+        if path and not query and not scope.get("root_path") and not path.strip(_UNRESERVED):
+            quoted = path
+        else:
+            path = _path_of(scope).encode("latin-1")
+            if query:
+                suffix = b"?" + quote(query, safe=PLAIN + "/").encode("latin-1")
+            quoted = quote(path + suffix, safe="/").encode("latin-1")
+        file = b"index.md" if path.endswith(b"/") else b".md"
+        return b"".join((before, self._markdown, path, file, suffix, self._som, quoted, self._end))
 
     def links(self, scope: Scope) -> bytes | None:
         """Return the `Link` header of a page, None if link headers are off. A form's answer has no other formats."""
         if self._link is None or scope["method"] not in READ_METHODS:
             return self._link
-        return b"%b, %b" % (self._link, self.alternates(scope))
+        return self.alternates(scope, self._before_alternates)
 
     def _request(self, scope: Scope, fields: Fields, requested: RequestedFormat, query: bytes) -> NegotiatedRequest:
         if requested.obeys_prefer and read_content(fields.get(b"prefer", b"")) == "all":
@@ -183,6 +192,9 @@ def negotiated_pages(context: Context) -> NegotiatedPages | None:
 
 FILE_SUFFIX: Final = ".md"
 
+_UNRESERVED: Final = (string.ascii_letters + string.digits + "-._~/").encode()
+"""A path of these only, as most are, is never quoted. Stripping them tells that faster than quoting."""
+
 
 def _path_of(scope: Scope) -> str:
     """Return the path below the site's mount point as the client wrote it, quoted for a header."""
@@ -223,39 +235,44 @@ def negotiate(
     in_query = pages is not None and pages.in_query
 
     def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        answer = offer_head if scope["method"] == "HEAD" and pages is not None else offer
         if pages is not None and scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
             responder = NegotiatedResponder(file, send, timeout)
             # 400 and 422: a route that matches, but whose parameter is not valid with the suffix.
             unknown = (400, 404, 405, 422)
-            return ask_first(offer, scope, receive, send, unknown, partial(responder.respond, app))
-        return offer(scope, receive, send)
+            return ask_first(answer, scope, receive, send, unknown, partial(responder.respond, app))
+        return answer(scope, receive, send)
+
+    def offer_head(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        got = {**scope, "method": "GET"}
+        return ask_first(offer, scope, receive, send, (405,), lambda again: offer(got, again, without_content(send)))
 
     def offer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         names_html = False
         if pages is not None:
-            if scope["method"] == "HEAD" and _HEAD_TRIED not in scope:
-                tried, got = {**scope, _HEAD_TRIED: True}, {**scope, "method": "GET"}
-                return ask_first(
-                    offer, tried, receive, send, (405,), lambda again: offer(got, again, without_content(send))
-                )
-            accept = read_fields(scope["headers"]).get(b"accept", b"")
+            accept = b""
+            for name, value in scope["headers"]:
+                if name == b"accept":
+                    if accept:  # it is repeated
+                        accept = read_fields(scope["headers"])[b"accept"]
+                        break
+                    accept = value
             requested, names_html = ANYTHING if accept == b"*/*" else read_accept(accept)
-            if requested is not None or in_query:
-                request = pages.read_request(scope)
-                if request is not None:
-                    return NegotiatedResponder(request, send, timeout).respond(app, receive)
+            if (requested is not None or in_query) and (request := pages.read_request(scope)) is not None:
+                return NegotiatedResponder(request, send, timeout).respond(app, receive)
 
         def send_html(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                content_type, has_vary, headers = b"", False, message.get("headers", ())
+                status, headers = message["status"], message.get("headers", ())
+                content_type, has_vary = b"", False
                 for name, value in headers:
                     if name == b"content-type":
                         content_type = value.lower()
                     elif name == b"vary":
                         has_vary = True
-                linked = link if message["status"] == 200 else None
-                if (message["status"] == 200 and content_type.startswith(_HTML)) or (
-                    message["status"] == 304 and not content_type and stands_for_page(names_html, scope["path"])
+                linked = link if status == 200 else None
+                if (status == 200 and content_type.startswith(_HTML)) or (
+                    status == 304 and not content_type and stands_for_page(names_html, scope["path"])
                 ):
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
                     if linked is not None:

@@ -20,6 +20,7 @@ from awp_publish.plugins.templating.links import (
     webmcp_script as webmcp_script,
 )
 from awp_publish.plugins.templating.metadata import (
+    address_pattern as address_pattern,
     find_page as find_page,
     page_meta as page_meta,
     structured_data as structured_data,

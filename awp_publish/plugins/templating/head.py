@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from awp_publish.http.exchange import Headers, Message, Receive, Scope, Send, route_path, without_content
 from awp_publish.model import Catalog
 from awp_publish.plugin import Context, Plugin
-from awp_publish.plugins.templating import find_page, head_links
+from awp_publish.plugins.templating import address_pattern, head_links
 
 MAX_HEAD_BYTES: Final = 65_536
 
@@ -35,10 +35,13 @@ class HeadWriter:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._elements = lru_cache(maxsize=512)(self._make)
+        self._paths = frozenset(page.path for page in catalog.pages)
+        templates = [address_pattern(page) for page in catalog.pages if page.is_template]
+        self._templates = re.compile("|".join(templates)) if templates else None
 
     def lists(self, path: str) -> bool:
         """Return True if the site lists the page at a path."""
-        return find_page(self._catalog, path) is not None
+        return path in self._paths or (self._templates is not None and self._templates.fullmatch(path) is not None)
 
     def write(self, path: str, part: bytes, *, has_policy: bool) -> bytes:
         """Return the first part of a page with its head completed. No script is added where a policy may forbid it."""
@@ -67,6 +70,8 @@ class HeadWriter:
 
 
 def _around(context: Context, app: ASGIApp) -> Any:
+    if not context.catalog.pages:
+        return app
     writer = HeadWriter(context.catalog)
 
     def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -148,11 +148,15 @@ def find_page(catalog: Catalog, path: str) -> Page | None:
     """Return the declared page at a path, with that path, or None."""
     address, mark, query = path.partition("?")
     for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # those with the fewest placeholders first
-        pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
-        if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
+        if address == one.path or (one.is_template and re.fullmatch(address_pattern(one), address)):
             exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
             return replace(one, path=exact + mark + query)
     return None
+
+
+def address_pattern(page: Page) -> str:
+    """Return a regular expression for the addresses of a page with placeholders."""
+    return r"[^/?#{]+".join(re.escape(part) for part in re.split(r"\{\w+\}", page.path))
 
 
 def _search_of(catalog: Catalog) -> dict[str, object] | None:
