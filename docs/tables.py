@@ -15,10 +15,9 @@ from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
 from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.declare.settings.site import Limits, SiteSettings
-from awp_publish.http import sockets
-from awp_publish.maps import engine, expressions, failures, live_page, projections, rules, runtime
+from awp_publish.maps import failures
 from awp_publish.plugin import ENTRY_POINTS, installed
-from awp_publish.plugins.actions_json import items, runtimes
+from awp_publish.plugins.actions_json import items
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
@@ -65,7 +64,7 @@ def gate_table() -> str:
     """The gates as a Markdown table."""
     rows = [
         f"| {gate.name} | {', '.join(f'`{option}`' for option in gate.options) or 'always there'} "
-        f"| {', '.join(f'`{kind.slug}` {kind.default_status}' for kind in gate.refuses)} |"
+        f"| {', '.join(f'`{kind.slug}`' for kind in gate.refuses)} |"
         for gate in (*BEFORE, *GATES, *AFTER)
     ]
     return table("| gate | declared by | refuses with |", rows)
@@ -77,55 +76,7 @@ def claim_table() -> str:
     return table("| the first call | repeatable action | other | irreversible |", rows)
 
 
-# --- actions.json ---
-
-LIMITS: Final = (
-    ("steps of a workflow", rules.MAX_STEPS),
-    ("items of a loop, attempts of a step", rules.MAX_ITEMS),
-    ("characters of an expression", expressions.MAX_EXPRESSION_CHARACTERS),
-    ("milliseconds of one expression", engine.TIMEOUT_MS),
-    ("seconds of all expressions of one value", expressions.MAX_FILL_SECONDS),
-    ("bytes of the data that expressions see", expressions.MAX_DOCUMENT_BYTES),
-    ("bytes that an expression of a workflow gives", rules.MAX_EXPRESSION_BYTES),
-    ("bytes of a workflow's output", rules.MAX_WORKFLOW_BYTES),
-    ("bytes of a state", rules.MAX_STATE_BYTES),
-    ("bytes of a summary that says no other number", rules.MAX_SUMMARY_BYTES),
-    ("operations of a `state_diff`", projections.MAX_PATCHES),
-    ("elements of one look at a page", live_page.MAX_FOUND),
-    ("values that are read for one projection", live_page.MAX_VALUES),
-    ("milliseconds of a wait that says no other number", rules.SETTLE_TIMEOUT_MS),
-    ("seconds of a call", runtime.CALL_SECONDS),
-    ("tools of a map", rules.MAX_TOOLS),
-    ("bytes of a map", rules.MAX_MAP_BYTES),
-    ("depth of a map", rules.MAX_DEPTH),
-    ("maps that are imported", rules.MAX_IMPORTS),
-    ("depth of imports", rules.MAX_IMPORT_DEPTH),
-    ("bytes of an imported map", rules.MAX_IMPORT_BYTES),
-)
-
-
-def limit_table() -> str:
-    """The bounds of runtimes and maps."""
-    return table("| at most | |", [f"| {name} | {_bound(bound)} |" for name, bound in LIMITS])
-
-
-def _bound(number: float) -> str:
-    return f"{number:,g}" if isinstance(number, float) else f"{number:,}"
-
-
 # --- The bridge ---
-
-BRIDGE_LIMITS: Final = (
-    ("characters of an id or a code, at most", items.MAX_ID),
-    ("characters of an address, at most", items.MAX_URL),
-    ("characters of a visitor's code, at least", runtimes.CODE_LENGTH),
-    ("runtimes of one caller", items.MAX_RUNTIMES),
-    ("calls of one connection under way", sockets.MAX_PENDING),
-    ("calls that wait for one runtime", runtimes.MAX_QUEUED),
-    ("answers of a caller that are remembered", runtimes.MAX_ANSWERS),
-    ("bytes of these answers together", runtimes.MAX_ANSWER_BYTES),
-    ("seconds in which a tab comes back", runtimes.GRACE),
-)
 
 
 def item_table() -> str:
@@ -159,18 +110,16 @@ def argument_table() -> str:
     return table("| argument | means |", rows)
 
 
-def bridge_limit_table() -> str:
-    """The bounds of the bridge."""
-    return table("| bound | |", [f"| {name} | {_bound(bound)} |" for name, bound in BRIDGE_LIMITS])
-
-
 # --- All tables ---
 
 
 def problem_table() -> str:
-    """Every problem type, in the order of the tree."""
-    rows = [f"| `{kind.slug}` | {kind.default_status} | {kind.title} |" for kind in ALL]
-    return table("| type | status | title |", rows)
+    """Every problem type by its status, in the order of the tree."""
+    by_status: dict[int, list[str]] = {}
+    for kind in ALL:
+        by_status.setdefault(kind.default_status, []).append(f"`{kind.slug}`")
+    rows = [f"| {status} | {', '.join(slugs)} |" for status, slugs in sorted(by_status.items())]
+    return table("| status | `type` |", rows)
 
 
 def option_table(columns: str, options: type, *, beyond: type | None = None) -> str:
@@ -222,11 +171,9 @@ MAKERS = {
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "page options": lambda: option_table(DEFAULT, PageSettings),
-    "runtime limits": limit_table,
     "bridge items": item_table,
     "bridge codes": bridge_code_table,
     "bridge arguments": argument_table,
-    "bridge limits": bridge_limit_table,
     "problems": problem_table,
     "gates": gate_table,
     "claims": claim_table,

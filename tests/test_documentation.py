@@ -197,10 +197,10 @@ def test_the_navigation_names_every_page():
 
 
 def test_every_problem_is_documented_as_it_is():
-    """What is missing here are the lines that docs/calls.md needs."""
+    """What is missing here is what docs/calls.md needs in the row of its status."""
     text = (ROOT / "docs" / "calls.md").read_text()
-    rows = (f"| `{one.slug}` | {one.default_status} | {one.title} |" for one in ALL)
-    assert [row for row in rows if row not in text] == []
+    rows = dict(re.findall(r"^\| (\d{3}) \| (.*) \|$", text, re.MULTILINE))
+    assert [one.slug for one in ALL if f"`{one.slug}`" not in rows.get(str(one.default_status), "")] == []
 
 
 TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))
@@ -218,8 +218,7 @@ PLACES = {
     "awas options": "actions.md",
     "agent options": "actions.md",
     "page options": "actions-json.md",
-    "runtime limits": "actions-json.md",
-    **dict.fromkeys(("bridge items", "bridge codes", "bridge arguments", "bridge limits"), "actions-bridge.md"),
+    **dict.fromkeys(("bridge items", "bridge codes", "bridge arguments"), "actions-bridge.md"),
 }
 
 

@@ -230,7 +230,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         const="",
         metavar="ID",
         help="print what a check demands, and by which specification; 'drift', 'model': the rules of --pages and "
-        "--as-model; 'codes': how tools of a map fail",
+        "--as-model; 'codes', 'limits': how tools of a map fail, and what bounds them",
     )
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
     show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")

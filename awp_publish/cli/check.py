@@ -17,6 +17,7 @@ from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
+from awp_publish.cli.limits import BRIDGE_LIMITS, MAP_LIMITS
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
 from awp_publish.maps import failure_classes, failures, live_page, projections, rules
@@ -81,11 +82,13 @@ def check(
 def explain_checks(console: Console, check_id: str) -> int:
     """Print what one check demands, or all checks of documents.
 
-    "codes" prints the codes with which tools of a map fail, "drift" the rules of `--pages`, "model" those of
-    `--as-model`.
+    "codes" prints the codes with which tools of a map fail, "limits" the bounds of maps and the bridge, "drift" the
+    rules of `--pages`, "model" those of `--as-model`.
     """
     if check_id == "codes":
         return _explain_codes(console)
+    if check_id == "limits":
+        return _explain_limits(console)
     if rules := _rules(check_id):
         console.table(("rule", "level", "what is checked", "what to do"), rules)
         console.json([dict(zip(("rule", "level", "about", "hint"), row, strict=True)) for row in rules])
@@ -125,6 +128,14 @@ def _explain_codes(console: Console) -> int:
     rows = [(kind, str(code), words) for kind, codes in kinds.items() for code, words in codes.items()]
     console.table(("of a", "code", "means"), rows)
     console.json([dict(zip(("kind", "code", "means"), row, strict=True)) for row in rows])
+    return 0
+
+
+def _explain_limits(console: Console) -> int:
+    limits = (("map", MAP_LIMITS), ("bridge", BRIDGE_LIMITS))
+    rows = [(kind, name, bound) for kind, bounds in limits for name, bound in bounds]
+    console.table(("of a", "at most", "#bound"), [(kind, name, f"{bound:,.12g}") for kind, name, bound in rows])
+    console.json([dict(zip(("kind", "name", "bound"), row, strict=True)) for row in rows])
     return 0
 
 

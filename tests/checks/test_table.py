@@ -9,6 +9,7 @@ import pytest
 from awp_publish.checks import all_checks
 from awp_publish.checks.engine import LEVELS
 from awp_publish.cli import main
+from awp_publish.maps.rules import MAX_STEPS
 
 from .cases import CASES
 from .test_site import SITE_CASES
@@ -60,6 +61,9 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     told = json.loads(capsys.readouterr().out)
     assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {one["code"] for one in told}
     assert all(one["means"].strip() for one in told)
+    assert main(["check", "--explain", "limits", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"kind": "map", "name": "steps of a workflow", "bound": MAX_STEPS} in told
     for group, rule in (("drift", "drift-missing"), ("model", "model-twins")):
         assert main(["check", "--explain", group, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
