@@ -24,6 +24,7 @@ from awp_publish.model.catalog import (
     title_of as title_of,
     with_addresses as with_addresses,
 )
+from awp_publish.model.listing import Listing as Listing, listing_of as listing_of
 from awp_publish.model.offers import (
     MAX_SKILL_DESCRIPTION as MAX_SKILL_DESCRIPTION,
     MAX_SKILL_NAME as MAX_SKILL_NAME,

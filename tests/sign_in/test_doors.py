@@ -5,7 +5,10 @@ import pytest
 from fastapi import Depends
 from starlette.testclient import TestClient
 
+from awp_publish import Awp, Mcp
+from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
+from tests.serve.mcp_messages import message, post
 from tests.sign_in.shop import URL, Agent, customer, invoke, make_shop
 
 METADATA = f"{URL}/.well-known/oauth-authorization-server"
@@ -95,6 +98,46 @@ def test_tools_say_which_of_them_need_a_person(shop):
     tools = {tool["name"]: tool for tool in shop.post("/mcp", json=body, headers=headers).json()["result"]["tools"]}
     assert tools["list_books"]["_meta"]["securitySchemes"] == [{"type": "noauth"}]
     assert tools["order_book"]["_meta"]["securitySchemes"] == [{"type": "oauth2", "scopes": ["orders"]}]
+
+
+def listed_at_mcp(shop: TestClient, headers: dict[str, str]) -> set[str]:
+    return {tool["name"] for tool in post(shop, message("tools/list"), headers=headers).json()["result"]["tools"]}
+
+
+def listed_at_awp(shop: TestClient, headers: dict[str, str]) -> set[str]:
+    with AwpClient.greeted(shop, headers) as caller:
+        return {skill["name"] for skill in caller.do("skills.list")["skills"]}
+
+
+OPEN = {"list_books"}
+FOR_ALL = OPEN | {"read_profile", "add_book"}
+
+
+@pytest.mark.parametrize("listed", [listed_at_mcp, listed_at_awp], ids=["mcp", "awp"])
+@pytest.mark.parametrize(
+    ("only_allowed", "to_nobody", "to_a_person"),
+    [
+        (None, FOR_ALL | {"order_book"}, FOR_ALL | {"order_book"}),
+        (True, OPEN, FOR_ALL),
+        (False, FOR_ALL | {"order_book", "close_shop"}, FOR_ALL | {"order_book", "close_shop"}),
+    ],
+)
+def test_nobody_is_shown_what_signing_in_would_not_let_them_call(
+    open_client, listed, only_allowed, to_nobody, to_a_person
+):
+    plugins = [Mcp(list_only_allowed=only_allowed), Awp(list_only_allowed=only_allowed)]
+    app = make_shop(settings={"plugins": plugins}, scopes={"orders": "Place orders", "gifts": "Wrap gifts"})
+
+    @app.post("/close")
+    @app.state.site.action("close_shop", scopes=["keys"])
+    async def close_shop() -> str:
+        """Close the shop."""
+        return "closed"
+
+    shop = open_client(app)
+    token = Agent(shop, TestClient(app, base_url=URL)).sign_in(scope="gifts")["access_token"]
+    assert listed(shop, {}) == to_nobody
+    assert listed(shop, {"authorization": f"Bearer {token}"}) == to_a_person
 
 
 def test_a_guarded_tool_answers_over_http_so_that_clients_begin_to_sign_in(shop):

@@ -12,10 +12,11 @@ class Awp:
 
     With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
     them for one address; a connection sends at most `messages_per_second`. With `list_only_allowed` an agent is told
-    only of the skills that it may invoke.
+    only of the skills that it may invoke; None tells it of all, and on a site with `SignIn` of those that it may
+    invoke or could after signing in.
     """
 
     auth_required: Flag = False
     sessions: Count = 500
     messages_per_second: Count = 50
-    list_only_allowed: Flag = False
+    list_only_allowed: Flag | None = None

@@ -12,7 +12,7 @@ from awp_publish.calls.call import Principal, Signed
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
-from awp_publish.model import DEFAULT_OPERATION, JsonObject
+from awp_publish.model import DEFAULT_OPERATION, JsonObject, listing_of
 from awp_publish.plugin import Context
 from awp_publish.plugins.awp.callers import Identity
 from awp_publish.plugins.awp.errors import RECOVERIES, error_of, shown_headers
@@ -40,7 +40,7 @@ class AwpSkills:
         self.answer_redactors = door.invoker.answer_redactors
         self._admission = door.admission
         self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, _PLACES)
-        self._lists_only_allowed = door.options.list_only_allowed
+        self._listing = listing_of(door.catalog, door.options.list_only_allowed)
         self._actions = {action.id: action for action in door.catalog.actions}
         self._public = [action.id for action in door.catalog.actions if action.is_public]
         # In the draft a skill has actions; here each skill has one, and its input schema.
@@ -64,21 +64,9 @@ class AwpSkills:
         }
 
     def list(self, caller: Principal | None) -> JsonObject:
-        """Return the result of skills.list: skills that a caller may see, or may call
-        (`Awp(list_only_allowed=True)`).
-        """
+        """Return the result of skills.list: skills that a caller may see, or call (`Awp(list_only_allowed=)`)."""
         scopes = caller.scopes if caller is not None else None
-        shown = [
-            self._listed[action.id]
-            for action in self._actions.values()
-            if action.is_for(scopes)
-            and (
-                not self._lists_only_allowed
-                or action.route_authenticates  # only the route knows whom it allows
-                or not (action.auth_required or action.scopes)
-                or (scopes is not None and scopes.issuperset(action.scopes))
-            )
-        ]
+        shown = [self._listed[action.id] for action in self._actions.values() if self._listing.shows(action, scopes)]
         return {"skills": shown, "count": len(shown)}
 
     def read(self, request: AwpRequest, signed: Signed | None) -> InnerCall:

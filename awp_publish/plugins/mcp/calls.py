@@ -30,7 +30,7 @@ from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields
 from awp_publish.http.stopping import ended_by_stop
-from awp_publish.model import Action
+from awp_publish.model import Action, listing_of
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
 from awp_publish.plugins.mcp.exchange import (
@@ -120,8 +120,8 @@ class Tools:
         self.cards: Cards | None = None
         self.questions = Questions(door)
         self._challenges = door.catalog.metadata_path is not None
-        self._lists_only_allowed = door.options.list_only_allowed
-        differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
+        self._listing = listing_of(door.catalog, door.options.list_only_allowed)
+        differs = self._listing.only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
         has_sessions = door.ask("sessions") is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
@@ -142,10 +142,9 @@ class Tools:
         self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     async def list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> WireResult:
-        """Answer `tools/list`: tools that the caller may see, or with `Mcp(list_only_allowed=True)` may call.
+        """Answer `tools/list`: tools that the caller may see, or call (`Mcp(list_only_allowed=)`).
 
-        A list that depends on the caller is private. It is a convenience, not a guard: a call is admitted or refused
-        whether its tool was listed or not. Raises MCPError for invalid credentials, with their HTTP status.
+        A list that depends on the caller is private. Raises MCPError for invalid credentials, with their HTTP status.
         """
         tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         scopes: frozenset[str] | None = None
@@ -159,16 +158,8 @@ class Tools:
                 described = orjson.loads(exchange.render(problem))
                 raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
             scopes = caller.scopes if caller is not None else None
-        shown = [tool for tool in tools.values() if tool.action.is_for(scopes)]
-        has_jobs = any(tool.action.is_background for tool in shown)
-        if self._lists_only_allowed and self._identify is not None:
-            shown = [
-                tool
-                for tool in shown
-                if tool.action.route_authenticates  # only the route knows whom it allows
-                or not (tool.action.auth_required or tool.action.scopes)
-                or (scopes is not None and scopes.issuperset(tool.action.scopes))
-            ]
+        has_jobs = any(tool.action.is_background for tool in tools.values() if tool.action.is_for(scopes))
+        shown = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
         cache_scope = "public" if self._identify is None else "private"
         entries = [tool.entry if self.cards is None else self.cards.refer(tool, context) for tool in shown]
         if self.tasks is not None and has_jobs:

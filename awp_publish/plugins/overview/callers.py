@@ -7,7 +7,7 @@ import orjson
 
 from awp_publish.calls.call import Label
 from awp_publish.http.html import Html, tag
-from awp_publish.model import KNOWN, PUBLIC, Catalog, JsonObject
+from awp_publish.model import KNOWN, PUBLIC, Catalog, JsonObject, listing_of
 from awp_publish.plugins.overview.markup import code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.view import View
 from awp_publish.schema.embedding import answer_schema
@@ -42,7 +42,7 @@ def callers_section(view: View, asked: str) -> Html:
     chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
     choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
     mcp = view.door.site.plugins.get("mcp")
-    hides, sizes = mcp is not None and mcp.options.list_only_allowed, dict[str, int]()
+    listing, sizes = listing_of(catalog, mcp.options.list_only_allowed if mcp is not None else False), dict[str, int]()
     for action in catalog.actions:
         tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
         sizes[action.id] = len(
@@ -60,10 +60,10 @@ def callers_section(view: View, asked: str) -> Html:
         names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
         found = {}
         for action in visible(choice).actions:
+            if not listing.shows(action, scopes if choice else None):
+                continue
             needs = action.auth_required or action.scopes
             may = not needs or (choice != "" and scopes.issuperset(action.scopes))
-            if not may and hides and not action.route_authenticates:
-                continue
             found[action.id] = ""
             if not may:
                 lacks = action.scopes and choice
