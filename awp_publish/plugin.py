@@ -30,6 +30,7 @@ from awp_publish.calls.call import CallListener
 from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
 from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
 from awp_publish.calls.observe import CallCounter, Observer
+from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents import CORE
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
@@ -206,6 +207,10 @@ class Context(Serving, Interface):
     links_json: bool
     """Whether its JSON gets this header too."""
 
+    @property
+    def wires(self) -> Mapping[str, Wire]:
+        """The client's sides of the site's doors, by name, those first that every site has."""
+
     def published(self) -> Catalog:
         """Return the catalog as it was last published, with its current status."""
 
@@ -362,6 +367,8 @@ class Plugin:
     calls: Callable[[Context], CallHooks] | None = None
     around: Callable[[Context, ASGIApp], ASGIApp] | None = None
     doors: Callable[[Setup, Paths], Iterable[Door]] | None = None
+    wires: Sequence[Wire] = ()
+    """The client's sides of its doors, with which clients, the command line and the overview call through them."""
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     panel: Panel | None = None

@@ -19,7 +19,7 @@ import pytest
 
 from awp_publish import cli
 from awp_publish.cli.console import visible
-from awp_publish.client import DOORS
+from awp_publish.client import doors
 from tests.conftest import run_command
 
 ROOT = Path(__file__).parents[1]
@@ -199,7 +199,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["show", "APP", "/nowhere"],
     ],
     "call": [
-        *(["call", "URL", "order", "--door", door] for door in DOORS),
+        *(["call", "URL", "order", "--door", door] for door in doors()),
         ["call", "URL", "order", "a=b", "--yes"],
         ["call", "URL", f"order{EVIL}"],
         ["call", "APP", "order"],

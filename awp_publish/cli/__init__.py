@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from awp_publish.cli.console import Console, warn
-from awp_publish.client import DOORS
+from awp_publish.client import doors
 from awp_publish.http.running import StartFailed
 from awp_publish.http.talk import TalkFailed
 from awp_publish.plugin import Plugin, installed, known_protocols
@@ -245,7 +245,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     call.add_argument("action", help="the action's id")
     call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
     call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')
-    call.add_argument("--door", choices=DOORS, default="woa", help="through which door (default: woa)")
+    call.add_argument("--door", default="woa", help=f"through which door: {', '.join(doors())} (default: woa)")
     call.add_argument("--token", help="a bearer token to send")
     call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
     call.add_argument("--key", help="an idempotency key")

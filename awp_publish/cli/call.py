@@ -5,19 +5,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from awp_publish.calls.wire import Wire
+from awp_publish.cli.application import Application, is_application, load
 from awp_publish.cli.console import Console, ask, is_asking, warn, write
-from awp_publish.client import AgentClient, CallFailed, Door
+from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.documents import woa
+from awp_publish.doors.wires import wires_of
+from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import compile_schema, is_secret
-
-if TYPE_CHECKING:
-    pass
-from awp_publish.cli.application import Application, is_application, load
 
 
 def call(
@@ -27,7 +27,7 @@ def call(
     pairs: Sequence[str],
     *,
     given: str = "{}",
-    door: Door = "woa",
+    door: str = "woa",
     token: str | None = None,
     headers: Sequence[str] = (),
     key: str | None = None,
@@ -53,15 +53,17 @@ def call(
     app = load(target) if is_application(target) else None
     if app is None and not target.startswith(("http://", "https://")):
         raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
+    site = Application(target).declared if app is not None else None
+    wire = _wire_of(door, site)
     try:
-        client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
+        client = AgentClient(target if app is None else app, door=wire, token=token, headers=fields, confirm=consent)
         with client:
-            if app is not None:
+            if site is not None:
                 with suppress(CallFailed, ValueError):
                     client.document("/agent.json")  # the application runs now, and the site is published
-                catalog = Application(target).declared.catalog
-                if door in ("mcp", "a2a", "awp") and catalog.door(door) is None:
-                    remedy = f'Write Site(plugins=["{door}"]), or use another door.'
+                catalog = site.catalog
+                if wire.path_of(catalog) is None:
+                    remedy = f'Write Site(plugins=["{wire.door}"]), or use another door.'
                     raise DeclarationError(f"--door {door}", "is not open.", remedy)
                 schema = next((one.inputs for one in catalog.actions if one.id == action), None)
             else:
@@ -101,6 +103,14 @@ def call(
     else:
         write(json.dumps(answer.output, indent=2, ensure_ascii=False), is_block=True)
     return 0
+
+
+def _wire_of(door: str, site: DeclaredSite | None) -> Wire:
+    """Return a door of installed plug-ins, or of those of a site. Raises DeclarationError."""
+    listed = {**doors(), **(wires_of(setup.plugin for setup in site.plugins.values()) if site is not None else {})}
+    if door not in listed:
+        raise DeclarationError(f"--door {door}", "is unknown.", f"There are: {', '.join(listed)}.")
+    return listed[door]
 
 
 def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:

@@ -9,8 +9,10 @@ the body); then the inputs' own names are published, and `x-name` is the wire na
 that is not what a reader would assume.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from awp_publish.documents.members import present
 from awp_publish.model import Action, Catalog, JsonObject, Target
@@ -19,6 +21,20 @@ from awp_publish.schema.reading import NOTHING, members, object_facts, required_
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
+
+
+def query_of(inputs: JsonObject) -> str:
+    """Return an input as the query of a URL: lists are repeated, objects are JSON."""
+    return urlencode(query_fields(inputs))
+
+
+def query_fields(inputs: JsonObject) -> list[tuple[str, str]]:
+    """Return an input as the fields of a query."""
+    return [
+        (name, item if isinstance(item, str) else json.dumps(item, ensure_ascii=False))
+        for name, value in inputs.items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
 
 
 class Field(NamedTuple):

@@ -1,14 +1,13 @@
 """An application in this process, for synchronous code: on an event loop in a thread of its own."""
 
 import asyncio
-import json
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
+from awp_publish.calls.wire import WireResponse
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running
@@ -17,22 +16,6 @@ from awp_publish.http.talk import talk
 T = TypeVar("T")
 
 CLIENT: Final[Scope] = {"client": ("127.0.0.1", 50000), "path": "/"}
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An HTTP response; the names of its headers are lower-case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        """Return the JSON of the body; of an event stream, the JSON of its last event."""
-        if self.headers.get("content-type", "").startswith("text/event-stream"):
-            lines = [line[5:] for line in self.body.decode().splitlines() if line.startswith("data:")]
-            return json.loads(next((line for line in reversed(lines) if line.strip()), ""))
-        return json.loads(self.body)
 
 
 class InProcess:
@@ -47,10 +30,12 @@ class InProcess:
         self._lock = threading.Lock()
         self._state: Mapping[str, object] = {}
 
-    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> WireResponse:
         return self._run(lambda: self._request(self._inside(method, path, headers, body)))
 
-    def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def talk(
+        self, path: str, headers: Mapping[str, str], messages: Sequence[Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
         return self._run(lambda: talk(self._app, self._inside("GET", path, headers).websocket(CLIENT), messages))
 
     def close(self) -> None:
@@ -96,9 +81,9 @@ class InProcess:
         origin = urlsplit("https://localhost")
         return PageRequest(origin, plain.encode(), query.encode(), encoded, method, body, self._state)
 
-    async def _request(self, inside: PageRequest) -> Response:
+    async def _request(self, inside: PageRequest) -> WireResponse:
         exchange = PageExchange(inside.body, sys.maxsize)
         await self._app(inside.scope(CLIENT), exchange.receive, exchange.send)
         answer = exchange.collected()
         fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
-        return Response(answer.status, fields, answer.body)
+        return WireResponse(answer.status, fields, answer.body)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
 from awp_publish.calls.observe import Observer
+from awp_publish.calls.wire import Wire
 from awp_publish.declare.discover import Route
+from awp_publish.doors.wires import wires_of
 from awp_publish.http.admission import Admission
 from awp_publish.http.dispatch import CalledApplication
 from awp_publish.http.documents import Prepared
@@ -114,6 +116,11 @@ class AddressContext:
         """Return what plug-ins share at this address, or on this site."""
         address = self._address
         return getattr(address if hasattr(type(address), name) else self._served, name)
+
+    @property
+    def wires(self) -> Mapping[str, Wire]:
+        """The client's sides of the site's doors, by name."""
+        return wires_of(other.setup.plugin for other in self._served.shared.plugins.values())
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in offers at this address, None without that plug-in."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from awp_publish.calls.wire import Wire, WireCall, WireRequest, read_http
 from awp_publish.http.calling import CallEndpoint
 from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog, Paths
@@ -93,6 +94,10 @@ def open_door(context: Context) -> Endpoints:
     return Endpoints(exact={"/queue": QueueDoor("queue", context)})
 
 
+def write(call: WireCall, path: str) -> WireRequest:
+    return WireRequest("POST", path, body={"do": call.action, "with": call.inputs, **call.members()})
+
+
 def doors(setup: Setup, paths: Paths) -> Iterator[Door]:
     yield Door(name="queue", path="/queue", version="1", title="Queue", open=open_door)
 
@@ -133,6 +138,7 @@ PLUGIN = Plugin(
     action_options={"quota": int},
     gates=gates,
     doors=doors,
+    wires=(Wire(name="queue", title="Queue", path="/queue", write=write, read=read_http),),
     documents=(Protocol("queue", (Document("/queue.json", "application/json", render),)),),
     problems=(QuotaExceeded,),
     stores={"queue": open_store},

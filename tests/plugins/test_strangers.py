@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,28 @@ from awp_publish import (
     cli,
     plugin,
 )
+from awp_publish.client import AgentClient, CallFailed
 from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count
 from tests.plugins import queue_plugin
 
-APP = """
+APP = '''
 from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Site
 from queue_of_strangers import Queue
 
 site = Site("Shop", "Sells books.", "https://shop.example", plugins=[Queue()])
+
+
+@site.agent("find")
+async def find(q: str) -> str:
+    """Find a book."""
+    return q
+
+
 app = AgentPublisher(Starlette(), site=site)
-"""
+'''
 
 
 @pytest.fixture
@@ -59,8 +69,9 @@ def installed(tmp_path, monkeypatch) -> Iterator[Path]:
     plugin.installed.cache_clear()
 
 
-def make_client(chosen: object, **options: Any) -> TestClient:
-    site: Any = Site("Shop", "Sells books.", "https://shop.example", plugins=["mcp", chosen], **options)
+def make_client(chosen: object, *, overview: bool = False, **options: Any) -> TestClient:
+    plugins = ["mcp", chosen, *(["overview"] if overview else [])]
+    site: Any = Site("Shop", "Sells books.", "https://shop.example", plugins=plugins, **options)
 
     @site.agent("find", quota=2)
     async def find(q: str) -> str:
@@ -175,6 +186,38 @@ def test_a_door_takes_keys_and_confirmations_in_its_envelope(client):
     asked = client.post("/queue", json=sent).json()
     sent["confirmation"] = asked["confirmation"]["token"]
     assert [client.post("/queue", json=sent).text for _ in range(2)] == ['"Emma"', '"Emma"']
+
+
+def test_a_door_is_called_by_the_client_with_its_own_wire(client):
+    with AgentClient(client.app, door="queue", token="t-1", confirm=True) as caller:
+        assert caller.call("find", q="Emma") == "Emma"
+        assert caller.call("burn", title="Emma") == "Emma"
+        with pytest.raises(CallFailed) as refused:
+            caller.call("elsewhere")
+        assert refused.value.code == "UNKNOWN_ACTION"
+
+
+def test_the_client_reads_the_address_of_a_door_in_the_documents(installed):
+    wire = replace(import_module("queue_of_strangers").PLUGIN.wires[0], path="/elsewhere")
+    with make_client("queue") as client, AgentClient(client.app, door=wire) as caller:
+        assert caller.call("find", q="Emma") == "Emma"
+
+
+@pytest.mark.parametrize("named", ["installed", "by the application"])
+def test_a_door_is_one_of_the_command_line(installed, named, capsys):
+    if named != "installed":
+        (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text("")
+        plugin.installed.cache_clear()
+    assert cli.main(["call", "shop_of_strangers:app", "find", "q=Emma", "--door", "queue"]) == 0
+    assert capsys.readouterr().out == "Emma\n"
+
+
+def test_a_door_is_one_of_the_overview(installed):
+    with make_client("queue", overview=True) as client:
+        form = client.get("/agents/try/find?q=Emma&awp-door=queue").text
+        assert "POST /queue HTTP/1.1" in form
+        answer = client.post("/agents/try/find", data={"q": "Emma", "awp-door": "queue"}).text
+        assert ("Received from Queue" in answer, "&quot;Emma&quot;" in answer) == (True, True)
 
 
 def test_a_door_is_named_to_readers(client):

@@ -17,7 +17,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.client import DOORS, AgentClient, CallFailed
+from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.model import Paths
 
 
@@ -91,7 +91,7 @@ def app() -> Any:
     return shop()
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_an_action_is_called_through_any_door(app, door):
     asked: list[str] = []
 
@@ -118,7 +118,7 @@ def test_an_action_is_called_through_any_door(app, door):
         assert client.call("cover") in (b"\x89PNG", "iVBORw==")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
     with AgentClient(app, door=door) as client:
         assert [client.call("visit")["visits"] for _ in range(3)] == [1, 2, 3]
@@ -129,7 +129,7 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
             client.call("report", pages=-1)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
@@ -151,7 +151,7 @@ def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
 
 def test_the_same_caller_goes_through_another_door(app):
     with AgentClient(app, token="t") as client:
-        for door in DOORS:
+        for door in doors():
             assert client.through(door).call("me") == {"token": "t"}
 
 
@@ -183,7 +183,7 @@ def address(app) -> Iterator[str]:
 
 
 def test_a_site_is_called_over_the_network_as_an_application_is(address):
-    for door in DOORS:
+    for door in doors():
         with AgentClient(address, door=door, token="t", confirm=True) as client:
             assert client.call("order_book", slug="emma") == {"ordered": "emma"}
             assert client.call("report", pages=2) == {"pages": 2}
@@ -198,10 +198,10 @@ def test_what_is_no_target_is_told(target, words):
     with pytest.raises((ValueError, TypeError), match=words):
         AgentClient(target)
     with pytest.raises(ValueError, match="There is no door"):
-        AgentClient("https://books.example", door="phone")  # type: ignore[arg-type]
+        AgentClient("https://books.example", door="phone")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_doors_that_have_been_moved_are_found(door):
     paths = Paths(root="/bots", mcp="/tools", a2a="/friends", awp="/socket")
     with AgentClient(shop(paths=paths), door=door, confirm=True) as client:
@@ -296,7 +296,7 @@ def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_call():
 
 
 def test_an_answer_that_does_not_end_is_left(monkeypatch):
-    monkeypatch.setattr("awp_publish.client.MAX_BYTES", 100_000)
+    monkeypatch.setattr("awp_publish.client.network.MAX_BYTES", 100_000)
 
     def pour(handler):
         handler.send_response(200)
@@ -319,7 +319,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused_unless_it_is_meant(mo
     monkeypatch.setattr("socket.getaddrinfo", resolve)
     with server(lambda handler: reply(handler, 200, {"done": True})) as (site, seen):
         named = site.replace("127.0.0.1", "books.example")
-        for door in DOORS:
+        for door in doors():
             with AgentClient(named, door=door) as client, pytest.raises(CallFailed, match="allow_private=True"):
                 client.call("read")
         assert seen == []
@@ -348,7 +348,7 @@ def test_what_a_refusal_says_to_do_is_done_once():
         assert (failed.value.code, len(asked)) == ("RATE_LIMITED", 6)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_a_session_that_is_unknown_begins_anew(app, door):
     with AgentClient(app, door=door) as client:
         client.session = "s" * 43

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from websockets.sync.server import serve
 
-from awp_publish.client import DOORS, AgentClient, Answer, CallFailed, Door
+from awp_publish.client import AgentClient, Answer, CallFailed, doors
 from tests.dripping_server import DRIPS, hostile_server
 from tests.test_hostile_output import hostile_site
 
@@ -31,7 +31,7 @@ def test_any_status_of_a_problem_is_read(status):
     assert (missing.status, missing.code) == (0, "")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 @pytest.mark.parametrize("status", STATUSES, ids=lambda one: repr(one)[:10])
 def test_any_status_of_a_problem_is_call_failed_at_each_door(door, status):
     problem = {"code": "REFUSED", "status": status, "detail": "No."}
@@ -42,12 +42,14 @@ def test_any_status_of_a_problem_is_call_failed_at_each_door(door, status):
     assert failed.value.status == expected
 
 
-def answers_of(door: Door, problem: object) -> object:
+def answers_of(door: str, problem: object) -> object:
     """What a door's answer with a problem is."""
+    tool_result = {"result": {"isError": True, "content": [], "_meta": {"awp/problem": problem}}}
     return {
         "woa": problem,
         "plain": problem,
-        "mcp": {"result": {"isError": True, "content": [], "_meta": {"awp/problem": problem}}},
+        "mcp": tool_result,
+        "mcp-2025-11-25": tool_result,
         "a2a": {
             "result": {
                 "task": {"id": "1", "status": {"state": "TASK_STATE_FAILED", "message": {"parts": [{"data": problem}]}}}
@@ -78,7 +80,7 @@ def application(answer: object, status: int = 200, headers: Any = ()) -> Any:
     return app
 
 
-def call(door: Door, answer: object, status: int | None = None, headers: Any = (), **options: Any) -> Answer:
+def call(door: str, answer: object, status: int | None = None, headers: Any = (), **options: Any) -> Answer:
     if status is None:
         status = 409 if door in ("woa", "plain") else 200
     with AgentClient(application(answer, status, headers), door=door, timeout=5, **options) as client:
@@ -220,7 +222,7 @@ headers = st.lists(
 )
 
 
-@pytest.mark.parametrize("door", [*DOORS, None])
+@pytest.mark.parametrize("door", [*doors(), None])
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     answer=anything | nearly_right(),
@@ -298,7 +300,7 @@ def test_no_path_in_an_answer_becomes_another_host(place, kind):
                 said = {"result": 2}
             return "200 OK", {"Content-Type": "application/json"}, json.dumps(said).encode()
 
-        door: Door = "mcp" if kind == "mcp" else "woa"
+        door: str = "mcp" if kind == "mcp" else "woa"
         with hostile_site(answer) as url, AgentClient(url, door=door, token="secret", timeout=10) as client:
             client.timeout = 0
             with suppress(CallFailed, TimeoutError):
@@ -337,7 +339,7 @@ def test_any_message_of_a_websocket_is_a_result_or_call_failed(text):
         thread.start()
         port = server.socket.getsockname()[1]
         with AgentClient(f"http://127.0.0.1:{port}", door="awp", timeout=30) as client:
-            client._found = {"awp": "/awp"}
+            client._documents["/agent.json"] = {}  # it names no addresses
             with pytest.raises(CallFailed):
                 client.call("order")
         server.shutdown()
@@ -361,7 +363,7 @@ def test_messages_for_nobody_do_not_stretch_the_deadline_of_a_websocket():
         thread.start()
         port = server.socket.getsockname()[1]
         with AgentClient(f"http://127.0.0.1:{port}", door="awp", timeout=0.2) as client:
-            client._found = {"awp": "/awp"}
+            client._documents["/agent.json"] = {}  # it names no addresses
             with pytest.raises(TimeoutError):
                 client.call("order")
         over.set()
@@ -373,6 +375,6 @@ def test_messages_for_nobody_do_not_stretch_the_deadline_of_a_websocket():
 def test_a_handshake_of_a_websocket_has_the_same_deadline():
     for drip in DRIPS:
         with hostile_server(drip) as server, AgentClient(server.url, door="awp", timeout=0.2) as client:
-            client._found = {"awp": "/awp"}
+            client._documents["/agent.json"] = {}  # it names no addresses
             with pytest.raises((TimeoutError, CallFailed)):
                 client.call("order")

@@ -6,6 +6,7 @@ from typing import Final
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.a2a.agent_card import PROTOCOL, PUSHES
+from awp_publish.plugins.a2a.wire import WIRE
 from awp_publish.problems import DeclarationError
 
 VERSION: Final = "1.0"
@@ -34,4 +35,12 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="a2a", needs={"a2a": "a2a"}, documents=(PROTOCOL,), check=_check, keeps=_keeps, doors=_doors)
+PLUGIN = Plugin(
+    name="a2a",
+    needs={"a2a": "a2a"},
+    documents=(PROTOCOL,),
+    check=_check,
+    keeps=_keeps,
+    doors=_doors,
+    wires=(WIRE,),
+)

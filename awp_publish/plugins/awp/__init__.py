@@ -7,6 +7,7 @@ from typing import Final
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup, refuse_unasked_lists
 from awp_publish.plugins.awp.options import Awp
+from awp_publish.plugins.awp.wire import WIRE
 
 VERSION: Final = "0.1"
 
@@ -41,4 +42,6 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-PLUGIN = Plugin(name="awp", options=Awp, needs={"selectolax": "awp", "msgpack": "awp"}, check=_check, doors=_doors)
+PLUGIN = Plugin(
+    name="awp", options=Awp, needs={"selectolax": "awp", "msgpack": "awp"}, check=_check, doors=_doors, wires=(WIRE,)
+)

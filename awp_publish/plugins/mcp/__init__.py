@@ -7,6 +7,7 @@ from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup,
 from awp_publish.plugins.mcp.options import Mcp
 from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
 from awp_publish.plugins.mcp.servers import MCP_SERVERS
+from awp_publish.plugins.mcp.wire import WIRES
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
@@ -36,4 +37,5 @@ PLUGIN = Plugin(
     check=_check,
     documents=(PROTOCOL, MCP_SERVERS),
     doors=_doors,
+    wires=WIRES,
 )

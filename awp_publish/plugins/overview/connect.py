@@ -12,19 +12,20 @@ from urllib.parse import quote
 
 import orjson
 
+from awp_publish.calls.wire import Wire, WireCall
 from awp_publish.checks.urls import is_loopback
 from awp_publish.http.html import Html
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.overview.markup import STATIC, block, code, fill, pretty
-from awp_publish.plugins.overview.requests import WIRES, Filled, write_request
+from awp_publish.plugins.overview.requests import curl_command
 from awp_publish.plugins.overview.samples import sample_input
 
 _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
 
 
-def clients(catalog: Catalog) -> Mapping[str, list[Html]]:
+def clients(catalog: Catalog, woa: Wire) -> Mapping[str, list[Html]]:
     """Return instructions by the button under which they stand, "" for those that have none."""
-    facts, found = _facts(catalog), dict[str, list[Html]]()
+    facts, found = _facts(catalog, woa), dict[str, list[Html]]()
     for client in _CLIENTS:
         values = {key: Template(client[key]).substitute(facts) for key in ("text", "link") if key in client}
         if values["text"] and ("door" not in client or catalog.door(client["door"]) is not None):
@@ -53,14 +54,15 @@ def connect_hint(catalog: Catalog) -> object:
     return None
 
 
-def _facts(catalog: Catalog) -> dict[str, str]:
+def _facts(catalog: Catalog, woa: Wire) -> dict[str, str]:
     name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
     address = catalog.url + catalog.paths.mcp
     in_code = json.dumps({"name": name, "type": "http", "url": address})
     action = _shown_action(catalog)
     request = ""
     if action is not None:
-        request = write_request(WIRES[0], catalog, action, Filled(sample_input(action))).curl(catalog.url)
+        call = WireCall(action=action.id, inputs=sample_input(action), declared=action)
+        request = curl_command(woa.write(call, catalog.paths.invoke), catalog.url)
     return {
         "name": name,
         "origin": catalog.url,

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Final
 
+from awp_publish.calls.wire import Wire
 from awp_publish.model import Action
-from awp_publish.plugins.overview.answers import WireAnswer, aligned
-from awp_publish.plugins.overview.requests import WIRES, Filled, Wire
+from awp_publish.plugins.overview.answers import ReceivedAnswer, aligned
 
 MAX_EXPECTED: Final = 2000
 """Maximum characters of an answer in the assertion of a generated test."""
@@ -20,13 +20,15 @@ def python_call(action: Action, given: Mapping[str, object]) -> str:
     return f"client.call({', '.join([json.dumps(action.id), *arguments])})"
 
 
-def write_test(action: Action, filled: Filled, chosen: Wire, answer: WireAnswer | None) -> str:
+def write_test(
+    action: Action, inputs: Mapping[str, object], wire: Wire, is_authorized: bool, answer: ReceivedAnswer | None
+) -> str:
     """Return the source of a test for a call. If the call was sent, the test expects the same answer."""
-    options = [f"door={json.dumps(chosen.door or chosen.key)}"] if chosen is not WIRES[0] else []
+    options = [f"door={json.dumps(wire.name)}"] if wire.name != "woa" else []
     options += ["confirm=True"] if action.needs_confirmation else []
-    options += ['token="..."'] if any(name == "Authorization" for name, _ in filled.secrets) else []
+    options += ['token="..."'] if is_authorized else []
     opened = f"    with AgentClient({', '.join(['app', *options])}) as client:\n"
-    call, end = python_call(action, filled.given), "    assert answer is not None\n"
+    call, end = python_call(action, inputs), "    assert answer is not None\n"
     problem = answer.problem if answer is not None else None
     if problem is not None and problem.get("code") and answer is not None and answer.question is None:
         return (

@@ -24,7 +24,7 @@ def dashboard(
     by_action = report.figures() if report is not None else {}
     waiting = read_waiting(view)
     sees = query.get("sees", "")
-    buttons = clients(catalog)
+    buttons = clients(catalog, view.door.wires["woa"])
     sections = [*_sections(view, tokens, query, notices, by_action, waiting, str(sees), panels)]
     if others := buttons.get(""):
         summary = tag("summary", "The MCP Inspector, and client libraries for Python and TypeScript")

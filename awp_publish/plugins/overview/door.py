@@ -44,7 +44,6 @@ from awp_publish.plugins.overview.dashboard import dashboard
 from awp_publish.plugins.overview.figures import DAYS
 from awp_publish.plugins.overview.markup import STATIC, fill
 from awp_publish.plugins.overview.panels import FIELD, act, read_panels
-from awp_publish.plugins.overview.requests import WIRES
 from awp_publish.plugins.overview.sending import time_call, time_handler
 from awp_publish.plugins.overview.trial import Trial
 from awp_publish.plugins.overview.view import Traffic, View, scopes_of
@@ -130,7 +129,7 @@ class OverviewDoor(Endpoint):
         )
         self._tokens = Tokens(door.keys, f"approval:{door.settings.namespace}", APPROVABLE_FOR)
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
-        self.wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
+        self.wires = tuple(wire for wire in door.wires.values() if wire.path_of(door.catalog) is not None)
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""

@@ -1,36 +1,39 @@
 """A call sent through the whole application in this process, and how long its parts took."""
 
 import asyncio
+import base64
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Any, Final, TypeAlias
+from urllib.parse import SplitResult
 
 import orjson
 
 from awp_publish.calls.call import Call, Deliver, Result
 from awp_publish.calls.invoke import Handle
 from awp_publish.calls.observe import Carry
+from awp_publish.calls.wire import Answer, CallFailed, NotYet, WireRequest, WireResponse
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.page_request import FORWARDED, PageExchange, PageRequest
 from awp_publish.http.talk import TalkFailed, talk
-from awp_publish.model import Action, Catalog
-from awp_publish.plugins.overview.answers import WireAnswer, read_answer
-from awp_publish.plugins.overview.requests import WireRequest
+from awp_publish.plugins.overview.answers import ReceivedAnswer
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 
 
+Decode: TypeAlias = Callable[[WireResponse], Answer | NotYet]
+"""Reads the answer in a response. Raises CallFailed."""
+
+
 async def send_request(
-    request: WireRequest, catalog: Catalog, action: Action, app: AsgiApp, outer: Scope, seconds: float
-) -> WireAnswer:
+    request: WireRequest, decode: Decode, origin: SplitResult, app: AsgiApp, outer: Scope, seconds: float
+) -> ReceivedAnswer:
     """Send a request through the whole application, with the cookies and the address of the visitor of `outer`."""
-    origin = urlsplit(catalog.url)
     carried = tuple(pair for pair in outer["headers"] if pair[0] in FORWARDED or pair[0] == b"cookie")
     own = (
         (name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace"))
@@ -43,7 +46,7 @@ async def send_request(
     )
     answer_headers: tuple[tuple[str, str], ...] = ()
     started, status, body = time.perf_counter(), 0, b""
-    scope, content_type, failed = inside.scope(outer), "application/json", ""
+    scope, failed = inside.scope(outer), ""
     exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
     steps = Steps()
     timing = _STEPS.set(steps)
@@ -59,7 +62,7 @@ async def send_request(
     except TalkFailed as refused:
         status, body, failed = refused.status, refused.body, "" if refused.status else str(refused)
     except Exception as error:
-        logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
+        logger.exception("a call from the overview failed at %s", request.path)
         failed = f"The application failed with {type(error).__name__}; its log has the details."
     finally:
         _STEPS.reset(timing)
@@ -67,7 +70,6 @@ async def send_request(
         answer, failed = exchange.collected(), ""
         status, body = answer.status, answer.body
         answer_headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers)
-        content_type = {name.lower(): value for name, value in answer_headers}.get("content-type", "")
         # The application's session is the visitor's own: copy the changes that the call has made to it.
         now, before = scope.get("session"), outer.get("session")
         if isinstance(now, dict) and isinstance(before, dict):
@@ -77,16 +79,17 @@ async def send_request(
                 if name not in before or before[name] != value:
                     before[name] = value
     output: object = None
-    problem: Any = {"detail": failed}
-    if not failed:
+    problem: Mapping[str, Any] | None = {"detail": failed} if failed else None
+    if problem is None:
         try:
-            output, problem = read_answer(request, action, status, content_type, body)
-        except (KeyError, AttributeError, TypeError):
-            problem = {"detail": "The answer is not in the format of this door."}
+            output = decode(WireResponse(status, {name.lower(): value for name, value in answer_headers}, body)).output
+        except CallFailed as refused:
+            problem = refused.problem
+    if isinstance(output, bytes):
+        output = base64.b64encode(output).decode()  # as at the JSON doors
     passed = (time.perf_counter() - started) * 1000
-    return WireAnswer(
-        request, status, answer_headers, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
-    )
+    text = body.decode("utf-8", "replace")
+    return ReceivedAnswer(status, answer_headers, text, passed, steps.words(passed), output, problem)
 
 
 _STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", default=None)

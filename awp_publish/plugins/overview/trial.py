@@ -2,15 +2,18 @@
 
 import json
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from awp_publish.calls.wire import Wire, WireCall, WireRequest, read_http
+from awp_publish.documents.plain_request import query_fields
 from awp_publish.http.exchange import Scope
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action
-from awp_publish.plugins.overview.answers import JOB_ID, WireAnswer, differing
+from awp_publish.plugins.overview.answers import JOB_ID, ReceivedAnswer, differing
 from awp_publish.plugins.overview.copied_code import python_call, write_test
 from awp_publish.plugins.overview.excerpts import excerpts
 from awp_publish.plugins.overview.figures import action_section
@@ -30,8 +33,8 @@ from awp_publish.plugins.overview.form import (
     shown_value,
 )
 from awp_publish.plugins.overview.markup import block, code, fill, pretty, table
-from awp_publish.plugins.overview.requests import Filled, Wire, WireRequest, fields_of, write_request
-from awp_publish.plugins.overview.sending import send_request
+from awp_publish.plugins.overview.requests import curl_command, request_text
+from awp_publish.plugins.overview.sending import Decode, send_request
 from awp_publish.plugins.overview.view import Traffic, View
 from awp_publish.plugins.overview.words import policy_facts, schema_tables
 from awp_publish.problems import InvalidInput
@@ -45,7 +48,7 @@ class Trial:
     def __init__(self, view: View, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope) -> None:
         self._view, self._door, self._scope, self._root = view, view.door, scope, view.root
         self._catalog, self._action = view.door.published(), action
-        self._wires = view.wires_of(action) or view.wires
+        wires = view.wires_of(action) or view.wires
         self._raw = {name: value for name, value in pairs if isinstance(value, str)}
         # A link fills in inputs and the door, but no session, confirmation or credentials: it may be a stranger's.
         is_link = scope["method"] in ("GET", "HEAD")
@@ -55,35 +58,41 @@ class Trial:
             if name.startswith(PREFIX) and (name == CHOSEN_DOOR or not is_link)
         }
         if not pairs and action.examples:
-            pairs = fields_of(action.examples[0])
-        self._given: dict[str, object] = {}
+            pairs = query_fields(action.examples[0])
+        self._inputs: dict[str, object] = {}
         self.wrong: InvalidInput | None = None
         try:
-            self._given = read_input(action, pairs)
+            self._inputs = read_input(action, pairs)
         except InvalidInput as problem:
             self.wrong = problem
         self._key_headers = credential_headers(self._catalog, action)
         typed = {"Authorization": "awp-authorization"} | {name: PREFIX + name.lower() for name in self._key_headers}
         credentials = {name: re.sub(r"[\x00-\x1f\x7f]", "", self._control(field)) for name, field in typed.items()}
-        receipts = (one.strip() for one in self._control("awp-receipts").split(","))
-        filled = Filled(
-            self._given,
-            self._control("awp-key"),
-            self._control("awp-confirmation"),
-            tuple(one for one in receipts if one),
-            self._control("awp-session"),
-            secrets.token_hex(8),
-            tuple((name, value) for name, value in credentials.items() if value),
+        self._credentials = tuple((name, value) for name, value in credentials.items() if value)
+        receipts = (receipt.strip() for receipt in self._control("awp-receipts").split(","))
+        self._call = WireCall(
+            action=action.id,
+            inputs=self._inputs,
+            key=self._control("awp-key"),
+            confirmation=self._control("awp-confirmation"),
+            receipts=tuple(receipt for receipt in receipts if receipt),
+            session=self._control("awp-session"),
+            declared=action,
         )
         redact = input_redactor(action.inputs)
-        self._kept = filled if redact is None else replace(filled, given=redact(self._given))
-        self._shown = replace(self._kept, given=shortened(action, self._kept.given))
-        self._chosen = next((one for one in self._wires if one.key == self._control(CHOSEN_DOOR)), self._wires[0])
-        self._requests = {one.key: write_request(one, self._catalog, action, filled) for one in self._wires}
-        self._shown_requests = {one.key: write_request(one, self._catalog, action, self._shown) for one in self._wires}
-        self._answers: list[WireAnswer] = []
+        self._public_inputs = self._inputs if redact is None else redact(self._inputs)
+        self._shown_inputs = shortened(action, self._public_inputs)
+        self._wires = {wire.name: wire for wire in wires}
+        self._chosen = self._wires.get(self._control(CHOSEN_DOOR), wires[0])
+        shown = replace(self._call, inputs=self._shown_inputs)
+        self._shown_requests = {wire.name: self._written(wire, shown) for wire in wires}
+        self._answers: dict[str, ReceivedAnswer] = {}
         self._shown_answers: list[Html] = []
         self.cookies: dict[str, tuple[bytes, bytes]] = {}
+
+    def _written(self, wire: Wire, call: WireCall) -> WireRequest:
+        request = wire.write(call, wire.path_of(self._catalog) or wire.path)
+        return replace(request, headers=(*request.headers, *self._credentials))
 
     def _control(self, name: str) -> str:
         return self._controls.get(name, "")
@@ -99,38 +108,41 @@ class Trial:
         if do == "job" and JOB_ID.fullmatch(self._control("awp-job")):
             self._shown_answers.append(await self._job(self._control("awp-job")))
         elif do in ("send", "all"):
-            sent = [one for one in self._wires if do == "all" or one is self._chosen]
-            self._answers = [await self._send(self._requests[one.key], seconds) for one in sent]
-            self._shown_answers = [await self._answer(one) for one in self._answers]
-            for name, value in (pair for one in self._answers for pair in one.headers):
+            for wire in self._wires.values() if do == "all" else [self._chosen]:
+                request = self._written(wire, self._call)
+                decode = partial(wire.decode, self._call, request)
+                self._answers[wire.name] = await self._send(request, decode, seconds)
+            self._shown_answers = [await self._answer(self._wires[name]) for name in self._answers]
+            for name, value in (pair for answer in self._answers.values() for pair in answer.headers):
                 if name.lower() == "set-cookie":
                     self.cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
 
-    async def _send(self, request: WireRequest, seconds: float) -> WireAnswer:
-        entrance = self._door.entrance(self._scope)
-        return await send_request(request, self._catalog, self._action, entrance, self._scope, seconds)
+    async def _send(self, request: WireRequest, decode: Decode, seconds: float) -> ReceivedAnswer:
+        entrance, origin = self._door.entrance(self._scope), urlsplit(self._catalog.url)
+        return await send_request(request, decode, origin, entrance, self._scope, seconds)
 
     def page(self, traffic: Traffic) -> Html:
         """Return the form with its answers, what documents say of the action, and its traffic."""
         action, origin, here = self._action, self._catalog.url, f"{self._root}/try/{self._action.id}"
-        given, requests = self._shown.given, self._shown_requests
-        door = {} if self._chosen is self._wires[0] else {"awp-door": self._chosen.key}
-        sent = next((one for one in self._answers if one.request.wire is self._chosen), None)
-        shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
-        plain = next((one for one in (requests[self._chosen.key], *requests.values()) if not one.frames), None)
-        if plain is not None:  # curl does not speak WebSocket
-            shown["curl"] = ("curl", plain.curl(origin))
+        inputs, requests = self._shown_inputs, self._shown_requests
+        door = {} if self._chosen.name == next(iter(self._wires)) else {"awp-door": self._chosen.name}
+        shown = {name: (self._wires[name].label, request_text(request, origin)) for name, request in requests.items()}
+        first = next((one for one in (requests[self._chosen.name], *requests.values()) if not one.frames), None)
+        if first is not None:  # curl does not speak WebSocket
+            shown["curl"] = ("curl", curl_command(first, origin))
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
-        shown["python"] = ("Python", f"{client}answer = {python_call(action, given)}")
-        shown["test"] = ("As a test", write_test(action, self._shown, self._chosen, sent))
+        shown["python"] = ("Python", f"{client}answer = {python_call(action, inputs)}")
+        is_authorized = any(name == "Authorization" for name, _ in self._credentials)
+        test = write_test(action, inputs, self._chosen, is_authorized, self._answers.get(self._chosen.name))
+        shown["test"] = ("As a test", test)
         tabs = [
             (
-                tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == self._chosen.key, class_="tab"),
+                tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == self._chosen.name, class_="tab"),
                 tag("label", title, for_=f"tab-{key}"),
+                fill("panel", key=key, title=title, text=block(text, title)),
             )
-            for key, (title, _) in shown.items()
+            for key, (title, text) in shown.items()
         ]
-        panels = [fill("panel", key=key, title=title, text=block(text, title)) for key, (title, text) in shown.items()]
         return fill(
             "try",
             root=self._root,
@@ -141,9 +153,8 @@ class Trial:
             form=self._form(),
             answers=self._shown_answers or None,
             none=None if self._shown_answers else "Nothing has been sent yet.",
-            link=link_to(here, public_part(given), door),
+            link=link_to(here, public_part(inputs), door),
             tabs=tabs,
-            panels=panels,
             schemas=schema_tables(action),
             examples=[
                 fill("example", text=block(pretty(one), f"Example {number}"), link=link_to(here, one), number=number)
@@ -159,7 +170,7 @@ class Trial:
         return found or tag("p", "No public document names this action.", class_="none")
 
     def _form(self) -> Html:
-        action, inputs, given = self._action, self._action.inputs, self._given
+        action, inputs, given = self._action, self._action.inputs, self._inputs
         parts = members(facts := object_facts(inputs, inputs))
         values = {name: shown_value(given[name]) if name in given else self._raw.get(name, "") for name in parts}
         if (redact := input_redactor(inputs)) is not None:  # secrets have to be typed each time
@@ -193,11 +204,11 @@ class Trial:
         doors = [
             tag(
                 "label",
-                tag("input", type="radio", name="awp-door", value=one.key, checked=one is self._chosen),
-                f" {one.title}",
+                tag("input", type="radio", name="awp-door", value=wire.name, checked=wire is self._chosen),
+                f" {wire.label}",
                 class_="choice",
             )
-            for one in self._wires
+            for wire in self._wires.values()
         ]
         content = fill(
             "form",
@@ -219,16 +230,17 @@ class Trial:
             data_live=True,
         )
 
-    async def _answer(self, answer: WireAnswer) -> Html:
-        """Return one answer, compared with the first."""
-        first, wire, problem, question = self._answers[0], answer.request.wire, answer.problem, None
-        lines, count = differing(answer, first)
+    async def _answer(self, wire: Wire) -> Html:
+        """Return the answer of one door, compared with the first."""
+        answer, (first, compared_with) = self._answers[wire.name], next(iter(self._answers.items()))
+        problem, question = answer.problem, None
+        lines, count = differing(answer, compared_with)
         compared: object = ""
-        if answer is not first:
-            words = ("differs from " if count else "the same as ", first.request.wire.title)
+        if answer is not compared_with:
+            words = ("differs from " if count else "the same as ", self._wires[first].label)
             compared = (" · ", tag("span", *words, class_="differs" if count else "same"))
         if (asked := answer.question) is not None:
-            agreed = {"awp-door": wire.key, "awp-confirmation": asked["token"], "awp-do": "send"}
+            agreed = {"awp-door": wire.name, "awp-confirmation": asked["token"], "awp-do": "send"}
             question = fill(
                 "question",
                 summary=asked.get("summary", ""),
@@ -236,11 +248,11 @@ class Trial:
                 agree=self._again(agreed, "Agree and call again"),
             )
         headers = [(code(name), value) for name, value in answer.headers]
-        sent = self._shown_requests[wire.key].text(self._catalog.url)
+        sent = request_text(self._shown_requests[wire.name], self._catalog.url)
         return fill(
             "answer",
-            key=wire.key,
-            door=wire.title,
+            key=wire.name,
+            door=wire.label,
             state="ok" if problem is None else "asked" if answer.question is not None else "error",
             said="answered" if problem is None else str(problem.get("code") or "refused"),
             status=f"{answer.status} · " if answer.status else "",
@@ -251,21 +263,21 @@ class Trial:
             recovery=str(problem["recovery"]) if problem and problem.get("recovery") else None,
             question=question,
             job=await self._job(answer.job_id) if answer.job_id is not None else None,
-            sent=block(sent, f"Sent to {wire.title}"),
-            headers=table(f"Headers of the answer through {wire.title}", ("header", "value"), headers)
+            sent=block(sent, f"Sent to {wire.label}"),
+            headers=table(f"Headers of the answer through {wire.label}", ("header", "value"), headers)
             if headers
             else None,
-            received=block(answer.text[:20_000] or "(empty)", f"Received from {wire.title}"),
+            received=block(answer.text[:20_000] or "(empty)", f"Received from {wire.label}"),
         )
 
     def _again(self, controls: Mapping[str, str], label: str) -> Html:
         """Return a form that sends the same input with additional fields. Credentials have to be typed again."""
-        filled, public = self._kept, public_part(self._kept.given)
-        kept = {"awp-key": filled.key, "awp-receipts": ", ".join(filled.receipts), "awp-session": filled.session}
+        call, public = self._call, public_part(self._public_inputs)
+        kept = {"awp-key": call.key, "awp-receipts": ", ".join(call.receipts), "awp-session": call.session}
         hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
         fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
-        typed = {name: PREFIX + name.lower() for name, _ in filled.secrets}
-        typed |= {name: name for name in filled.given.keys() - public.keys()}
+        typed = {name: PREFIX + name.lower() for name, _ in self._credentials}
+        typed |= {name: name for name in self._public_inputs.keys() - public.keys()}
         fields += [
             tag("label", f"{shown} ", tag("input", type="password", name=name, autocomplete="off"))
             for shown, name in typed.items()
@@ -275,10 +287,9 @@ class Trial:
 
     async def _job(self, job_id: str) -> Html:
         """Poll a job and return its progress."""
-        filled, path = self._kept, f"{self._catalog.paths.jobs}/{job_id}"
-        session = (("AWP-Session", filled.session),) if filled.session else ()
-        request = WireRequest(Wire("job", "Job", ""), "GET", path, (*session, *filled.secrets))
-        answer = await self._send(request, 10.0)
+        session = (("AWP-Session", self._call.session),) if self._call.session else ()
+        request = WireRequest("GET", f"{self._catalog.paths.jobs}/{job_id}", (*session, *self._credentials))
+        answer = await self._send(request, partial(read_http, self._call, request), 10.0)
         state: Mapping[str, Any] = answer.output if isinstance(answer.output, dict) else {}
         progress: Mapping[str, Any] = state["progress"] if isinstance(state.get("progress"), dict) else {}
         status, fraction = str(state.get("status", "unknown")), progress.get("fraction")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from awp_publish.calls.call import Principal
+from awp_publish.calls.wire import Wire
 from awp_publish.checks import Finding
 from awp_publish.http.documents import Prepared
 from awp_publish.model import OPERATOR, Action, Catalog
 from awp_publish.plugin import Context
-from awp_publish.plugins.overview.requests import Wire
 
 
 class CallCounts(Protocol):
@@ -84,10 +84,10 @@ class View:
 
     def wires_of(self, action: Action) -> tuple[Wire, ...]:
         """Return the protocols whose doors offer an action."""
-        return tuple(wire for wire in self.wires if action.is_exposed_at(wire.door or wire.key))
+        return tuple(wire for wire in self.wires if action.is_exposed_at(wire.door))
 
     def doors_of(self, action: Action) -> list[str]:
         """Return the names of the doors that offer an action."""
-        names = list(dict.fromkeys(wire.name for wire in self.wires_of(action)))
+        names = list(dict.fromkeys(wire.title for wire in self.wires_of(action)))
         has_bridge = self.door.catalog.door("bridge") is not None and action.is_exposed_at("bridge")
         return [*names, "Actions Bridge"] if has_bridge else names

@@ -1,0 +1,73 @@
+"""The client's side of the A2A door: `SendMessage` with a data part, and `GetTask` until the task has ended."""
+
+import base64
+from dataclasses import replace
+from typing import Any, Final
+
+from awp_publish.calls.wire import (
+    Answer,
+    CallFailed,
+    NotYet,
+    ReadDocument,
+    Wire,
+    WireCall,
+    WireRequest,
+    WireResponse,
+    header_members,
+    mapping,
+    protocol_in,
+)
+from awp_publish.documents.members import AGENT_CARD_PATHS
+from awp_publish.model import Paths
+
+RUNNING: Final = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+
+
+def _message(method: str, params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def _write(call: WireCall, path: str) -> WireRequest:
+    declared = call.declared.idempotency if call.declared is not None else None
+    beside = call.members(declared.key_field) if declared is not None else call.members()
+    data = {"skill": call.action, "input": call.inputs, **beside}
+    message = {"messageId": call.message_id, "role": "ROLE_USER", "parts": [{"data": data}]}
+    sent = _message("SendMessage", {"message": message})
+    return WireRequest("POST", path, (("A2A-Version", "1.0"),), sent)
+
+
+def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answer | NotYet:
+    message = response.json()
+    if not isinstance(message, dict) or message.keys().isdisjoint(("error", "result")):
+        problem = {"status": response.status, "detail": f"The A2A door does not answer (HTTP {response.status})."}
+        raise CallFailed(call.action, problem, response.headers)
+    if "error" in message:
+        data = message["error"].get("data") or [{}]
+        metadata = data[0].get("metadata") if isinstance(data, list) else None
+        problem = metadata or {"detail": message["error"].get("message", "")}
+        raise CallFailed(call.action, problem, response.headers)
+    task = message["result"].get("task", message["result"])  # the result of GetTask is the task itself
+    state, headers = task["status"]["state"], header_members(mapping(task.get("metadata")).get("headers"))
+    if state == "TASK_STATE_COMPLETED":
+        part = task["artifacts"][0]["parts"][0]
+        if "raw" in part:
+            media_type, name = str(part.get("mediaType", "")), str(part.get("filename", ""))
+            return Answer(base64.b64decode(part["raw"]), headers, media_type, name)
+        return Answer(part["data"] if "data" in part else part.get("text"), headers)
+    parts = mapping(task["status"].get("message")).get("parts", [])
+    data_parts: list[Any] = [part["data"] for part in parts if isinstance(part.get("data"), dict)]
+    if state in RUNNING:
+        poll = replace(request, body=_message("GetTask", {"id": str(task["id"])}))
+        return NotYet(poll, is_running=True, output=data_parts[0] if data_parts else task)
+    raise CallFailed(call.action, data_parts[0] if data_parts else {"detail": state}, headers)
+
+
+def _find(read: ReadDocument) -> object:
+    if endpoint := protocol_in(read, "a2a").get("endpoint"):
+        return endpoint
+    offered = read(AGENT_CARD_PATHS[0]).get("supportedInterfaces")
+    spoken = [mapping(interface) for interface in offered] if isinstance(offered, list) else []
+    return next((one.get("url") for one in spoken if one.get("protocolBinding") == "JSONRPC"), None)
+
+
+WIRE: Final = Wire(name="a2a", title="A2A", path=Paths().a2a, write=_write, read=_read, find=_find)
