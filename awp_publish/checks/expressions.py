@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions
-
-if TYPE_CHECKING:
-    pass
-
 
 #
 # JSON documents use JavaScript's regular expressions (ECMA-262). The Rust engine of jsonschema-rs supports most of them

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urljoin
 
 from awp_publish.checks.engine import JsonObject, SchemaViolation, shown
-from awp_publish.checks.places import child, exists, objects, tokens
-from awp_publish.schema.reading import DIALECT
-
-if TYPE_CHECKING:
-    pass
 from awp_publish.checks.expressions import is_pattern
+from awp_publish.checks.places import child, exists, objects, tokens
 from awp_publish.checks.schemas import DocumentSchema, Schema
+from awp_publish.schema.reading import DIALECT
 
 _META_SCHEMA: Final = DocumentSchema(lambda: {"$ref": DIALECT})
 

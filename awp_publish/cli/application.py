@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from awp_publish.declare.site import Site
@@ -22,10 +22,6 @@ from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import INSPECTED, running
 from awp_publish.plugin import known_protocols
 from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
-
 
 CDN_HEADERS: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
 """Headers that a CDN generates itself."""

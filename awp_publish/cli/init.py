@@ -1,14 +1,10 @@
 """The command `init`: a first application in an empty folder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from awp_publish.cli.console import Console, write
 from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
-
 
 FASTAPI: Final = '''"""A site that agents can use. Run: uvicorn main:app"""
 

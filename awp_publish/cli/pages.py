@@ -3,15 +3,11 @@
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from awp_publish.cli.console import Console, write, write_json
 from awp_publish.cli.fetching import FetchedDocument, fetch_document
 from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_PAGE_BYTES: Final = 10_000_000
 

@@ -1,15 +1,11 @@
 """The commands `show` and `export`."""
 
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
+from awp_publish.cli.application import CDN_HEADERS, Application, Published
 from awp_publish.cli.console import Console, write
 from awp_publish.model import Action
 from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    pass
-from awp_publish.cli.application import CDN_HEADERS, Application, Published
 
 
 def show(console: Console, target: str, path: str | None, *, included: bool, tokens: bool) -> int:

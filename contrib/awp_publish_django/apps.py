@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from awp_publish.calls.authenticators import ADAPTERS
 from awp_publish.declare.settings.site import URL_SOURCES
 from awp_publish.declare.site import MODEL_KINDS
-from awp_publish_django.callers import adapt_rest_authentication
 from awp_publish_django.conf import NAME, url_of_project
+from awp_publish_django.rest_authentication import adapt_rest_authentication
 
 logger: Final = logging.getLogger("awp_publish")
 

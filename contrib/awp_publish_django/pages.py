@@ -1,22 +1,21 @@
 """Pages as SOM and Markdown: a view is called for its HTML page, and its answer is converted by the core."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from typing import Final
 
-from asgiref.sync import sync_to_async
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
 from awp_publish.http.exchange import Reply, Scope, read_fields
 from awp_publish.plugins.pages.formats import HTML_TYPES, PAGE_METHODS, READ_METHODS, Accept, read_accept
 from awp_publish.plugins.pages.negotiation import FILE_SUFFIX, NegotiatedPages, negotiated_pages, stands_for_page
 from awp_publish.plugins.pages.page_request import DROPPED_FIELDS, NegotiatedRequest
-from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
-from awp_publish_django.gateway import closers_of, scope_of, when_closed, with_headers
+from awp_publish_django.answering import closers_of, when_closed, with_headers
+from awp_publish_django.gateway import scope_of
+from awp_publish_django.page_bodies import body_of, body_of_async
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import close_response, headers_of
 
@@ -39,12 +38,12 @@ def answer_page(
             return _with_vary(publication, request, response, accept)
         with _as_negotiated(request, file):
             page = get_response(request)
-            body = _body_of(file, page) if page.status_code == 200 else None
+            body = body_of(file, page) if page.status_code == 200 else None
         reply = file.render(page.status_code, headers_of(page), body) if body is not None else None
         return _file_or(response, file, page, reply)
     with _as_negotiated(request, negotiated):
         response = get_response(request)
-        body = _body_of(negotiated, response)
+        body = body_of(negotiated, response)
     reply = negotiated.render(response.status_code, headers_of(response), body) if body is not None else None
     return _render_response(negotiated, response, reply)
 
@@ -62,19 +61,16 @@ async def answer_page_async(
             return _with_vary(publication, request, response, accept)
         with _as_negotiated(request, file):
             page = await get_response(request)
-            body = await _body_of_async(file, page) if page.status_code == 200 else None
+            body = await body_of_async(file, page) if page.status_code == 200 else None
         reply = await file.render_async(page.status_code, headers_of(page), body) if body is not None else None
         return _file_or(response, file, page, reply)
     with _as_negotiated(request, negotiated):
         response = await get_response(request)
-        body = await _body_of_async(negotiated, response)
+        body = await body_of_async(negotiated, response)
     if body is None:
         return _render_response(negotiated, response, None)
     reply = await negotiated.render_async(response.status_code, headers_of(response), body)
     return _render_response(negotiated, response, reply)
-
-
-# --- Requests ---
 
 
 def _accept_of(request: HttpRequest) -> Accept:
@@ -162,62 +158,6 @@ def _as_negotiated(request: HttpRequest, negotiated: NegotiatedRequest) -> Itera
 def _clear_cached(request: HttpRequest) -> None:
     for name in _CACHED:
         vars(request).pop(name, None)
-
-
-# --- Responses ---
-
-
-def _body_of(negotiated: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
-    """The whole page; None if it is no page or too large, in which case the response can still be sent as it is."""
-    if not negotiated.takes(response.status_code, headers_of(response)):
-        return None
-    if not isinstance(response, StreamingHttpResponse):
-        return _content_of(response)
-    if response.is_async:
-        return None  # it belongs to an event loop, and there is none
-    return _collect(response)
-
-
-async def _body_of_async(negotiated: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
-    if not negotiated.takes(response.status_code, headers_of(response)):
-        return None
-    if not isinstance(response, StreamingHttpResponse):
-        return _content_of(response)
-    return await _collect_async(response) if response.is_async else await sync_to_async(_collect)(response)
-
-
-def _content_of(response: HttpResponseBase) -> bytes | None:
-    content: bytes = response.content  # type: ignore[attr-defined]
-    return content if len(content) <= MAX_PAGE_BYTES else None
-
-
-def _collect(response: StreamingHttpResponse) -> bytes | None:
-    parts, size, pieces = list[bytes](), 0, iter(response)
-    for part in pieces:
-        parts.append(part)
-        size += len(part)
-        if size > MAX_PAGE_BYTES:
-            response.streaming_content = chain(parts, pieces)
-            return None
-    return b"".join(parts)
-
-
-async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
-    parts, size, pieces = list[bytes](), 0, aiter(response)
-    async for part in pieces:
-        parts.append(part)
-        size += len(part)
-        if size > MAX_PAGE_BYTES:
-
-            async def all_parts() -> AsyncIterator[bytes]:
-                for one in parts:
-                    yield one
-                async for one in pieces:
-                    yield one
-
-            response.streaming_content = all_parts()
-            return None
-    return b"".join(parts)
 
 
 def _render_response(

@@ -14,7 +14,7 @@ from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePatter
 from django.utils.regex_helper import normalize
 
 from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject
-from awp_publish_django.forms import python_pattern
+from awp_publish_django.form_fields import python_pattern
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
@@ -52,9 +52,6 @@ def read_pattern(pattern: object, unnamed: int = 0) -> Piece:
     return Piece(str(pattern))
 
 
-# --- path() ---
-
-
 def _read_route(route: str) -> Piece:
     schemas: dict[str, JsonObject] = {}
 
@@ -79,9 +76,6 @@ def _schema_of(expression: str) -> JsonObject:
         return _KNOWN[converters.StringConverter]
     pattern = python_pattern(f"^(?:{expression})$")
     return {"type": "string", **pattern} if "pattern" in pattern else {**_ANY, **pattern}
-
-
-# --- re_path() ---
 
 
 def _read_regex(expression: str, unnamed: int) -> Piece:

@@ -25,9 +25,9 @@ from awp_publish.http.reentry import SessionPass
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL, Arrival
 from awp_publish.stores.threads import is_gevent
+from awp_publish_django.answering import response_of
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import call_with_form
-from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import in_language_of_caller, speaking
 from awp_publish_django.responses import read_response_async

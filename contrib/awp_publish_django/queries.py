@@ -16,7 +16,7 @@ from django.forms import FileField
 
 from awp_publish import DeclarationError, Site
 from awp_publish.problems import InvalidInput, Refused, Violation
-from awp_publish_django.forms import describe_field
+from awp_publish_django.form_fields import describe_field
 
 MOST: Final = 100
 """Rows of one page, at most."""

@@ -34,9 +34,9 @@ from awp_publish.http.exchange import RawHeaders, Reply, Send, send_reply
 from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
 from awp_publish.http.route_answers import SURE_PLACE
 from awp_publish.http.route_exchange import RouteCall
+from awp_publish_django.answering import closers_of
 from awp_publish_django.asking import read_words
 from awp_publish_django.cleaned import Cleaned
-from awp_publish_django.gateway import closers_of
 from awp_publish_django.inner import RouteRequest
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")

@@ -7,35 +7,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.validators import RegexValidator, URLValidator
 from django.http import HttpRequest
 from django.utils.encoding import force_str
 from rest_framework import exceptions, filters, serializers
 from rest_framework.request import Request
-from rest_framework.schemas.openapi import AutoSchema
 from rest_framework.views import APIView
 
-from awp_publish.declare.discover.components import as_object, as_objects
+from awp_publish.declare.discover.components import as_object
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation
 from awp_publish.model import JsonObject, Location, Parameter
-from awp_publish.schema import UnusableSchema, reason_of
+from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of
 from awp_publish_django.callers import make_stranger
-from awp_publish_django.forms import (
-    MULTIPART,
-    describe_field,
-    file_schema,
-    is_file,
-    pattern_of,
-    plain_text,
-    python_pattern,
-)
+from awp_publish_django.form_fields import describe_field, is_file
+from awp_publish_django.forms import MULTIPART
+from awp_publish_django.rest_schemas import schema_of, translate
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
 
-_HIDDEN: Final[Mapping[Mode, str]] = {"validation": "readOnly", "serialization": "writeOnly"}
-_OWN: Final = frozenset({"nullable", "readOnly", "writeOnly"})
 _LISTS: Final = "list"
 """The action of a view that answers with many."""
 
@@ -44,7 +34,7 @@ def read_serializer(declared: object, method: str, mode: Mode) -> Operation | No
     """Return what a serializer takes or gives, None for anything else. Raises UnusableSchema."""
     if not isinstance(declared, type) or not issubclass(declared, serializers.BaseSerializer):
         return None
-    schema = _schema_of(declared, mode)
+    schema = schema_of(declared, mode)
     if mode == "serialization":
         return Operation({}, schema)
     names = as_object(schema.get("properties"))
@@ -204,7 +194,7 @@ def _many(made: Any, one: JsonObject) -> JsonObject:
         return several if not any(asked) else {}
     if makers[0] is not makers[1] or own_list is None or not _is_of_framework(own_list):
         return {}
-    return _translate(paginator.get_paginated_response_schema(several), "serialization")
+    return translate(paginator.get_paginated_response_schema(several), "serialization")
 
 
 def _queries(made: Any) -> dict[str, Any]:
@@ -217,7 +207,7 @@ def _queries(made: Any) -> dict[str, Any]:
         if isinstance(source, filters.SearchFilter) and not getattr(made, "search_fields", None):
             continue
         for one in tell(made) if tell is not None else ():
-            schema = _translate(as_object(one.get("schema")), "validation")
+            schema = translate(as_object(one.get("schema")), "validation")
             words = {"description": force_str(one["description"])} if one.get("description") else {}
             members[str(one["name"])] = {**schema, **words}
         ordering = getattr(made, "ordering_fields", None)
@@ -260,69 +250,3 @@ def wrapped_function(handler: object) -> object:
     if not inspect.isfunction(handler) or not handler.__module__.startswith("rest_framework."):
         return None
     return inspect.getclosurevars(handler).nonlocals.get("func")
-
-
-# --- Schemas ---
-
-
-def _schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
-    try:
-        serializer = declared(many=False)
-        schema = AutoSchema().map_serializer(serializer)
-        # Of a method's answer AutoSchema says that it is text, which it need not be.
-        methods = (serializers.SerializerMethodField, serializers.ReadOnlyField)
-        computed = {name for name, one in serializer.fields.items() if isinstance(one, methods)}
-        own = {name: _own_words(one) for name, one in serializer.fields.items()} if mode == "validation" else {}
-    except Exception as error:  # whatever somebody's serializer raises, it is about this schema
-        raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error
-    translated = _translate(schema, mode)
-    properties = dict(as_object(translated.get("properties")))
-    members = {
-        name: {} if name in computed else {**as_object(one), **own.get(name, {})} for name, one in properties.items()
-    }
-    told = {name: {word: fact for word, fact in one.items() if fact is not None} for name, one in members.items()}
-    return {**translated, "properties": told}
-
-
-def _own_words(field: Any) -> dict[str, object]:
-    """Return what REST framework's document does not say of an input: a file, a password, what is never shown again."""
-    words: dict[str, object] = {}
-    if isinstance(field, serializers.FileField):
-        words |= {"type": None, "format": None} | file_schema(image=isinstance(field, serializers.ImageField))
-    if field.style.get("input_type") == "password":
-        words["format"] = "password"
-    if field.write_only:
-        words["writeOnly"] = True
-    if field.help_text:
-        words["description"] = plain_text(field.help_text)
-    expression = next((one for one in field.validators if isinstance(one, RegexValidator)), None)
-    if expression is not None and not isinstance(expression, URLValidator):  # the document leaves its flags out
-        words |= {"pattern": None} | pattern_of(expression)
-    return words
-
-
-def _translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
-    """OpenAPI 3.0 in words of JSON Schema 2020-12, without what is not for this direction."""
-    found = {key: value for key, value in schema.items() if key not in _OWN}
-    if "properties" in found:
-        members = {name: as_object(one) for name, one in as_object(found["properties"]).items()}
-        shown = {name: _translate(one, mode) for name, one in members.items() if not one.get(_HIDDEN[mode])}
-        required = found.get("required")
-        wanted = [name for name in required if name in shown] if isinstance(required, list) else []
-        found |= {"properties": shown, "required": wanted}
-    if isinstance(found.get("items"), Mapping):
-        found["items"] = _translate(as_object(found["items"]), mode)
-    for word in ("anyOf", "oneOf", "allOf"):
-        if word in found:
-            found[word] = [_translate(one, mode) for one in as_objects(found[word])]
-    if isinstance(pattern := found.pop("pattern", None), str) and "format" not in found:  # a format says it better
-        found |= python_pattern(pattern)
-    if found.get("format") == "decimal":
-        found = {"type": ["string", "number"]}
-    if schema.get("nullable"):
-        kind, listed = found.get("type"), found.get("enum")
-        if kind is not None:
-            found["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
-        if isinstance(listed, list):
-            found["enum"] = [*listed, None]
-    return found

@@ -21,7 +21,7 @@ from awp_publish_django.publication import get_publication, is_publishing
 @csrf_exempt
 def answer(request: HttpRequest) -> HttpResponseBase:
     """The answer of a document or a door."""
-    from awp_publish_django.middleware import answer_here
+    from awp_publish_django.answering_wsgi import answer_here
 
     response = answer_here(get_publication(), request)
     if response is None:

@@ -7,7 +7,8 @@ import threading
 from collections.abc import AsyncIterator, Generator, Iterator
 
 import pytest
-from awp_publish_django.gateway import response_of_messages, response_of_stream, scope_of
+from awp_publish_django.answering import response_of_messages, response_of_stream
+from awp_publish_django.gateway import scope_of
 from awp_publish_django.inner import make_inner_request
 from awp_publish_django.portal import Conversation, Portal, ThreadCall
 from awp_publish_django.project import DjangoProject

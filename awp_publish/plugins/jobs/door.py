@@ -6,7 +6,7 @@ job's address is the poll endpoint of WoA (draft-gaikwad-woa-00) and agent.json.
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
@@ -23,10 +23,6 @@ from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.jobs.job import Job
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.problems import SessionUnknown, UnknownJob
-
-if TYPE_CHECKING:
-    pass
-
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

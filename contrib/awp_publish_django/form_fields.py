@@ -1,0 +1,247 @@
+"""The fields of Django forms as JSON Schema."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from html import unescape
+from typing import Any, Final, cast
+
+from django import forms
+from django.core import validators
+from django.core.exceptions import FieldDoesNotExist
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import AutoField, IntegerField as IntegerModelField, Model, UUIDField as UuidModelField
+from django.utils.encoding import force_str
+from django.utils.html import strip_tags
+
+from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
+from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, to_ecma
+
+Schema = dict[str, object]
+
+
+MAX_LABELS: Final = 20
+"""The labels of more choices are left out of a description."""
+
+
+def when_left_out(field: forms.Field, schema: Schema, on_page: bool) -> Schema:
+    """Return the schema of a field of something that is there already, with what becomes of it if it is left out.
+
+    Its page shows the value that it has, so no initial value is a default; null empties what is not required.
+    """
+    if not on_page and field.initial is not None:
+        return schema
+    if not on_page:
+        is_text = not field.required and isinstance(field.widget, (forms.TextInput, forms.Textarea))
+        return _with_words(schema, "Left out, it is sent empty, which clears it.") if is_text else schema
+    described = {name: fact for name, fact in schema.items() if name != "default"}
+    if field.required:
+        return described
+    words = "Left out, it stays as it is."
+    if described.get("type") not in ("boolean", "array"):
+        described, words = _or_null(described), "Left out, it stays as it is; null empties it."
+    return _with_words(described, words)
+
+
+def _with_words(schema: Schema, words: str) -> Schema:
+    described = str(schema.get("description", "")).strip()
+    end = "" if not described or described[-1] in ".!?" else "."
+    return {**schema, "description": f"{described}{end} {words}".strip()}
+
+
+def _or_null(schema: Schema) -> Schema:
+    if isinstance(schema.get("anyOf"), list):
+        return {**schema, "anyOf": [*cast("list[object]", schema["anyOf"]), {"type": "null"}]}
+    changed = dict(schema)
+    if isinstance(kind := schema.get("type"), (str, list)):
+        changed["type"] = [*([kind] if isinstance(kind, str) else kind), "null"]
+    if isinstance(listed := schema.get("enum"), list):
+        changed["enum"] = [*listed, None]
+    return changed
+
+
+def describe_field(
+    name: str, field: forms.Field, model: type[Model] | None = None, *, lists_choices: bool = True
+) -> Schema:
+    """The schema of a field, of a form of `model`. Raises UnusableSchema for one of several parts."""
+    for kind, describe in _KINDS:
+        if isinstance(field, kind):
+            schema = describe(field)
+            break
+    else:
+        raise UnusableSchema(f"its field {name} ({type(field).__name__}) has several parts; declare a raw schema")
+    if not lists_choices:
+        schema = {"type": "array", "items": {}} if schema.get("type") == "array" else {}
+    if isinstance(field.widget, forms.PasswordInput):
+        schema["format"] = "password"
+    return {**schema, **_bounds(name, field, schema, model), **_words(field, schema), **_initial(field, schema)}
+
+
+def plain_text(text: object) -> str:
+    """Text without markup."""
+    return " ".join(unescape(strip_tags(force_str(text))).split())
+
+
+def _words(field: forms.Field, schema: Schema) -> Schema:
+    """Help text and label, and the labels of choices if they say more than the values."""
+    told = [plain_text(one) for one in (field.help_text or field.label,) if one]
+    is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
+    labels = choices_of(field) if is_closed and "enum" in str(schema) else []
+    if len(labels) <= MAX_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
+        told.append("; ".join(f"{value}: {label}" for value, label in labels))
+    title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
+    return {**title, "description": " ".join(told)} if told else {}
+
+
+def _initial(field: forms.Field, schema: Schema) -> Schema:
+    """The initial value, unless it is computed for each page or would be refused."""
+    if field.initial is None or callable(field.initial):
+        return {}
+    try:
+        value = json.loads(json.dumps(field.initial, cls=DjangoJSONEncoder))
+        return {} if compile_schema(schema)(value) else {"default": value}
+    except (ValueError, TypeError, UnusableSchema):
+        return {}
+
+
+def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | None) -> Schema:
+    """Return the limits of the field's and the model's validators, as far as JSON Schema has keywords for them."""
+    bounds: Schema = {}
+    words = _LIMITS_OF.get(str(schema.get("type")), {})
+    listed: list[Any] = list(field.validators)
+    if model is not None:
+        with suppress(FieldDoesNotExist):
+            listed += getattr(model._meta.get_field(name), "validators", [])
+    for one in listed:
+        word = next((word for kind, word in words.items() if isinstance(one, kind)), None)
+        if word is not None:
+            limit = one.limit_value() if callable(one.limit_value) else one.limit_value
+            bounds[word] = limit if isinstance(limit, int) else float(limit)
+        elif isinstance(one, validators.RegexValidator) and "pattern" not in bounds and "format" not in schema:
+            bounds |= pattern_of(one)
+    if schema.get("type") == "string" and field.required and "enum" not in schema:
+        bounds.setdefault("minLength", 1)
+    return bounds
+
+
+def pattern_of(validator: validators.RegexValidator) -> Schema:
+    """Return a validator's expression as a `pattern`, or why it is left out."""
+    expression: re.Pattern[str] = validator.regex  # type: ignore[assignment]
+    return python_pattern(expression.pattern, expression.flags, is_excluded=bool(validator.inverse_match))
+
+
+def python_pattern(expression: str, flags: int = 0, *, is_excluded: bool = False) -> Schema:
+    """Return an expression of Python as a `pattern`, or why it is left out."""
+    try:
+        if is_excluded:
+            raise UntranslatablePattern("what matches it is refused")
+        schema: Schema = {"pattern": to_ecma(expression, flags=flags, is_unicode=True)}
+        compile_schema(schema)
+    except (UntranslatablePattern, UnusableSchema) as error:
+        return {LEFT_OUT: f"{expression}: {error}"}
+    return schema
+
+
+_LIMITS_OF: Final[Mapping[str, Mapping[type, str]]] = {
+    "string": {validators.MinLengthValidator: "minLength", validators.MaxLengthValidator: "maxLength"},
+    "integer": {validators.MinValueValidator: "minimum", validators.MaxValueValidator: "maximum"},
+    "number": {validators.MinValueValidator: "minimum", validators.MaxValueValidator: "maximum"},
+}
+
+
+def _text(form: str | None, field: forms.Field) -> Schema:
+    return {"type": "string"} if form is None else {"type": "string", "format": form}
+
+
+def _choice(field: forms.Field) -> Schema:
+    values = [value for value, _ in choices_of(field)]
+    if not values:
+        return {"type": ["string", "integer"]}  # there are none yet, so none are ruled out
+    return (
+        {"enum": values} if any(not isinstance(value, str) for value in values) else {"type": "string", "enum": values}
+    )
+
+
+def choices_of(field: forms.Field) -> list[tuple[object, str]]:
+    """Values and labels, without groups and the empty choice."""
+    found: list[tuple[object, str]] = []
+    for value, label in field.choices:  # type: ignore[attr-defined]
+        group = label if isinstance(label, (list, tuple)) else [(value, label)]
+        for one, text in group:
+            if one not in ("", None):
+                is_number = isinstance(one, int) and not isinstance(one, bool)
+                found.append((one if is_number else force_str(one), force_str(text)))
+    return found
+
+
+def _several(describe: Callable[[forms.Field], Schema], field: forms.Field) -> Schema:
+    least = {"minItems": 1} if field.required else {}
+    return {"type": "array", "items": describe(field), "uniqueItems": True, **least}
+
+
+def _reference(field: forms.Field) -> Schema:
+    """A row of the database, by the value with which the form refers to it. Rows change, so none are listed."""
+    queryset = field.queryset  # type: ignore[attr-defined]
+    options = queryset.model._meta
+    named: str | None = field.to_field_name  # type: ignore[attr-defined]
+    column = options.get_field(named) if named else options.pk
+    if isinstance(column, (AutoField, IntegerModelField)):
+        return {"type": "integer"}
+    return {"type": "string", "format": "uuid"} if isinstance(column, UuidModelField) else {"type": "string"}
+
+
+def _fixed(schema: Schema, field: forms.Field) -> Schema:
+    return dict(schema)
+
+
+def file_schema(*, image: bool = False) -> Schema:
+    """A file: its content in base64, with a name if the site looks at the extension, or as a data URL."""
+    content: Schema = {"type": "string", "contentEncoding": "base64"}
+    name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
+    kind = {"type": "string", "maxLength": MAX_MEDIA_TYPE, "pattern": f"^{MEDIA_TYPE}$", "description": "image/png"}
+    named = {"filename": name, "content_type": kind, "content": content}
+    url = r"^data:image/[^,]*;base64,." if image else r"^data:[^,]*;base64,."
+    return {
+        "anyOf": [
+            content,
+            {"type": "string", "pattern": url, "description": "A data URL."},
+            {"type": "object", "properties": named, "required": ["filename", "content"], "additionalProperties": False},
+        ]
+    }
+
+
+def is_file(schema: Schema | Mapping[str, object]) -> bool:
+    """Return True if a schema is that of a file."""
+    several = schema.get("anyOf")
+    return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
+
+
+def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
+    """The first that fits; subclasses before their parents."""
+    yield forms.ModelMultipleChoiceField, partial(_several, _reference)
+    yield forms.ModelChoiceField, _reference
+    yield forms.MultipleChoiceField, partial(_several, _choice)
+    yield forms.ChoiceField, _choice
+    yield forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})
+    # A required checkbox must be checked.
+    yield forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}
+    yield forms.ImageField, lambda field: file_schema(image=True)
+    yield forms.FileField, lambda field: file_schema()
+    yield forms.FloatField, partial(_fixed, {"type": "number"})
+    yield forms.DecimalField, partial(_fixed, {"type": "number"})
+    yield forms.IntegerField, partial(_fixed, {"type": "integer"})
+    yield forms.DateTimeField, partial(_text, "date-time")
+    yield forms.DateField, partial(_text, "date")
+    yield forms.TimeField, partial(_fixed, {"type": "string", "pattern": r"^\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?$"})
+    yield forms.DurationField, partial(_text, None)
+    yield forms.EmailField, partial(_text, "email")
+    yield forms.URLField, partial(_text, "uri")
+    yield forms.UUIDField, partial(_text, "uuid")
+    yield forms.JSONField, partial(_fixed, {"type": ["object", "array", "number", "boolean"]})
+    yield forms.CharField, partial(_text, None)
+
+
+_KINDS: Final = tuple(_kinds())
