@@ -34,8 +34,8 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, RawHeaders
-from benchmarks.applications import json_headers
 from benchmarks.measure import Case, Found, Series, ask, interleave, on_each_loop
+from benchmarks.shop import json_headers
 from benchmarks.table import Row, at_most, compare
 
 PATH: Final = "/a2a"

@@ -9,8 +9,9 @@ from typing import Final
 import orjson
 
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.applications import DOCUMENT, WhiteNoiseFile, documents_inside, shop, starlette_route
 from benchmarks.measure import Answer, Case, Series, ask, interleave, on_each_loop, same
+from benchmarks.shop import shop
+from benchmarks.static_answers import DOCUMENT, WhiteNoiseFile, documents_inside, starlette_route
 from benchmarks.table import Row, at_most, compare
 
 GZIP: Final = ((b"accept-encoding", b"gzip"),)

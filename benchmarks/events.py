@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.running import running
-from benchmarks.applications import JSON
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.shop import JSON
 from benchmarks.table import Row, compare
 from benchmarks.tool_calls import mcp_message
 

@@ -26,8 +26,8 @@ from pydantic import Field, create_model
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, Message
-from benchmarks.applications import DOCUMENT
 from benchmarks.measure import Case, ask
+from benchmarks.static_answers import DOCUMENT
 from benchmarks.table import Limit, Row, at_most
 
 FEW: Final = 1000

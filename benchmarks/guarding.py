@@ -5,49 +5,31 @@ one INSERT, are as durable as each other: both wait for the disk once a call.
 """
 
 import asyncio
-import base64
-import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import redis
-from fastapi import FastAPI, Request
-from itsdangerous import TimestampSigner
-from starlette.applications import Starlette
-from starlette.middleware.sessions import SessionMiddleware
 
 import awp_publish
 from awp_publish.http.exchange import AsgiApp, RawHeaders
-from benchmarks.applications import (
-    FUNCTION_INVOKE,
-    INVOCATION,
-    ORDER_INVOKE,
-    ORDERS,
-    Order,
-    Receipt,
-    json_headers,
-    order_books,
-)
 from benchmarks.before import SMALL_PIECES, UNGUARDED, load_before
+from benchmarks.guarded_applications import TOKEN, cookie, function, guarded, inserting, route, visited
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.postgres_server import counting, running_postgres
 from benchmarks.redis_server import running_redis
+from benchmarks.shop import FUNCTION_INVOKE, INVOCATION, ORDER_INVOKE, json_headers
 from benchmarks.table import Row, added, at_most, compare, of_before
 
 AT_ONCE = 16
 CALLS = 100
-ENDLESS = "100000000/hour"
-TOKEN = "a-token-of-the-benchmark"
 BEFORE = "the same call before there were guards"
 _keys = count()
-
-Insert: TypeAlias = Callable[[Receipt], Awaitable[object]]
 
 
 def guarding(seconds: float) -> list[Row]:
@@ -125,7 +107,7 @@ def _trips_to_postgres() -> Row:
 
 async def _count_trips(url: str, count: Callable[[], int]) -> float:
     """Round trips of a guarded call with a store that is at an address."""
-    app = _guarded(store=url)
+    app = guarded(store=url)
     bearer = (*json_headers(INVOCATION), (b"authorization", f"Bearer {TOKEN}".encode()))
     case = _case("counted", app, bearer, _fresh_key)
     assert (await ask(case)).status == 200
@@ -145,28 +127,28 @@ async def _measure(
     seconds: float, before: ModuleType | None, pieces: ModuleType | None, folder: Path
 ) -> dict[str, Series]:
     headers = json_headers(INVOCATION)
-    keyed, stored = _route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
+    keyed, stored = route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
     cases = [
-        _case("unguarded", _function(awp_publish, {"plugins": ["no:traffic"]}), headers),
-        _case("counted", _function(awp_publish), headers),
-        _case("guarded", _guarded(), bearer, _fresh_key),
-        Case("sqlite", _route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
-        Case("insert", _route(insert=_inserting(folder / "rival.db")), ORDER_INVOKE, "POST", headers, INVOCATION),
+        _case("unguarded", function(awp_publish, {"plugins": ["no:traffic"]}), headers),
+        _case("counted", function(awp_publish), headers),
+        _case("guarded", guarded(), bearer, _fresh_key),
+        Case("sqlite", route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
+        Case("insert", route(insert=inserting(folder / "rival.db")), ORDER_INVOKE, "POST", headers, INVOCATION),
         Case("keyed", keyed, ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
         Case("replay", keyed, ORDER_INVOKE, "POST", (*headers, (b"idempotency-key", b"one")), INVOCATION),
     ]
     cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[3:5]]
     if before is not None:
-        cases.append(_case("before", _function(before), headers))
+        cases.append(_case("before", function(before), headers))
     if pieces is not None:
-        cases.append(_case("old unguarded", _function(pieces), headers))
-        cases.append(_case("old guarded", _guarded(package=pieces), bearer, _fresh_key))
-    visited = _visited()
-    begun = dict((await ask(Case("", visited, ORDER_INVOKE, "POST", headers, INVOCATION))).headers)
-    jar = (b"cookie", b"session=" + _cookie())
+        cases.append(_case("old unguarded", function(pieces), headers))
+        cases.append(_case("old guarded", guarded(package=pieces), bearer, _fresh_key))
+    shop = visited()
+    begun = dict((await ask(Case("", shop, ORDER_INVOKE, "POST", headers, INVOCATION))).headers)
+    jar = (b"cookie", b"session=" + cookie())
     for name, shown in (("session", (b"awp-session", begun[b"awp-session"])), ("cookie", jar)):
-        cases.append(Case(name, visited, ORDER_INVOKE, "POST", (*headers, shown), INVOCATION))
+        cases.append(Case(name, shop, ORDER_INVOKE, "POST", (*headers, shown), INVOCATION))
     for case in cases:
         answer = await ask(case)
         assert answer.status == 200, (case.name, answer.body)
@@ -181,80 +163,3 @@ def _case(name: str, app: AsgiApp, headers: RawHeaders, fresh: Callable[[], RawH
 
 def _fresh_key() -> RawHeaders:
     return ((b"idempotency-key", b"key-%d" % next(_keys)),)
-
-
-# --- The applications ----------------------------------------------------------------------------------------------
-
-
-def _function(package: ModuleType, site_options: dict[str, Any] | None = None, **options: Any) -> AsgiApp:
-    """One function as an agent, in a Starlette application; `package` is awp_publish of today or of before."""
-    site = package.Site("Bookshop", "Find and order books.", "https://books.example", **(site_options or {}))
-
-    async def price(order: Order) -> Receipt:
-        """Say what books would cost."""
-        return await order_books(order)
-
-    site.agent("price_books", **options)(price)
-    app = Starlette()
-    app.add_middleware(package.AgentPublisher, site=site)
-    return app
-
-
-def _guarded(store: str = "memory:", package: ModuleType = awp_publish) -> AsgiApp:
-    site_options = {"authenticate": package.BearerToken({TOKEN: "partner"}), "store": store}
-    options = {"auth_required": True, "rate_limit": ENDLESS, "idempotency": True}
-    return _function(package, site_options, **options)
-
-
-def _route(insert: Insert | None = None, store: str = "memory:", cookies: bool = False, **options: Any) -> AsgiApp:
-    """A FastAPI route as an action. With `insert` its handler writes a row of its own, with `cookies` it sets one."""
-    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example", store=store)
-
-    async def order(order: Order) -> Receipt:
-        """Order books; the answer is the receipt."""
-        receipt = await order_books(order)
-        if insert is not None:
-            await insert(receipt)
-        return receipt
-
-    app = FastAPI()
-    app.post(ORDERS)(order)
-    site.action("order_books", **options)(order)
-    app.add_middleware(awp_publish.AgentPublisher, site=site)
-    return app
-
-
-def _visited() -> AsgiApp:
-    """A FastAPI route that keeps something in its caller's session."""
-    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
-
-    async def order(order: Order, request: Request) -> Receipt:
-        """Order books; the answer is the receipt."""
-        request.session.setdefault("seen", "yes")
-        return await order_books(order)
-
-    app = FastAPI()
-    app.post(ORDERS)(order)
-    site.action("order_books")(order)
-    app.add_middleware(awp_publish.AgentPublisher, site=site)
-    app.add_middleware(SessionMiddleware, secret_key=TOKEN)
-    return app
-
-
-def _cookie() -> bytes:
-    """What a browser sends that has been here before."""
-    return TimestampSigner(TOKEN).sign(base64.b64encode(b'{"seen":"yes"}'))
-
-
-def _inserting(path: Path) -> Insert:
-    """One row that waits for the disk, in a thread as one does."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, body BLOB)")
-
-    async def insert(receipt: Receipt) -> None:
-        row = (f"key-{next(_keys)}", receipt.model_dump_json())
-        await asyncio.to_thread(connection.execute, "INSERT INTO answers VALUES (?, ?)", row)
-
-    return insert

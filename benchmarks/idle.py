@@ -75,8 +75,9 @@ def main(kind: str) -> None:
 
 
 async def _answer_once() -> None:
-    from benchmarks.applications import DOCUMENT, shop
     from benchmarks.measure import Case, ask
+    from benchmarks.shop import shop
+    from benchmarks.static_answers import DOCUMENT
 
     assert (await ask(Case("document", shop("outermost"), DOCUMENT))).status == 200
 

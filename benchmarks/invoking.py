@@ -8,7 +8,9 @@ import orjson
 from fastapi import FastAPI
 
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.applications import (
+from benchmarks.before import SMALL_PIECES, load_before
+from benchmarks.measure import Case, Series, ask, interleave, on_each_loop, same
+from benchmarks.shop import (
     FUNCTION_INVOKE,
     INVOCATION,
     ORDER,
@@ -20,8 +22,6 @@ from benchmarks.applications import (
     read_book,
     shop,
 )
-from benchmarks.before import SMALL_PIECES, load_before
-from benchmarks.measure import Case, Series, ask, interleave, on_each_loop, same
 from benchmarks.table import Row, at_most, compare, of_before
 
 

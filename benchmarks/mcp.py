@@ -17,8 +17,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.running import running
-from benchmarks.applications import INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, order_books, shop
 from benchmarks.measure import Answer, Case, Series, ask, interleave, on_each_loop
+from benchmarks.shop import INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, order_books, shop
 from benchmarks.table import Row, at_most, compare
 from benchmarks.tool_calls import CLASSIC, MODERN, PATH, TOOL, tool_call
 

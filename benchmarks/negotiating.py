@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.applications import empty_site
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.shop import empty_site
 from benchmarks.table import Row, at_most, compare
 
 PAGE: Final = "/books"

@@ -4,9 +4,10 @@ import time
 from dataclasses import replace
 
 from awp_publish import AgentPublisher
-from benchmarks.applications import BOOK, HTML_ANSWER, bare, beside, empty_site, shop
+from benchmarks.applications import HTML_ANSWER, bare, beside
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop, same
 from benchmarks.negotiating import BROWSER
+from benchmarks.shop import BOOK, empty_site, shop
 from benchmarks.table import Row, at_most, compare
 
 

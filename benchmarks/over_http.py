@@ -22,10 +22,11 @@ from typing import Final
 
 import orjson
 
-from benchmarks.applications import DOCUMENT, INVOCATION, JSON, ORDER, ORDER_INVOKE, ORDERS
 from benchmarks.documents import GZIP
 from benchmarks.measure import Series
 from benchmarks.serving import LOAD_CORE, SERVER_CORE
+from benchmarks.shop import INVOCATION, JSON, ORDER, ORDER_INVOKE, ORDERS
+from benchmarks.static_answers import DOCUMENT
 from benchmarks.table import Limit, Row, at_least, compare
 from benchmarks.tool_calls import CLASSIC, MODERN, PATH as MCP, tool_call
 

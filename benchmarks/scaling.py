@@ -23,10 +23,11 @@ from typing import Final
 
 import redis
 
-from benchmarks.applications import DOCUMENT, INVOCATION, ORDER
 from benchmarks.postgres_server import running_postgres, url_of
 from benchmarks.redis_server import running_redis
 from benchmarks.scaling_site import CALLERS
+from benchmarks.shop import INVOCATION, ORDER
+from benchmarks.static_answers import DOCUMENT
 from benchmarks.table import Limit, Row, at_least
 from benchmarks.wire import load
 

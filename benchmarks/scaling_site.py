@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Limits, Site
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.applications import Order, Receipt, order_books
+from benchmarks.shop import Order, Receipt, order_books
 
 CALLERS: Final = 64
 KEYS: Final = ["a-secret-key-of-the-benchmark-alone"]

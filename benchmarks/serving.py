@@ -10,9 +10,10 @@ from typing import Final
 import uvicorn
 
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.applications import bare, shop
+from benchmarks.applications import bare
 from benchmarks.documents import document_cases
 from benchmarks.measure import ask
+from benchmarks.shop import shop
 from benchmarks.tool_calls import PATH as MCP, TOOL
 
 SERVER_CORE: Final = 0

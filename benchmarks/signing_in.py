@@ -15,9 +15,9 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, BearerToken, SessionUser, SignIn, Site
 from awp_publish.http.exchange import AsgiApp, RawHeaders
-from benchmarks.applications import INVOCATION, ORDER_INVOKE, ORDERS, Order, Receipt, json_headers, order_books
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.person import carry_out_async, token_steps
+from benchmarks.shop import INVOCATION, ORDER_INVOKE, ORDERS, Order, Receipt, json_headers, order_books
 from benchmarks.table import Row, at_most, compare
 
 ORIGIN = "https://books.example"

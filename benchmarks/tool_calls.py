@@ -6,8 +6,8 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.http.exchange import AsgiApp, RawHeaders
-from benchmarks.applications import JSON, ORDER
 from benchmarks.measure import Case
+from benchmarks.shop import JSON, ORDER
 
 MODERN: Final = "2026-07-28"
 CLASSIC: Final = "2025-11-25"

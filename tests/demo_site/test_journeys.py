@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.journeys import LIMITS, WAYS, NotMeasured, go
+from benchmarks.journeys import LIMITS, WAYS, go
+from benchmarks.journeys_by_protocols import NotMeasured
 
 REQUESTS = {
     "Markdown pages": 11,  # three of them are those to which a form leads
