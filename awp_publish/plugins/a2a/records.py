@@ -41,11 +41,10 @@ from awp_publish.plugins.a2a.tasks import (
     set_state,
 )
 from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob
-from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
+from awp_publish.stores.store import Count, Counted, Look, Step, Swap, unavailable
+from awp_publish.stores.values import change_value, read_value, replacement
 
 MAX_LISTED: Final = 200
-MAX_TRIES: Final = 5
-"""Attempts to update a caller's list against concurrent changes. A task that is not listed can be found by its id."""
 
 MAX_BYTES: Final = 262_144
 """Bytes of a known caller's record."""
@@ -164,7 +163,7 @@ class Tasks:
 
     async def listed(self, caller: str) -> list[TaskRecord]:
         """Return the tasks of a known caller, without damaged ones."""
-        task_ids = (await self._read_list(caller))[1] if caller else []
+        task_ids = _read_list(await read_value(self._store, _list_key(caller))) if caller else []
         records = []
         for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
             with suppress(StoreUnavailable):
@@ -185,7 +184,7 @@ class Tasks:
         """
         key, raw, seconds = _key(record.task.id), _write(record), self.seconds_of(record)
         while True:
-            steps: list[Step] = [Swap(key, record.raw, raw, seconds) if record.raw else Add(key, raw, seconds)]
+            steps: list[Step] = [replacement(key, record.raw or None, raw, seconds)]
             if address is not None and not record.owner and not record.raw:
                 steps.insert(0, Count(f"a2a:kept:{address}", MAX_ANONYMOUS_TASKS, ANONYMOUS_WINDOW))
             ran = await self._store.run(steps)
@@ -278,25 +277,24 @@ class Tasks:
     async def _enlist(self, record: TaskRecord) -> None:
         """Put a task into its caller's list, which is stored for as long as any of its tasks may be."""
         key, seconds = _list_key(record.owner), self._seconds + (MAX_PENDING if self._jobs is not None else 0.0)
-        for _ in range(MAX_TRIES):
-            raw, task_ids = await self._read_list(record.owner)
-            changed = orjson.dumps([record.task.id, *task_ids][:MAX_LISTED])
-            step = Add(key, changed, seconds) if raw is None else Swap(key, raw, changed, seconds)
-            if (await self._store.run((step,))).failed is None:
-                break
+
+        async def with_task(value: bytes | None) -> bytes:
+            return orjson.dumps([record.task.id, *_read_list(value)][:MAX_LISTED])
+
+        await change_value(self._store, key, with_task, seconds)
         record.listed = record.owner
 
-    async def _read_list(self, caller: str) -> tuple[bytes | None, list[str]]:
-        """Return a caller's list of task ids, and its bytes; a damaged list is empty."""
-        raw = (await self._store.run((Look(_list_key(caller)),))).seen[0]
-        if not isinstance(raw, bytes):
-            return None, []
-        with suppress(ValueError):
-            listed = orjson.loads(raw)
-            if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-                return raw, listed
-        logger.error("a caller's list of tasks cannot be read")
-        return raw, []
+
+def _read_list(raw: bytes | None) -> list[str]:
+    """Return a caller's list of task ids; a damaged list is empty."""
+    if raw is None:
+        return []
+    with suppress(ValueError):
+        listed = orjson.loads(raw)
+        if isinstance(listed, list) and all(isinstance(task_id, str) for task_id in listed):
+            return listed
+    logger.error("a caller's list of tasks cannot be read")
+    return []
 
 
 def _key(task_id: str) -> str:

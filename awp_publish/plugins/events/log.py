@@ -33,7 +33,8 @@ from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailab
 from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
 from awp_publish.schema.handlers import docstring_of
 from awp_publish.schema.options import AUDIENCE, ID, check
-from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
+from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap, unavailable
+from awp_publish.stores.values import read_value, replacement
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -291,11 +292,7 @@ class Events:
         for tried in range(MAX_TRIES):
             epoch, number = _read_head(head) if head is not None else (secrets.token_hex(4), 0)
             new = f"{epoch}:{number + len(waiting)}".encode()
-            steps: list[Step] = [
-                Add(_head_key(log), new, HEAD_SECONDS)
-                if head is None
-                else Swap(_head_key(log), head, new, HEAD_SECONDS)
-            ]
+            steps: list[Step] = [replacement(_head_key(log), head, new, HEAD_SECONDS)]
             once = {len(steps) + place: one for place, one in enumerate(one for one in waiting if one.once)}
             steps += [Add(one.once, b"1", KEPT_SECONDS) for one in once.values()]
             keys = [_entry_key(log, epoch, number + 1 + place) for place in range(len(waiting))]
@@ -321,7 +318,7 @@ class Events:
             head = seen if isinstance(seen, bytes) else None
             if tried > 1:
                 await asyncio.sleep(random.uniform(0, 0.001 * tried))
-        raise StoreUnavailable("Too many events are emitted at once.", headers=[("Retry-After", "1")])
+        raise unavailable("Too many events are emitted at once.")
 
     async def _trim(self, log: str, epoch: str, last: int) -> None:
         """Remove entries beyond MAX_KEPT. If this fails, they expire later."""
@@ -465,7 +462,7 @@ class Events:
 
     async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
         """Return one occurrence, or None if it is gone. Raises StoreUnavailable."""
-        raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
+        raw = await read_value(self._store(), _entry_key(log, epoch, number))
         return _read_entry(event.id, raw, log, number) if isinstance(raw, bytes) else None
 
     async def has_news(self, positions: Positions, postpone: Schedule) -> bool:

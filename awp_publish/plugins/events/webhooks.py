@@ -36,8 +36,9 @@ from awp_publish.http import outgoing
 from awp_publish.http.outgoing import Failure, Posted, is_public_address
 from awp_publish.plugins.events.log import APPENDED, Events
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
+from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule, unavailable
 from awp_publish.stores.threads import ThreadsOfTheirOwn
+from awp_publish.stores.values import change_value, read_value
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -319,12 +320,12 @@ class Webhooks:
 
     async def find(self, webhook_id: str) -> Webhook | None:
         """Return a webhook, expired or not; None if there is none."""
-        raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
+        raw = await read_value(self._store(), f"{WEBHOOK}{webhook_id}")
         return read_webhook(raw) if isinstance(raw, bytes) else None
 
     async def at(self, log: str) -> list[Webhook]:
         """Return the webhooks that are registered for a log."""
-        raw = (await self._store().run([Look(f"{{events}}webhooks-at:{log}")])).seen[0]
+        raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
         return [read_webhook(one) for one in found if isinstance(one, bytes)]
@@ -379,9 +380,7 @@ class Webhooks:
                 current.raw = written
                 return current
             current = await self.find(hook.id)
-        raise StoreUnavailable(
-            "Too many requests change this subscription at the same time.", headers=[("Retry-After", "1")]
-        )
+        raise unavailable("Too many requests change this subscription at the same time.")
 
     async def remove(self, hook: Webhook) -> None:
         """Remove a webhook."""
@@ -402,25 +401,22 @@ class Webhooks:
 
     async def _change_list(self, log: str, webhook_id: str, *, is_listed: bool) -> None:
         """Add a webhook to the list of a log, or remove it."""
-        key, store = f"{{events}}webhooks-at:{log}", self._store()
-        for _ in range(MAX_TRIES):
-            raw = (await store.run([Look(key)])).seen[0]
-            ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        store = self._store()
+
+        async def change(value: bytes | None) -> bytes | None:
+            ids: list[str] = orjson.loads(value) if value is not None else []
             if (webhook_id in ids) is is_listed:
-                return
+                return value
             if is_listed and len(ids) >= MAX_AT_LOG:
-                kept = (await store.run([Look(f"{WEBHOOK}{one}") for one in ids])).seen
-                ids = [one for one, found in zip(ids, kept, strict=True) if isinstance(found, bytes)]
+                hooks = (await store.run([Look(f"{WEBHOOK}{listed}") for listed in ids])).seen
+                ids = [listed for listed, hook in zip(ids, hooks, strict=True) if isinstance(hook, bytes)]
                 if len(ids) >= MAX_AT_LOG:
                     raise TooMany("subscriptions of this event", MAX_AT_LOG)
-            changed = [*ids, webhook_id] if is_listed else [one for one in ids if one != webhook_id]
-            new = orjson.dumps(changed) if changed else None
-            step = Swap(key, raw, new, FOREVER) if isinstance(raw, bytes) else Add(key, new or b"", FOREVER)
-            if (await store.run([step], durable=True)).failed is None:
-                return
-        raise StoreUnavailable(
-            "Too many requests change the subscriptions of an event at the same time.", headers=[("Retry-After", "1")]
-        )
+            changed = [*ids, webhook_id] if is_listed else [listed for listed in ids if listed != webhook_id]
+            return orjson.dumps(changed) if changed else None
+
+        if not await change_value(store, f"{{events}}webhooks-at:{log}", change, FOREVER, durable=True):
+            raise unavailable("Too many requests change the subscriptions of an event at the same time.")
 
     async def send(self, hook: Webhook, message: Message) -> Posted | Failure:
         """Sign a message and send it once."""
@@ -523,7 +519,7 @@ class Webhooks:
 
     async def wake(self, log: str, *also: Step) -> None:
         """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""
-        raw = (await self._store().run([Look(f"{{events}}webhooks-at:{log}")])).seen[0]
+        raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
 

@@ -36,7 +36,8 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import Add, Look, Store, Swap
+from awp_publish.stores.store import Store
+from awp_publish.stores.values import read_value, replacement
 
 LISTEN: Final = "subscriptions/listen"
 
@@ -222,8 +223,7 @@ class Subscriptions:
         has_looked = False
         while True:
             try:
-                raw = (await self._store.run((Look(self._key),))).seen[0]
-                now = raw if isinstance(raw, bytes) else None
+                now = await read_value(self._store, self._key)
                 if has_looked and now != seen and now is not None:
                     self._note_change(is_elsewhere=True)
                 published = sha256(repr(sorted(self._digests().items())).encode()).digest()
@@ -231,8 +231,8 @@ class Subscriptions:
                     unwritten.set()
                 seen, has_looked = now, True
                 if unwritten.is_set():
-                    new, key = secrets.token_bytes(8) + published, self._key
-                    step = Add(key, new, KEPT_SECONDS) if now is None else Swap(key, now, new, KEPT_SECONDS)
+                    new = secrets.token_bytes(8) + published
+                    step = replacement(self._key, now, new, KEPT_SECONDS)
                     if (await self._store.run((step,))).failed is not None:
                         continue
                     seen = new

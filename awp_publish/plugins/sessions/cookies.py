@@ -30,6 +30,7 @@ from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.identity import identity_of
 from awp_publish.problems import SessionUnknown
 from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
+from awp_publish.stores.values import read_value
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -134,8 +135,8 @@ class CookieSessions:
         SessionUnknown otherwise.
         """
         for _ in range(MAX_RENEWALS):
-            raw = (await self._store.run((Look(key),))).seen[0]
-            if not isinstance(raw, bytes):
+            raw = await read_value(self._store, key)
+            if raw is None:
                 return None
             moved = _moved_to(raw)
             if moved is None:
@@ -147,8 +148,8 @@ class CookieSessions:
 
     async def has_moved_to(self, session_id: str, new_ids: Iterable[str]) -> bool:
         """Return True if the session with an id has one of these new ids."""
-        raw = (await self._store.run((Look(session_key(session_id)),))).seen[0]
-        return isinstance(raw, bytes) and _moved_to(raw) in {session_key(new_id) for new_id in new_ids}
+        raw = await read_value(self._store, session_key(session_id))
+        return raw is not None and _moved_to(raw) in {session_key(new_id) for new_id in new_ids}
 
     def header_for(self, session: KeptSession, at: WebAddress) -> str:
         """Return the Cookie header for a request to an address, "" for none."""

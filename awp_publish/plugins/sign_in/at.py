@@ -28,7 +28,7 @@ from awp_publish.plugins.sign_in.pages import SignInPages
 from awp_publish.plugins.sign_in.paths import SignInPaths
 from awp_publish.plugins.sign_in.people import Framework, People, Visitor, framework_of
 from awp_publish.plugins.sign_in.redirects import with_parameters
-from awp_publish.stores.store import Look, Swap
+from awp_publish.stores.values import change_value
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -36,8 +36,6 @@ PENDING_SECONDS: Final = 600.0
 COOKIE: Final = "awp_sign_in"
 """The cookie to which the forms of our pages are bound."""
 
-MAX_TRIES: Final = 3
-"""Attempts to remove what somebody else changes at the same time."""
 
 _OF_CALLER: Final = frozenset({b"authorization", b"cookie", "session", "user", "auth"})
 """Headers with which a caller identifies itself, and members of a scope in which middleware says who it is."""
@@ -119,13 +117,11 @@ class SignInSite:
         """End a grant as `end` does, and forget that its client was allowed: it is asked about again."""
         ended = await self.end(grant_id)
         if ended is not None and ended.person is not None:
-            key = consent_key(ended.person, ended.client)
-            for _ in range(MAX_TRIES):
-                raw = (await self._site.store.run((Look(key),))).seen[0]
-                if not isinstance(raw, bytes):
-                    break
-                if (await self._site.store.run((Swap(key, raw, None, 0.0),))).failed is None:
-                    break
+
+            async def forget(_: bytes | None) -> None:
+                return None
+
+            await change_value(self._site.store, consent_key(ended.person, ended.client), forget, 0.0)
         return ended
 
     @property

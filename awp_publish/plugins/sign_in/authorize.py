@@ -23,7 +23,8 @@ from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
 from awp_publish.plugins.sign_in.people import Visitor
 from awp_publish.plugins.sign_in.redirects import shown_host, with_parameters
-from awp_publish.stores.store import Add, Look, Swap
+from awp_publish.stores.store import Add, Look
+from awp_publish.stores.values import read_value, replacement
 
 MAX_STATE: Final = 2000
 """Characters of a client's `state`."""
@@ -245,6 +246,4 @@ class ConsentEndpoint(PageEndpoint):
     async def _remember(self, client: KnownClient, signed: Visitor, scopes: tuple[str, ...], seconds: float) -> None:
         key = consent_key(signed.principal.key, client.id)
         written = orjson.dumps({"s": scopes, "r": client.redirects})
-        raw = (await self.at.store.run((Look(key),))).seen[0]
-        step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
-        await self.at.store.run((step,))
+        await self.at.store.run((replacement(key, await read_value(self.at.store, key), written, seconds),))

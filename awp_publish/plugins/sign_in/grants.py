@@ -25,6 +25,7 @@ from awp_publish.browsing.cookies import Cookie
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sign_in.errors import OAuthError
 from awp_publish.stores.store import SESSION, Add, Look, Store, Swap, unavailable
+from awp_publish.stores.values import change_value
 
 GRANT: Final = f"{SESSION}grant:"
 """The prefix of the keys of grants, which hold cookies as sessions do."""
@@ -348,16 +349,17 @@ class Grants:
 
     async def _put_first(self, grant: Grant, key: str, most: int, *, only_living: bool = False) -> list[str]:
         """Put a grant first on a list of at most so many, and return the ids that are too many."""
-        for _ in range(MAX_TRIES):
-            raw = (await self._store.run((Look(key),))).seen[0]
-            listed = _read_list(raw)
+        listed: list[str] = []
+
+        async def put_first(value: bytes | None) -> bytes:
+            nonlocal listed
+            listed = _read_list(value)
             if only_living:
-                listed = [one.id for one in await self._loaded(listed)]
-            seconds, written = grant.until - self._clock(), orjson.dumps([grant.id, *listed][:most])
-            step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
-            if (await self._store.run((step,), durable=True)).failed is None:
-                return listed[most - 1 :]
-        return []
+                listed = [living.id for living in await self._loaded(listed)]
+            return orjson.dumps([grant.id, *listed][:most])
+
+        is_put = await change_value(self._store, key, put_first, grant.until - self._clock(), durable=True)
+        return listed[most - 1 :] if is_put else []
 
     async def _loaded(self, grant_ids: Iterable[str]) -> list[Grant]:
         listed = list(grant_ids)

@@ -23,8 +23,9 @@ import orjson
 
 from awp_publish.plugins.traffic.report import ASKED, BOUNDS, JOB, OTHERS, PAGES, TrafficReport, TrafficRow
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import Add, Look, Step, Store, Swap
+from awp_publish.stores.store import Look, Step, Store
 from awp_publish.stores.threads import make_lock
+from awp_publish.stores.values import replacement
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -226,7 +227,7 @@ class TrafficRecord:
                     for place, cell in known.items()
                 ]
                 new = orjson.dumps(rows)
-                steps.append(Add(key, new, seconds) if before is None else Swap(key, before, new, seconds))
+                steps.append(replacement(key, before, new, seconds))
             if (await store.run(steps)).failed is None:
                 return True
         return False
