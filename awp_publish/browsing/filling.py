@@ -9,13 +9,14 @@ from typing import Final
 from awp_publish.browsing.act import Act, Effect
 from awp_publish.browsing.activation import activate, choose_radio, press_enter, set_checkbox, toggle_details
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.forms import BUTTONS, NEVER_SENT
+from awp_publish.browsing.forms import NEVER_SENT
 from awp_publish.browsing.markup import Control, kind_of
 from awp_publish.browsing.overlay import Changed, Overlay, options_of
 from awp_publish.browsing.parameters import read_object
 from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
 from awp_publish.browsing.validity import length_of, utf16_length
 from awp_publish.browsing.values import COLOUR, FORMATS, number_of, sanitise
+from awp_publish.pages.input_types import UNSEEN
 
 _WRITABLE: Final = frozenset(FORMATS) | {"text", "search", "tel", "url", "email", "password", "textarea"}
 _MAX_CHOICES: Final = 100
@@ -146,7 +147,7 @@ def _fold(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-_NOT_FILLED: Final = BUTTONS | NEVER_SENT | {"hidden"}
+_NOT_FILLED: Final = UNSEEN | NEVER_SENT
 
 
 def fill_form(act: Act) -> Effect:

@@ -12,8 +12,8 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
 from awp_publish.browsing.overlay import Overlay, is_checked, selected_options, value_of
 from awp_publish.browsing.values import BLANKS
+from awp_publish.pages.input_types import BUTTONS
 
-BUTTONS: Final = frozenset({"submit", "image", "reset", "button"})
 NEVER_SENT: Final = frozenset({"object", "output", "fieldset"})
 _URLENCODED: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"

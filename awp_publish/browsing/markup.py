@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from awp_publish.pages.input_types import BUTTONS, INPUT_TYPES
 from awp_publish.pages.tree import SHADOW, Node, Template, Tree
 
 Place: TypeAlias = str
@@ -80,14 +81,7 @@ class Markup:
         return next((c for c in self.within(label) if kind_of(c.node) not in _NEVER_LABELLED), None)
 
 
-INPUT_KINDS: Final = frozenset(
-    {
-        *("hidden", "text", "search", "tel", "url", "email", "password"),
-        *("date", "month", "week", "time", "datetime-local", "number", "range", "color"),
-        *("checkbox", "radio", "file", "submit", "image", "reset", "button"),
-    }
-)
-_BUTTON_KINDS: Final = frozenset({"submit", "reset", "button"})
+_BUTTON_KINDS: Final = BUTTONS - {"image"}
 _NEVER_LABELLED: Final = frozenset({"hidden", "object", "fieldset"})
 
 
@@ -95,7 +89,7 @@ def kind_of(node: Node) -> str:
     """Return the type of an input or a button, or the tag of another control; unknown types are the default type."""
     kind = node.attributes.get("type", "").lower()
     if node.tag == "input":
-        return kind if kind in INPUT_KINDS else "text"
+        return kind if kind in INPUT_TYPES else "text"
     if node.tag == "button":
         return kind if kind in _BUTTON_KINDS else "submit"
     return node.tag

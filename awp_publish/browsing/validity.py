@@ -8,11 +8,12 @@ backtracking counts as satisfied, as an invalid one does in a browser.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from awp_publish.browsing.forms import BUTTONS, NEVER_SENT
+from awp_publish.browsing.forms import NEVER_SENT
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
 from awp_publish.browsing.overlay import Overlay, display_size, is_checked, options_of, selected_options, value_of
 from awp_publish.browsing.patterns import compile_constraint
 from awp_publish.browsing.values import SCALED, number_of
+from awp_publish.pages.input_types import UNSEEN
 
 _ONE_LINE: Final = frozenset({"text", "search", "tel", "url", "email", "password"})
 _WITH_LENGTH: Final = _ONE_LINE | {"textarea"}
@@ -27,7 +28,7 @@ def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple
     for control in markup.controls_of(form):
         kind, attributes = kind_of(control.node), control.node.attributes
         readonly = "readonly" in attributes and kind not in _NEVER_READONLY
-        barred = kind in BUTTONS or kind in NEVER_SENT or kind == "hidden"  # 4.10.20.1
+        barred = kind in UNSEEN or kind in NEVER_SENT  # 4.10.20.1
         if barred or control.disabled or control.in_datalist or readonly:
             continue
         if kind == "radio" and control.name:  # without a name it is a group of its own

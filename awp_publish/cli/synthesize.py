@@ -34,6 +34,7 @@ from awp_publish.model import (
     snake_case,
     utc_text,
 )
+from awp_publish.pages.input_types import BUTTONS
 from awp_publish.problems import DeclarationError
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ _CONTROLS: Final = ("input", "select", "textarea", "button")
 
 _SEARCHING: Final = frozenset(("q", "s", "query", "search", "keyword", "keywords", "term"))
 
-_NEVER_SENT: Final = frozenset(("submit", "button", "reset", "image"))
 
 _FILES: Final = re.compile(r"\.(?:css|js|mjs|png|jpe?g|gif|svg|webp|ico|pdf|zip|gz|xml|txt|json|woff2?|mp[34])$", re.I)
 
@@ -388,7 +388,7 @@ def _of_form(
         attributes = control.attributes
         name = attributes.get("name", "")
         kind = attributes.get("type", "submit" if control.tag == "button" else "text").strip().lower()
-        if control.tag == "button" or kind in _NEVER_SENT:
+        if control.tag == "button" or kind in BUTTONS:
             if kind in ("submit", "image"):
                 buttons.append(_words(control) if control.tag == "button" else attributes.get("value", ""))
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from awp_publish.browsing.markup import INPUT_KINDS
+from awp_publish.pages.input_types import BUTTONS, INPUT_TYPES
 from awp_publish.pages.roles import role_of
 
 _ROLES: Final[Mapping[str, str]] = {
@@ -48,7 +48,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "blockquote": "blockquote",
 }
 _INPUT_ROLES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
+    **dict.fromkeys(BUTTONS, "button"),
     "checkbox": "checkbox",
     "radio": "radio",
     "range": "slider",
@@ -63,7 +63,7 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
     """Return an element's ARIA role, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
     if tag == "input":
         kind = attributes.get("type", "").lower()
-        kind = kind if kind in INPUT_KINDS else "text"
+        kind = kind if kind in INPUT_TYPES else "text"
         aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
     elif tag == "select":
         aria = (

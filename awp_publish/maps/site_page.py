@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.browsing.compiled import Compiled
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.forms import BUTTONS
 from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
 from awp_publish.browsing.overlay import Overlay, is_checked, is_open, selected_options, value_of
 from awp_publish.browsing.page import LoadedPage, Steps
@@ -30,6 +29,7 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
 )
 from awp_publish.maps.roles import roles_of
+from awp_publish.pages.input_types import BUTTONS, WRITTEN
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.roles import role_of
 from awp_publish.pages.tree import Node
@@ -47,12 +47,7 @@ _WIDTH: Final = 100
 _HEIGHT: Final = 20
 _MAX_TEXT: Final = 100_000
 _MAX_HTML: Final = 100_000
-_TYPED: Final = frozenset(
-    {
-        *("text", "search", "tel", "url", "email", "password", "textarea", "number", "range", "color"),
-        *("date", "month", "week", "time", "datetime-local"),
-    }
-)
+_TYPED: Final = WRITTEN | {"textarea"}
 _CHOOSING_KEYS: Final = frozenset(("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"))
 _PRESSED_BY_SPACE: Final = BUTTONS | {"checkbox", "radio"}
 _SCOPE: Final = ":scope"

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from awp_publish.pages.input_types import UNSEEN
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 
@@ -71,7 +72,6 @@ _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
 """Blocks that are left out of an article if they are mostly links."""
 
 _FIELDS: Final = frozenset(("select", "textarea"))
-_UNSENT: Final = frozenset(("button", "hidden", "image", "reset", "submit"))
 _MARK: Final = re.compile("[.,;:!?\u2026\u060c\u061b\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 """What sentences have and captions lack, in Latin, Arabic, Indian and East Asian scripts."""
 
@@ -311,7 +311,7 @@ def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
             continue
         given = attributes[at]
         if tag in _OPAQUE or (at in noted and visibility.hides(at)):
-            if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in _UNSENT)) and not (
+            if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in UNSEEN)) and not (
                 visibility.hides(at)
             ):
                 fields.append(at)

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from awp_publish.pages.forms import describe_hidden
+from awp_publish.pages.input_types import BUTTONS, input_type
 from awp_publish.pages.items import ItemNames
 from awp_publish.pages.names import MAX_NODES, AccessibleNames
-from awp_publish.pages.roles import input_type
 from awp_publish.pages.survey import Survey
 from awp_publish.pages.visibility import Visibility, text_of
 
@@ -16,7 +16,7 @@ def has_alike(visibility: Visibility) -> bool:
     tree = visibility.tree
     seen, end = set[tuple[int, str]](), 0
     for at in (*tree.find("button"), *tree.find("input")):
-        if tree.tags[at] == "button" or input_type(tree.attributes[at]) in ("button", "image", "reset", "submit"):
+        if tree.tags[at] == "button" or input_type(tree.attributes[at]) in BUTTONS:
             key = -1, text_of(visibility, at, max_nodes=MAX_NODES) or tree.attributes[at].get("value", "")
             if key in seen:
                 return True

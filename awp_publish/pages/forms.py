@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.roles import input_type
+from awp_publish.pages.input_types import input_type
 from awp_publish.pages.shortening import shorten_text
 from awp_publish.pages.visibility import Visibility
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from awp_publish.pages.input_types import UNSEEN, input_type
 from awp_publish.pages.items import ancestors
 from awp_publish.pages.options import read_options
-from awp_publish.pages.roles import ACTIONS, input_type, role_of
+from awp_publish.pages.roles import ACTIONS, role_of
 from awp_publish.pages.surroundings import Surroundings
 from awp_publish.pages.survey import MAX_REFERENCES, references_of
 from awp_publish.pages.tree import Tree
@@ -36,7 +37,6 @@ _PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "s
 _OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _FILLED: Final = frozenset(("input", "select", "textarea"))
-_UNNAMED: Final = frozenset(("button", "hidden", "image", "reset", "submit"))
 """Types of inputs that are no fields."""
 
 
@@ -106,7 +106,7 @@ class AccessibleNames:
         for name in self._native(element):
             if name and name.lower() != known:
                 return name
-        if tag in _FILLED and not (tag == "input" and input_type(given) in _UNNAMED):
+        if tag in _FILLED and not (tag == "input" and input_type(given) in UNSEEN):
             return self._surroundings.name_of(element)
         return ""
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from awp_publish.pages.attributes import MAX_VALUE_LENGTH, Attrs, Value, shorten_address
+from awp_publish.pages.input_types import BUTTONS, input_type
 from awp_publish.pages.names import AccessibleNames, collapse
 from awp_publish.pages.options import read_options
-from awp_publish.pages.roles import ACTIONS, input_type
+from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.shortening import CHARACTERS, SHORTENED, ElementLimits, Losses
 from awp_publish.pages.survey import Survey
 from awp_publish.pages.tables import read_cells
@@ -22,7 +23,6 @@ _MIN_COLUMN: Final = 8
 _MAX_OPTIONS: Final = 100
 """Options of a select that is not written in full."""
 
-_BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 _LEVELS: Final = ("1", "2", "3", "4", "5", "6")
 
 _Reading: TypeAlias = "Callable[[RoleAttributes, int, ElementLimits, Losses], Attrs]"
@@ -77,7 +77,7 @@ class RoleAttributes:
         given = self._tree.attributes[node]
         kind = input_type(given)
         attrs: Attrs = {"input_type": kind}
-        if kind in _BUTTON_TYPES:
+        if kind in BUTTONS:
             attrs["button_type"] = "submit" if kind == "image" else kind
         attrs |= _texts(given, "value", "placeholder")
         if kind == "image":

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from awp_publish.pages.input_types import input_type
+
 ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "link": ("click",),
     "button": ("click",),
@@ -102,8 +104,3 @@ def role_of(tag: str, attributes: Mapping[str, str]) -> str | None:
     if claimed is None or (native in ACTIONS and claimed not in ACTIONS):
         return native
     return native if native in ("text_input", "textarea") and claimed == "select" else claimed
-
-
-def input_type(attributes: Mapping[str, str]) -> str:
-    """Return the `type` of an `<input>` in lower case; the default is "text"."""
-    return attributes.get("type", "").strip().lower() or "text"

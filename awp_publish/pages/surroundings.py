@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from awp_publish.pages.roles import input_type
+from awp_publish.pages.input_types import input_type
 from awp_publish.pages.tables import rows_of
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of
 

@@ -5,12 +5,12 @@ from itertools import islice
 from typing import Final
 
 from awp_publish.pages.forms import FormFields, form_method, is_secret, read_form
+from awp_publish.pages.input_types import BUTTONS, input_type
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
 from awp_publish.pages.markdown.joining import Mark, Piece
 from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.options import read_options
-from awp_publish.pages.roles import input_type
 
 MAX_OPTIONS: Final = 40
 """Options of a choice that are listed."""
@@ -19,7 +19,6 @@ MAX_VALUE: Final = 1_000
 """Characters of a value that is shown."""
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
-_BUTTONS: Final = frozenset(("button", "image", "reset", "submit"))
 _LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
 _MAX_REPEATED: Final = 3
 """Hidden fields that are repeated for each button of a form."""
@@ -56,7 +55,7 @@ class Controls:
         kind = input_type(self._visible.attributes[control]) if tag == "input" else tag
         if kind == "hidden":
             return []
-        if kind in _BUTTONS:
+        if kind in BUTTONS:
             return [Mark("control", f"[{', '.join(self._button(control, kind))}]")]
         if kind in ("checkbox", "radio"):
             return self._box(control, kind)
