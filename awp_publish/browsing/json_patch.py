@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeGuard
 import orjson
 
 from awp_publish.schema import JsonObject
-from awp_publish.schema.parts import child
+from awp_publish.schema.pointers import child
 
 Members: TypeAlias = Sequence[Mapping[str, object]]
 _MAX_DEPTH: Final = 24

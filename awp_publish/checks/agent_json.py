@@ -19,7 +19,7 @@ from awp_publish.checks.engine import (
     shown,
     unknown_names,
 )
-from awp_publish.checks.places import child, members, objects, strings
+from awp_publish.checks.places import members, objects, strings
 from awp_publish.checks.schemas import DocumentSchema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.type_notation import PRIMITIVES, FieldType, read_type
@@ -31,6 +31,7 @@ from awp_publish.checks.urls import (
     unexplained_placeholders,
     url_fault,
 )
+from awp_publish.schema.pointers import child
 
 PROTOCOLS: Final = "AWP agent.json 0.2 section 5.5"
 

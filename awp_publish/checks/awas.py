@@ -29,11 +29,12 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.expressions import is_pattern, matches
 from awp_publish.checks.inner_schemas import InnerSchemas
-from awp_publish.checks.places import child, members, objects, select, strings
+from awp_publish.checks.places import members, objects, select, strings
 from awp_publish.checks.schemas import DocumentSchema, Schema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import WEB, dependent_paths, malformed_urls, split, unexplained_placeholders, url_fault
 from awp_publish.pages.selectors import selector_fault
+from awp_publish.schema.pointers import child
 
 SCHEMA_1_1: Final = "AWAS 1.1 manifest schema"
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, Specification, finding, has, shown
-from awp_publish.checks.places import child, members, strings
+from awp_publish.checks.places import members, strings
 from awp_publish.checks.schemas import DocumentSchema
 from awp_publish.checks.urls import is_absolute, url_fault
+from awp_publish.schema.pointers import child
 
 #
 # These are AWAS's own formats: neither an MCP server card nor an A2A agent card. They require little: a reference to

@@ -15,7 +15,7 @@ from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
 from awp_publish.checks.judged_actions import JudgedAction
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.pointers import child, part_at
 
 SOURCE: Final = "as a model reads"
 
@@ -203,7 +203,7 @@ def _inputs(
 ) -> Iterator[tuple[str, object, str]]:
     """Yield name, schema and pointer of each input, including nested ones."""
     for name, given in _properties(schema, root).items():
-        pointer = f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
+        pointer = child(place, name)
         yield str(name), given, pointer
         if depth < MAX_NESTING:
             yield from _inputs(resolve(given, root), root, pointer, depth + 1)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from awp_publish.checks.places import arrays, members, position, strings, tokens
+from awp_publish.checks.places import arrays, members, position, strings
+from awp_publish.schema.pointers import tokens
 
 Level = Literal["error", "warning"]
 

@@ -8,8 +8,9 @@ from urllib.parse import unquote, urljoin
 
 from awp_publish.checks.engine import JsonObject, SchemaViolation, shown
 from awp_publish.checks.expressions import is_pattern
-from awp_publish.checks.places import child, exists, objects, tokens
+from awp_publish.checks.places import exists, objects
 from awp_publish.checks.schemas import DocumentSchema, Schema
+from awp_publish.schema.pointers import child, tokens
 from awp_publish.schema.reading import DIALECT
 
 _META_SCHEMA: Final = DocumentSchema(lambda: {"$ref": DIALECT})

@@ -8,15 +8,8 @@ are skipped: the schemas report them. Documents are plain dicts and lists, as re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
-from awp_publish.schema.parts import child as child
-
-
-@lru_cache(maxsize=512)
-def tokens(pointer: str) -> tuple[str, ...]:
-    """Split a pointer or a pattern."""
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+from awp_publish.schema.pointers import child, tokens
 
 
 def members(value: object) -> dict[str, object]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 import jsonschema_rs
 
 from awp_publish.checks.engine import SchemaViolation, shown
-from awp_publish.checks.places import child
+from awp_publish.schema.pointers import child
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

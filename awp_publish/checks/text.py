@@ -16,7 +16,7 @@ from typing import Final
 import orjson
 
 from awp_publish.checks.engine import ERROR, WARNING, Check, Finding, JsonObject, Specification, finding, shown
-from awp_publish.checks.places import child
+from awp_publish.schema.pointers import child
 from awp_publish.schema.reading import depth_exceeds
 
 MAX_DEPTH: Final = 200

@@ -20,10 +20,11 @@ from awp_publish.checks.engine import (
     shown,
 )
 from awp_publish.checks.inner_schemas import InnerSchemas
-from awp_publish.checks.places import arrays, child, members, objects, strings
+from awp_publish.checks.places import arrays, members, objects, strings
 from awp_publish.checks.schemas import DocumentSchema, Schema, read_schema
 from awp_publish.checks.text import everything
 from awp_publish.checks.urls import PLACEHOLDER, is_loopback, is_private, split, url_fault
+from awp_publish.schema.pointers import child
 
 PLACEHOLDER_TEXT: Final = "{agent_id}"
 _INPUTS: Final = ("/agents/[]/inputs", "/agents/[]/operations/[]/inputs")

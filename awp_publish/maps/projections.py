@@ -16,6 +16,7 @@ from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, evaluate, expression_of
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.schema import JsonObject, Validator, depth_exceeds, utc_text
+from awp_publish.schema.pointers import tokens
 
 PROJECTION_CODES: Final[Mapping[str, str]] = {
     "state_projection_not_found": "no projection of that name applies to this address",
@@ -225,7 +226,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
 def _delta(patch: Mapping[str, object]) -> JsonObject:
     """Classify a change: something was added, something was removed, or a field has another value."""
     path = str(patch["path"])
-    names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    names = tokens(path)
     if patch["op"] == "replace":
         return {"type": "field_replaced", "path": path, "field": names[-1] if names else "", "value": patch["value"]}
     numbered = next((at for at in range(len(names) - 1, -1, -1) if names[at].isdecimal()), len(names))

@@ -18,10 +18,10 @@ from awp_publish.schema.parts import (
     member_names as member_names,
     named_subschemas as named_subschemas,
     parts_of as parts_of,
-    pointer_to as pointer_to,
     subschemas as subschemas,
     table_of as table_of,
 )
+from awp_publish.schema.pointers import pointer_to as pointer_to
 from awp_publish.schema.pydantic_errors import read_errors as read_errors
 from awp_publish.schema.reading import depth_exceeds as depth_exceeds
 from awp_publish.schema.unusable import UnusableSchema as UnusableSchema, reason_of as reason_of

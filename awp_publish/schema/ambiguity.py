@@ -12,7 +12,7 @@ import orjson
 
 from awp_publish.model import JsonObject
 from awp_publish.schema.parts import list_of, parts_of, table_of, target_of
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.pointers import part_at
 
 MAX_READINGS: Final = 20_000
 """Visits to the objects and lists of an instance, if every alternative of its unions is followed."""

@@ -12,8 +12,8 @@ import jsonschema_rs
 from awp_publish.model import JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean
 from awp_publish.schema.engine import compile_engine, refuse_to_fetch
-from awp_publish.schema.parts import is_secret, list_of, named_subschemas, parts_of, pointer_to, table_of, target_of
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.parts import is_secret, list_of, named_subschemas, parts_of, table_of, target_of
+from awp_publish.schema.pointers import part_at, pointer_to
 from awp_publish.schema.wording import (
     FORMAT_NOUNS,
     MAX_LISTED,

@@ -1,24 +1,10 @@
-"""The parts of a schema: keywords, subschemas, references within it, and JSON Pointers."""
+"""The parts of a schema: keywords, subschemas, and references within it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import unquote
 
 from awp_publish.model import JsonObject
-from awp_publish.schema.reading import part_at
-
-
-def child(pointer: str, token: object) -> str:
-    """Extend a pointer by a member name or an index."""
-    text = str(token)
-    if "~" in text or "/" in text:
-        text = text.replace("~", "~0").replace("/", "~1")
-    return f"{pointer}/{text}"
-
-
-def pointer_to(path: Iterable[str | int]) -> str:
-    """Return the RFC 6901 JSON Pointer of a path."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+from awp_publish.schema.pointers import local_pointer, part_at
 
 
 def member_names(root: JsonObject) -> list[str]:
@@ -76,8 +62,8 @@ def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, Js
         found[id(schema)] = schema
         for keyword in ("$ref", "$dynamicRef"):
             if isinstance(reference := schema.get(keyword), str):
-                is_pointer = reference == "#" or reference.startswith("#/")
-                waiting.append(part_at(root, unquote(reference[1:])) if is_pointer else named.get(reference))
+                pointer = local_pointer(reference)
+                waiting.append(part_at(root, pointer) if pointer is not None else named.get(reference))
         waiting += [schema.get(name) for name in ("if", "then", "else")]
         waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in list_of(schema, name)]
         waiting += table_of(schema, "dependentSchemas").values()
@@ -91,9 +77,7 @@ def is_secret(schema: JsonObject) -> bool:
 
 def target_of(schema: JsonObject) -> str | None:
     """Return the pointer of a reference within the schema; None if there is no reference or it is not a pointer."""
-    reference = schema.get("$ref")
-    is_pointer = isinstance(reference, str) and (reference == "#" or reference.startswith("#/"))
-    return unquote(str(reference)[1:]) if is_pointer else None
+    return local_pointer(schema.get("$ref"))
 
 
 def table_of(schema: JsonObject, keyword: str) -> JsonObject:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from awp_publish.problems import Violation
-from awp_publish.schema.parts import pointer_to
+from awp_publish.schema.pointers import pointer_to
 
 _OWN_CHECKS: Final = ("value_error", "assertion_error")
 """The types of errors that validators of the application raise."""

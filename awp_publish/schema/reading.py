@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
+
+from awp_publish.schema.pointers import local_pointer, part_at
 
 if TYPE_CHECKING:
     from awp_publish.model import JsonObject
@@ -209,19 +210,8 @@ def follow(reference: str, root: JsonObject) -> object:
     """Return the part of `root` at a local reference (a JSON Pointer in a fragment, RFC 6901), None for other
     references.
     """
-    is_local = reference == "#" or reference.startswith("#/")
-    return part_at(root, unquote(reference[1:])) if is_local else None
-
-
-def part_at(schema: object, pointer: str) -> object:
-    """Return the part of a schema at a JSON Pointer, or None if there is none."""
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(schema, list):
-            schema = schema[int(name)] if name.isdecimal() and int(name) < len(schema) else None
-        else:
-            schema = schema.get(name) if isinstance(schema, Mapping) else None
-    return schema
+    pointer = local_pointer(reference)
+    return part_at(root, pointer) if pointer is not None else None
 
 
 def _merge(into: dict[str, object], part: JsonObject) -> None:

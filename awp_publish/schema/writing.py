@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 from awp_publish.model import JsonObject
 from awp_publish.schema.dialects import check_dialect
 from awp_publish.schema.parts import subschemas, target_of
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.pointers import part_at
 from awp_publish.schema.unusable import UnusableSchema, reason_of
 from awp_publish.schema.validation import compile_schema
 

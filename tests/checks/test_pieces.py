@@ -9,10 +9,11 @@ import pytest
 
 from awp_publish.checks.expressions import is_pattern, matches
 from awp_publish.checks.inner_schemas import InnerSchemas
-from awp_publish.checks.places import child, exists, position, select
+from awp_publish.checks.places import exists, position, select
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
 from awp_publish.cli.fetching import FetchRefused, fetch_document
+from awp_publish.schema.pointers import child
 from awp_publish.schema.reading import DIALECT, depth_exceeds
 
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from awp_publish.schema import UnusableSchema, compile_schema
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.pointers import part_at
 
 NAMES = st.sampled_from(["a", "b", "c/d", "e~f", ""])
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2.0, 1e300])

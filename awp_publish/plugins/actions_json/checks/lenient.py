@@ -15,7 +15,7 @@ from awp_publish.maps.expressions import MAX_EXPRESSION_CHARACTERS
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.plugins.actions_json.checks.specification import SPECIFICATION, row
 from awp_publish.plugins.actions_json.checks.whole import too_large
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.pointers import part_at
 
 
 def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False) -> list[Finding]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, repeated, shown
-from awp_publish.checks.places import child, objects, select, strings
+from awp_publish.checks.places import objects, select, strings
 from awp_publish.maps import rules
 from awp_publish.plugins.actions_json.checks.places import NAMES
 from awp_publish.plugins.actions_json.checks.specification import check
+from awp_publish.schema.pointers import child
 
 
 @check("actions-name", ERROR, "Safe Identifiers", hint='Use ASCII letters, digits, "_", "-" and dots: search.submit.')

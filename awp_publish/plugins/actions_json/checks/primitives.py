@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from awp_publish.checks.engine import ERROR, Finding, JsonObject, finding, shown
-from awp_publish.checks.places import child, members, objects, strings
+from awp_publish.checks.places import members, objects, strings
 from awp_publish.checks.schemas import DocumentSchema, Schema
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import has_slots
@@ -14,6 +14,7 @@ from awp_publish.maps.primitives import PRIMITIVES, arguments_of
 from awp_publish.plugins.actions_json.checks.places import STEPS
 from awp_publish.plugins.actions_json.checks.specification import check, unknown_words
 from awp_publish.plugins.actions_json.checks.workflows import Step, all_steps
+from awp_publish.schema.pointers import child
 
 
 @check("actions-primitive", ERROR, "workflow", hint="Name a primitive of the dictionary: pointer.click, text.insert.")

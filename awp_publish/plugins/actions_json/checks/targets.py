@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, shown
-from awp_publish.checks.places import child, members, objects, select
+from awp_publish.checks.places import members, objects, select
 from awp_publish.maps import rules
 from awp_publish.pages.selectors import selector_fault
 from awp_publish.plugins.actions_json.checks.places import EXTRACT, SOURCES, TARGETS
 from awp_publish.plugins.actions_json.checks.specification import check
+from awp_publish.schema.pointers import child
 
 
 @check("actions-selector", ERROR, "target", hint="Write a CSS selector, or an array of them.")

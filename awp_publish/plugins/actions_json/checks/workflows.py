@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, shown
-from awp_publish.checks.places import arrays, child, objects, strings
+from awp_publish.checks.places import arrays, objects, strings
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import has_slots
 from awp_publish.plugins.actions_json.checks.places import STEPS, WORKFLOWS
 from awp_publish.plugins.actions_json.checks.specification import check, schema_row
+from awp_publish.schema.pointers import child
 
 # Most maps have hundreds of correct steps: a first pass looks at them without tracking their places.
 Step: TypeAlias = Mapping[str, object]
