@@ -146,11 +146,14 @@ PART_OF_ANSWER: Final = frozenset(
 KEY: Final = "idempotency_key"
 """The member of an envelope with the idempotency key, unless the action has another name for it."""
 
+_PLAIN_KEY: Final = re.compile(r"[!#-~](?:[ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 
 
 def read_key(text: str) -> str:
     """Parse a key, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    if _PLAIN_KEY.fullmatch(text):  # as most are
+        return text
     key = text.strip()
     if key[:1] == '"' and (quoted := _QUOTED.fullmatch(key)):
         key = re.sub(r"\\(.)", r"\1", quoted[1])

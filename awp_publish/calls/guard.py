@@ -108,6 +108,8 @@ class Guard:
         answer: Outcome | None = None
         end, looks = 0, at
         for check, ask in asked.items():
+            if not (waits or ask.counts):
+                continue
             start, end = end, end + len(ask.counts)
             if failed is not None and start <= failed < end:
                 check.judge(call, ask, seen[start:], failed - start)

@@ -104,19 +104,20 @@ class MemoryStore:
                         return Ran(len(seen), (*seen, Counted(events, left)))
                     window[0] = events = events + 1
                     seen.append(_new(Counted, (events, left)))
-                elif kind is Add or kind is Swap or kind is Look:
-                    key = step[0]
+                elif kind is Add or kind is Swap:
+                    if kind is Add:
+                        key, new, seconds = step
+                        old = None
+                    else:
+                        key, old, new, seconds = step
                     entry = values.get(key)
                     found = None if entry is None or entry[1] <= now else entry[0]
                     seen.append(found)
-                    if kind is Look:
-                        continue
-                    if found != (step[1] if kind is Swap else None):
+                    if found != old:
                         return Ran(len(seen) - 1, tuple(seen))
-                    new = step[-2]
                     if new is not None:
                         size += len(new)
-                    changes.append((key, new, now + step[-1]))
+                    changes.append((key, new, now + seconds))
                 elif kind is Reserve:
                     key, amount, most, seconds = step
                     window = self._windows.entries.get(key)
@@ -125,6 +126,9 @@ class MemoryStore:
                     if most is not None and 0 < amount > most - total:
                         return Ran(len(seen) - 1, tuple(seen))
                     totals.append((key, amount, seconds))
+                elif kind is Look:
+                    entry = values.get(step.key)
+                    seen.append(None if entry is None or entry[1] <= now else entry[0])
                 else:
                     has_queues = True
                     others: Counted | None = None

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 import orjson
 
-from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result, read_key, share_of
+from awp_publish.calls.call import KNOWN_SHARE, PART_OF_ANSWER, Call, Content, Outcome, Result, read_key, share_of
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
 from awp_publish.model import Action
@@ -208,10 +208,11 @@ class _Keys(GateCheck[_Claim]):
 
         # The bytes are given back when the records have expired: each window has a total of its own.
         window = self._window
-        share = share_of(call.caller_key, call.presented.address)
-        total = f"{{{share}}}{self._total_name}:{int(self._clock() // window)}"
+        name = f"{self._total_name}:{int(self._clock() // window)}"
         if principal is None:
+            total = f"{{{share_of('', call.presented.address)}}}{name}"
             return record, (Reserve(total, size, MAX_ANONYMOUS_BYTES, 2 * window),)
+        total = f"{{{KNOWN_SHARE}{principal.key}}}{name}"
         return record, (Reserve(total, size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * window),)
 
     def _without_answer(self, swap: Swap, ask: _Claim) -> Swap:
