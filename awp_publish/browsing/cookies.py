@@ -140,9 +140,11 @@ class CookieJar:
 
 def cookie_header(cookies: Iterable[Cookie], address: WebAddress, now: float) -> str:
     """Return the value of the header Cookie of a request with those of the cookies, oldest first, that belong there."""
-    valid = (cookie for cookie in cookies if cookie.expires is None or cookie.expires > now)
-    fitting = sorted((cookie for cookie in valid if cookie.is_for(address)), key=lambda cookie: -len(cookie.path))
-    return "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fitting)
+    valid = [cookie for cookie in cookies if cookie.expires is None or cookie.expires > now]
+    fitting = [cookie for cookie in valid if cookie.is_for(address)]
+    if len(fitting) > 1:
+        fitting.sort(key=lambda cookie: -len(cookie.path))
+    return "; ".join([f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fitting])
 
 
 def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | None:

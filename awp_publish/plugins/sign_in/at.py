@@ -37,7 +37,8 @@ COOKIE: Final = "awp_sign_in"
 """The cookie to which the forms of our pages are bound."""
 
 
-_OF_CALLER: Final = frozenset({b"authorization", b"cookie", "session", "user", "auth"})
+_HEADERS_OF_CALLER: Final = frozenset({b"authorization", b"cookie"})
+_MEMBERS_OF_CALLER: Final = ("session", "user", "auth")
 """Headers with which a caller identifies itself, and members of a scope in which middleware says who it is."""
 
 CLIENT: Final = "client:"
@@ -203,8 +204,10 @@ class SignInAt:
 
         Asks the site, and raises what it raises.
         """
-        own = [pair for pair in scope["headers"] if pair[0] not in _OF_CALLER]
-        inner = {name: value for name, value in scope.items() if name not in _OF_CALLER}
+        own = [pair for pair in scope["headers"] if pair[0] not in _HEADERS_OF_CALLER]
+        inner = {**scope}
+        for member in _MEMBERS_OF_CALLER:
+            inner.pop(member, None)
         if self.options.as_user is not None:
             headers = await self.people.headers_of(Person(_id_of(grant), grant.person_name))
             if headers is None:
@@ -233,7 +236,7 @@ class SignInAt:
 
     async def is_person_of(self, scope: Scope, grant: Grant) -> bool:
         """Return True if the person of a grant sends the request with this scope, which has passed all middleware."""
-        signed = await self.people.ask(scope)
+        signed = await self.people.recognize(scope)
         return signed is not None and signed.principal.key == grant.person
 
     async def end(self, grant: Grant) -> None:

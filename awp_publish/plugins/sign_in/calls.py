@@ -6,10 +6,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
+from awp_publish.calls.call import Call, Credentials, Deliver, Principal, Result
 from awp_publish.calls.callers import Scheme
 from awp_publish.calls.challenges import BEARER, DPOP, Challenges, challenges_of
 from awp_publish.calls.sent_secrets import read_bearer_token, read_proven_token
@@ -32,6 +32,8 @@ from awp_publish.problems import (
 )
 
 logger: Final = logging.getLogger("awp_publish.calls")
+
+_Find: TypeAlias = Callable[[Scope, Grant], Awaitable[bool]]
 
 _USUAL: Final = re.compile(rb"Bearer awp_at_[A-Za-z0-9_-]+")
 SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
@@ -125,7 +127,7 @@ class SignedInCalls:
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
 
-        async def deliver_challenged(result: Outcome | Problem) -> None:
+        async def deliver_challenged(result: Result) -> None:
             if isinstance(result, Problem) and result.status == 401:
                 self._challenge(result, call.action)
             await deliver(result)
@@ -195,7 +197,7 @@ class SignedInCalls:
             await deliver(self._signed_out(call))
             return
 
-        async def keep(result: Outcome | Problem) -> None:
+        async def keep(result: Result) -> None:
             if grant.cookies and result.headers:  # they are the grant's, and nothing that the caller should keep
                 result.headers = tuple(pair for pair in result.headers if _name(pair[0]) != "set-cookie")  # type: ignore[assignment]
             if taken:
@@ -248,7 +250,7 @@ class SignedInCalls:
         refusal: Problem | None = None
         is_known = False
 
-        async def ask(find: Callable[[Scope, Grant], Awaitable[bool]], inner: Scope) -> bool:
+        async def ask(find: _Find, inner: Scope) -> bool:
             nonlocal refusal, is_known
             try:
                 refusal = None if await find(inner, grant) else self._signed_out(call)
@@ -257,7 +259,7 @@ class SignedInCalls:
             is_known = True
             return refusal is None
 
-        async def deliver_known(result: Outcome | Problem) -> None:
+        async def deliver_known(result: Result) -> None:
             is_failure = isinstance(result, Problem) and result.status >= 500
             if not is_known and not is_failure:  # a gate or middleware has answered
                 await ask(at.is_signed_in, await at.reentry.see(own))
@@ -279,11 +281,11 @@ def _read_token(credentials: Credentials) -> tuple[str | None, bool]:
 
 def _token_of(scope: Scope) -> tuple[str | None, bool]:
     """Return the same as `_read_token`, and None for what it refuses: the gates refuse it too."""
-    shown = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-    if len(shown) == 1 and _USUAL.fullmatch(shown[0]):
-        return str(shown[0][7:], "latin-1"), False
+    shown = read_fields(scope.get("headers", ())).get(b"authorization", b"")
+    if _USUAL.fullmatch(shown):
+        return str(shown[7:], "latin-1"), False
     try:
-        return _read_token(Credentials({"authorization": b", ".join(shown).decode("latin-1")}))
+        return _read_token(Credentials({"authorization": shown.decode("latin-1")}))
     except InvalidCredentials:
         return None, False
 

@@ -127,6 +127,7 @@ class People:
         given = options.user if options.user is not None else self.framework.user()
         self._user: Callable[[Any], Any] = given if given is not None else _nobody
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
+        self._is_async = inspect.iscoroutinefunction(self._user)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
         application = serving.called.routes
         router = getattr(application, "router", None)
@@ -172,30 +173,34 @@ class People:
 
     async def ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
         """Return who sends the request with this scope, which has passed all middleware; None for nobody."""
-        if self._is_authenticator:
-            credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
-            answer: object = await self._user(credentials)
-        elif inspect.iscoroutinefunction(self._user):
-            answer = await self._user(Request(scope))
-        else:
-            answer = await run_in_thread(lambda: self._user(Request(scope)))
-            answer = await answer if inspect.isawaitable(answer) else answer
-        signed = self._read(answer)
+        signed = await self.recognize(scope)
         if signed is None or signed.name:
             return signed
         return Visitor(signed.principal, await self.framework.name_of(scope) or signed.principal.id)
 
+    async def recognize(self, scope: MutableMapping[str, Any]) -> Visitor | None:
+        """Return the same as `ask`, with the name "" for somebody whose name the site's own function leaves out."""
+        if self._is_authenticator:
+            credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+            answer: object = await self._user(credentials)
+        elif self._is_async:
+            answer = await self._user(Request(scope))
+        else:
+            answer = await run_in_thread(lambda: self._user(Request(scope)))
+            answer = await answer if inspect.isawaitable(answer) else answer
+        return self._read(answer)
+
     def _read(self, answer: object) -> Visitor | None:
         if answer is None or answer is False or answer == "":
             return None
-        if isinstance(answer, Person):
-            return Visitor(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
-        if isinstance(answer, (str, int)) and not isinstance(answer, bool):
-            return Visitor(Principal(str(answer), issuer=self.issuer), "")
         if isinstance(answer, Principal):
             name = answer.claims.get("name")
             principal = answer if answer.issuer else replace(answer, issuer=self.issuer)
             return Visitor(principal, name if isinstance(name, str) else "")
+        if isinstance(answer, Person):
+            return Visitor(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
+        if isinstance(answer, (str, int)) and not isinstance(answer, bool):
+            return Visitor(Principal(str(answer), issuer=self.issuer), "")
         kind = type(answer).__name__
         raise TypeError(f"SignIn: user returned a value of type {kind}, not a Person, an id or None.")
 
