@@ -186,13 +186,13 @@ def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> N
     call.authorization = fields.get(b"authorization")
     if (header := fields.get(b"idempotency-key")) is not None:
         call.idempotency_key = header.decode("latin-1")
+    if _ENVELOPE.issuperset(members) and _ACCOMPANYING.isdisjoint(fields):  # as at most calls
+        return
     if (header := fields.get(CONFIRMATION[0])) is not None:
         call.confirmation = header.decode("latin-1").strip()
     if (header := fields.get(SESSION[0])) is not None:
         call.session = header.decode("latin-1").strip() or None
     receipts = fields.get(RECEIPTS[0])
-    if receipts is None and _ENVELOPE.issuperset(members):
-        return
 
     declared = call.action.idempotency
     name = declared.key_field if declared is not None else KEY_FIELD
@@ -218,6 +218,8 @@ def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> N
             raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
         call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
 
+
+_ACCOMPANYING: Final = frozenset({CONFIRMATION[0], RECEIPTS[0], SESSION[0]})
 
 _ENVELOPE: Final = frozenset({"agent", "operation", "input"})
 """The members of an envelope that `read_members` does not read."""
