@@ -6,7 +6,7 @@ first request, because most documents of a site are never requested.
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -17,7 +17,7 @@ from typing import Final, final
 from awp_publish.documents.protocol import Document, views_of
 from awp_publish.http.accept import MAX_NEGOTIATION, choose_coding
 from awp_publish.http.cors import ANY_ORIGIN, preflight
-from awp_publish.http.exchange import NO_SNIFFING, Headers, RawHeaders, Reply, read_fields
+from awp_publish.http.exchange import NO_SNIFFING, Fields, Pair, RawHeaders, Reply, read_fields
 from awp_publish.http.problem_details import render_problem
 from awp_publish.model import Catalog
 from awp_publish.problems import MethodNotAllowed
@@ -90,18 +90,30 @@ class Prepared:
             variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
         return tuple(variants)
 
-    def answer(self, method: str, headers: Headers) -> Reply:
+    @cached_property
+    def whole(self) -> Reply:
+        """The reply to a request for all of it, as it is."""
+        return self.variants[-1].full
+
+    def answer(self, method: str, headers: Sequence[Pair]) -> Reply:
         """Return the reply to a request, by method, `Accept-Encoding` and conditional headers (RFC 9110 section 13)."""
-        fields = read_fields(headers)
-        if _CONSIDERED.isdisjoint(fields):
-            return _decide(self, method, None, None, None)
-        get = fields.get
-        required, unless = get(b"if-match"), get(b"if-unmodified-since")
-        is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
-        if is_conditional and self._has_changed(required, unless):
-            return _CHANGED
-        accepted, wanted, since = get(b"accept-encoding"), get(b"if-none-match"), get(b"if-modified-since")
-        if len(accepted or b"") + len(wanted or b"") + len(since or b"") > MAX_NEGOTIATION:
+        fields: Fields = dict(headers)
+        if len(fields) != len(headers):
+            fields = read_fields(headers)
+        accepted, wanted, since = fields.get(b"accept-encoding"), fields.get(b"if-none-match"), None
+        if not _DATES_AND_MATCHES.isdisjoint(fields):
+            required, unless = fields.get(b"if-match"), fields.get(b"if-unmodified-since")
+            is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
+            if is_conditional and self._has_changed(required, unless):
+                return _CHANGED
+            since = fields.get(b"if-modified-since")
+        if accepted is None and wanted is None and since is None and method == "GET":
+            return self.whole
+        if (
+            (accepted is not None and len(accepted) > MAX_NEGOTIATION)
+            or (wanted is not None and len(wanted) > MAX_NEGOTIATION)
+            or (since is not None and len(since) > MAX_NEGOTIATION)
+        ):
             accepted = wanted = since = None  # not worth a place in the cache
         return _decide(self, method, accepted, wanted, since)
 
@@ -114,9 +126,8 @@ class Prepared:
         return required.strip() != b"*" and not any(variant.etag in tags for variant in self.variants)
 
 
-_CONSIDERED: Final = frozenset(
-    {b"accept-encoding", b"if-none-match", b"if-modified-since", b"if-match", b"if-unmodified-since"}
-)
+_DATES_AND_MATCHES: Final = frozenset({b"if-match", b"if-modified-since", b"if-unmodified-since"})
+"""The headers of conditions that few clients send."""
 
 
 @lru_cache(maxsize=256)
