@@ -51,7 +51,7 @@ from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
-from awp_publish.plugins.a2a.tasks import WHOLE, describe
+from awp_publish.plugins.a2a.tasks import describe, with_integers
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 
 RPC_METHODS: Final = "POST, OPTIONS"
@@ -207,7 +207,7 @@ class A2aDoor:
                 return
             body, sent = message.get("body", b""), message.get("body", b"")
             if b".0" in body:
-                sent = WHOLE.sub(rb"\1\2", body)
+                sent = with_integers(body)
                 message = {**message, "body": sent}
             if start is not None:
                 held, start = start, None

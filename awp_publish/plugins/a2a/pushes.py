@@ -34,7 +34,7 @@ from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.model import Event
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_of, updates_of
-from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, WHOLE, make_data_parts
+from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, make_data_parts, with_integers
 from awp_publish.problems import Problem, RateLimited, StoreUnavailable
 from awp_publish.stores.store import Count
 
@@ -328,7 +328,7 @@ def _digest_of(record: TaskRecord) -> str:
 
 
 def _body_of(update: Update) -> bytes:
-    return WHOLE.sub(rb"\1\2", orjson.dumps(MessageToDict(to_stream_response(update))))
+    return with_integers(orjson.dumps(MessageToDict(to_stream_response(update))))
 
 
 def _hook_message(hook: Any, message_id: str, body: bytes) -> Any:

@@ -48,7 +48,7 @@ JSON: Final = "application/json"
 EXACT: Final = 2**53
 """Integers are exact in a double up to here."""
 
-WHOLE: Final = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?[0-9]++)\.0(?![0-9eE])')
+_WHOLE: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9]++)\.0(?![0-9eE])')
 """A string, or a number that protobuf has converted to a double and that was an integer (or equals one)."""
 
 _HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
@@ -225,6 +225,11 @@ def make_data_parts(value: object) -> list[Part]:
             into.list_value.SetInParent()
             waiting += [(into.list_value.values.add(), member, depth + 1) for member in value]
     return [part]
+
+
+def with_integers(text: bytes) -> bytes:
+    """Return a JSON text with the integers that protobuf has converted to doubles."""
+    return b"".join(filter(None, _WHOLE.split(text)))  # without the b".0", which is in no group
 
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
