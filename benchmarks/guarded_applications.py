@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request
@@ -24,9 +23,9 @@ Insert: TypeAlias = Callable[[Receipt], Awaitable[object]]
 _keys = count()
 
 
-def function(package: ModuleType, site_options: dict[str, Any] | None = None, **options: Any) -> AsgiApp:
-    """One function as an agent, in a Starlette application; `package` is awp_publish of today or of before."""
-    site = package.Site("Bookshop", "Find and order books.", "https://books.example", **(site_options or {}))
+def function(site_options: dict[str, Any] | None = None, **options: Any) -> AsgiApp:
+    """One function as an agent, in a Starlette application."""
+    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example", **(site_options or {}))
 
     async def price(order: Order) -> Receipt:
         """Say what books would cost."""
@@ -34,14 +33,14 @@ def function(package: ModuleType, site_options: dict[str, Any] | None = None, **
 
     site.agent("price_books", **options)(price)
     app = Starlette()
-    app.add_middleware(package.AgentPublisher, site=site)
+    app.add_middleware(awp_publish.AgentPublisher, site=site)
     return app
 
 
-def guarded(store: str = "memory:", package: ModuleType = awp_publish) -> AsgiApp:
-    site_options = {"authenticate": package.BearerToken({TOKEN: "partner"}), "store": store}
+def guarded(store: str = "memory:") -> AsgiApp:
+    site_options = {"authenticate": awp_publish.BearerToken({TOKEN: "partner"}), "store": store}
     options = {"auth_required": True, "rate_limit": ENDLESS, "idempotency": True}
-    return function(package, site_options, **options)
+    return function(site_options, **options)
 
 
 def route(insert: Insert | None = None, store: str = "memory:", cookies: bool = False, **options: Any) -> AsgiApp:

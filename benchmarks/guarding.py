@@ -1,4 +1,4 @@
-"""What guards cost: an unguarded call beside the same call before there were any, and each promise beside its rival.
+"""What guards cost: what they add to a call beside a direct POST, and each promise beside its rival.
 
 Keys are new for every request, so that nothing is replayed but what is meant to be. The store on SQLite and its rival,
 one INSERT, are as durable as each other: both wait for the disk once a call.
@@ -11,38 +11,28 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
 import redis
 
-import awp_publish
 from awp_publish.http.exchange import AsgiApp, RawHeaders
-from benchmarks.before import SMALL_PIECES, UNGUARDED, load_before
 from benchmarks.guarded_applications import TOKEN, cookie, function, guarded, inserting, route, visited
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.postgres_server import counting, running_postgres
 from benchmarks.redis_server import running_redis
-from benchmarks.shop import FUNCTION_INVOKE, INVOCATION, ORDER_INVOKE, json_headers
-from benchmarks.table import Row, added, at_most, compare, of_before
+from benchmarks.shop import FUNCTION_INVOKE, INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, shop
+from benchmarks.table import Row, added, at_most, compare, share
 
 AT_ONCE = 16
 CALLS = 100
-BEFORE = "the same call before there were guards"
 _keys = count()
 
 
 def guarding(seconds: float) -> list[Row]:
     """The rows of calls in process."""
-    before, pieces = load_before(UNGUARDED), load_before(SMALL_PIECES)
     with TemporaryDirectory() as folder:
-        found = on_each_loop(lambda: _measure(seconds / 2, before, pieces, Path(folder)))
-    unguarded = "a call with no gate declared"
-    gates, small, most = "what bearer, limit and key add, in memory", "the same in many small modules", at_most(0.6)
+        found = on_each_loop(lambda: _measure(seconds / 2, Path(folder)))
     return [
-        added(unguarded, found, "unguarded", "before", BEFORE, at_most(1.0, "us"))
-        if before is not None
-        else Row(unguarded, BEFORE, None, at_most(1.0, "us"), "the history is not at hand"),
         added("traffic", found, "counted", "unguarded", "the same call, not counted", at_most(2.0, "us")),
         added(
             "bearer check, limit and idempotency record, in memory",
@@ -52,9 +42,15 @@ def guarding(seconds: float) -> list[Row]:
             "the same call without them",
             at_most(40.0, "us"),
         ),
-        of_before(gates, found, "guarded", "counted", "old guarded", "old unguarded", small, most)
-        if pieces is not None
-        else Row(gates, small, None, most, "the history is not at hand"),
+        share(
+            "what bearer, limit and key add, in memory",
+            found,
+            "guarded",
+            "counted",
+            "post",
+            "direct POST of a route without awp_publish",
+            at_most(0.56),
+        ),
         compare(
             "a call in a session, in memory", found, "session", "cookie", "the same with a cookie jar", at_most(1.75)
         ),
@@ -123,15 +119,13 @@ def _commands(server: "redis.Redis") -> int:
     return int(stats["cmdstat_evalsha"]["calls"])
 
 
-async def _measure(
-    seconds: float, before: ModuleType | None, pieces: ModuleType | None, folder: Path
-) -> dict[str, Series]:
+async def _measure(seconds: float, folder: Path) -> dict[str, Series]:
     headers = json_headers(INVOCATION)
     keyed, stored = route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
     cases = [
-        _case("unguarded", function(awp_publish, {"plugins": ["no:traffic"]}), headers),
-        _case("counted", function(awp_publish), headers),
+        _case("unguarded", function({"plugins": ["no:traffic"]}), headers),
+        _case("counted", function(), headers),
         _case("guarded", guarded(), bearer, _fresh_key),
         Case("sqlite", route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
         Case("insert", route(insert=inserting(folder / "rival.db")), ORDER_INVOKE, "POST", headers, INVOCATION),
@@ -139,16 +133,12 @@ async def _measure(
         Case("replay", keyed, ORDER_INVOKE, "POST", (*headers, (b"idempotency-key", b"one")), INVOCATION),
     ]
     cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[3:5]]
-    if before is not None:
-        cases.append(_case("before", function(before), headers))
-    if pieces is not None:
-        cases.append(_case("old unguarded", function(pieces), headers))
-        cases.append(_case("old guarded", guarded(package=pieces), bearer, _fresh_key))
-    shop = visited()
-    begun = dict((await ask(Case("", shop, ORDER_INVOKE, "POST", headers, INVOCATION))).headers)
+    cases.append(Case("post", shop("nowhere"), ORDERS, "POST", json_headers(ORDER), ORDER, clock=time.thread_time))
+    of_visitors = visited()
+    begun = dict((await ask(Case("", of_visitors, ORDER_INVOKE, "POST", headers, INVOCATION))).headers)
     jar = (b"cookie", b"session=" + cookie())
     for name, shown in (("session", (b"awp-session", begun[b"awp-session"])), ("cookie", jar)):
-        cases.append(Case(name, shop, ORDER_INVOKE, "POST", (*headers, shown), INVOCATION))
+        cases.append(Case(name, of_visitors, ORDER_INVOKE, "POST", (*headers, shown), INVOCATION))
     for case in cases:
         answer = await ask(case)
         assert answer.status == 200, (case.name, answer.body)

@@ -2,13 +2,10 @@
 
 import time
 from dataclasses import replace
-from types import ModuleType
 
 import orjson
-from fastapi import FastAPI
 
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.before import SMALL_PIECES, load_before
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop, same
 from benchmarks.shop import (
     FUNCTION_INVOKE,
@@ -18,30 +15,24 @@ from benchmarks.shop import (
     ORDERS,
     enclosed,
     json_headers,
-    order_books,
-    read_book,
     shop,
 )
-from benchmarks.table import Row, at_most, compare, of_before
+from benchmarks.table import Row, at_most, compare, share
 
 
 def invoking(seconds: float) -> list[Row]:
     """A FastAPI route, and the same function without a route; input and output are validated both ways."""
-    before = load_before(SMALL_PIECES)
-    found = on_each_loop(lambda: _measure(seconds / 2, before))
+    found = on_each_loop(lambda: _measure(seconds / 2))
     beside, of_route, of_function = (
         "direct POST without awp_publish",
         "WoA invoke of a route",
         "WoA invoke of a function",
     )
-    adds, pieces, most = f"what a {of_route} adds", "the same in many small modules", at_most(0.65)
     return [
         compare(f"{of_route}, add_middleware", found, "inside route", "post", beside, at_most(1.65)),
         compare(f"{of_route}, one middleware outside", found, "enclosed route", "post", beside, at_most(2.2)),
         compare(f"{of_route}, outermost", found, "outermost route", "post", beside, at_most(1.65)),
-        of_before(adds, found, "inside route", "post", "before", "post", pieces, most)
-        if before is not None
-        else Row(adds, pieces, None, most, "the history is not at hand"),
+        share(f"what a {of_route} adds", found, "inside route", "post", "post", beside, at_most(0.53)),
         compare(f"{of_function}, add_middleware", found, "inside function", "post", beside, at_most(0.38)),
         compare(f"{of_function}, outermost", found, "outermost function", "post", beside, at_most(0.38)),
         compare("plain call of a route, add_middleware", found, "plain route", "post", beside, at_most(1.65)),
@@ -49,7 +40,7 @@ def invoking(seconds: float) -> list[Row]:
     ]
 
 
-async def _measure(seconds: float, before: ModuleType | None) -> dict[str, Series]:
+async def _measure(seconds: float) -> dict[str, Series]:
     direct = Case("post", shop("nowhere"), ORDERS, "POST", json_headers(ORDER), ORDER)
     wanted = await ask(direct)
     assert wanted.status == 200
@@ -64,23 +55,9 @@ async def _measure(seconds: float, before: ModuleType | None) -> dict[str, Serie
         Case("plain route", inside, "/agents/actions/order_books", "POST", json_headers(ORDER), ORDER),
         Case("plain function", inside, "/agents/actions/price_books", "POST", json_headers(ORDER), ORDER),
     ]
-    if before is not None:
-        cases.append(_call("before", _shop_of(before), ORDER_INVOKE))
     for case in cases:
         await _assert_validated(await same(case, wanted))
     return await interleave([replace(case, clock=time.thread_time) for case in (direct, *cases)], seconds)
-
-
-def _shop_of(package: ModuleType) -> AsgiApp:
-    """The shop, with awp_publish as it was."""
-    app = FastAPI(title="Bookshop")
-    app.get("/books/{slug}")(read_book)
-    app.post(ORDERS)(order_books)
-    site = package.Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
-    site.action("read_book")(read_book)
-    site.action("order_books")(order_books)
-    app.add_middleware(package.AgentPublisher, site=site)
-    return app
 
 
 def _call(name: str, app: AsgiApp, path: str) -> Case:

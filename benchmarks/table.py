@@ -72,16 +72,14 @@ def added(what: str, found: Found, name: str, rival: str, beside: str, limit: Li
     return Row(what, beside, _worst(series, limit), limit, _details(found, name, rival, "us"), "us")
 
 
-def of_before(
-    what: str, found: Found, name: str, rival: str, old: str, old_rival: str, beside: str, limit: Limit
-) -> Row:
-    """How many times what it added at an earlier commit a case adds to its rival, by the medians of the rounds."""
-    ratios, details = [], []
+def share(what: str, found: Found, name: str, rival: str, whole: str, beside: str, limit: Limit) -> Row:
+    """How many times what a third case takes a case adds to its rival: the median of the rounds' ratios."""
+    series, details = [], []
     for loop, of in found.items():
-        today, before = (median(_paired(of, *pair, sub)) for pair in ((name, rival), (old, old_rival)))
-        ratios.append(today / before)
-        details.append(f"{loop} {today:.2f} : {before:.2f} us")
-    return Row(what, beside, max(ratios), limit, "; ".join(details))
+        adds = _paired(of, name, rival, sub)
+        series.append(list(map(truediv, adds, of[whole])))
+        details.append(f"{loop} {median(adds):.2f} : {median(of[whole]):.2f} us")
+    return Row(what, beside, _worst(series, limit), limit, "; ".join(details))
 
 
 def _paired(of: Mapping[str, Series], name: str, rival: str, operation: Callable[[float, float], float]) -> Series:
