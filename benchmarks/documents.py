@@ -1,5 +1,6 @@
 """Documents in process: in full, unchanged and compressed, beside a Starlette route and WhiteNoise."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +56,7 @@ async def _measure(folder: Path, seconds: float) -> dict[str, Series]:
         *[await _route(kind, own[kind]) for kind in ("200", "gzip")],
         *[await _static(kind, case, static) for kind, case in own.items()],
     ]
-    return await interleave(cases, seconds)
+    return await interleave([replace(case, clock=time.thread_time) for case in cases], seconds)
 
 
 def _named(place: str, cases: Iterable[tuple[str, Case]]) -> list[Case]:
