@@ -27,7 +27,7 @@ IMPORTED: Final = (
     *("mcp.client.session", "mcp.server.lowlevel", "a2a.types", "a2a.server.request_handlers", "selectolax.lexbor"),
     *("sqlite3", "websockets.sync.client", "jinja2", "jwt", "cryptography.hazmat.primitives.asymmetric.ec", "httpx2"),
 )
-OPTIONS: Final = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:cov", "-o", "addopts=-rfE"]
+OPTIONS: Final = ["-q", "-p", "no:cacheprovider", "-p", "no:cov", "-o", "addopts=-rfE"]
 IGNORED: Final = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::DeprecationWarning:multiprocessing"]
 _FAILED: Final = re.compile(
     r"^(?:(?:FAILED|ERROR) (tests/.*?)(?: - .*)?|(tests/.*) has not ended after .*)$", re.MULTILINE
@@ -62,9 +62,16 @@ def copy_project(root: Path, copy: Path) -> None:
         if source.is_file() and not (target.exists() and source.stat().st_mtime == target.stat().st_mtime):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
+    if (root.parent / "shared").exists() and not (copy.parent / "shared").exists():
+        (copy.parent / "shared").symlink_to(root.parent / "shared")  # what tests read beside the project
     for path in copy.rglob("*.py"):
         if str(path.relative_to(copy)) not in names:
             path.unlink()
+
+
+def environment_of(copy: Path) -> dict[str, str]:
+    """Return what makes processes import the project from a copy of it."""
+    return {"PYTHONPATH": os.pathsep.join([str(copy), str(copy / "contrib")])}
 
 
 def judge(mutant: Mutant, tests: Sequence[str], root: Path, copy: Path, seconds: float) -> Verdict:
@@ -96,7 +103,7 @@ def _run(copy: Path, tests: Sequence[str], seconds: float) -> tuple[int, str]:
     report = copy.with_suffix(".output")
     process = os.fork()
     if process == 0:
-        _become_pytest(copy, report, tests)
+        become_pytest(copy, report, ["-x", *tests])
     end = time.monotonic() + seconds
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
         time.sleep(0.02)
@@ -106,7 +113,8 @@ def _run(copy: Path, tests: Sequence[str], seconds: float) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), report.read_text(errors="replace")
 
 
-def _become_pytest(copy: Path, report: Path, tests: Sequence[str]) -> None:
+def become_pytest(copy: Path, report: Path, arguments: Sequence[str], *plugins: object) -> None:
+    """Make of this process, a forked one, a run of pytest in a copy of the project, and end it."""
     status = 3
     try:
         os.setsid()
@@ -117,12 +125,14 @@ def _become_pytest(copy: Path, report: Path, tests: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for name in [name for name in sys.modules if name.partition(".")[0] in ("tools", "tests", "awp_publish")]:
             del sys.modules[name]
-        root, folders = Path(__file__).parents[2], [str(copy), str(copy / "contrib")]
-        sys.path[:] = folders + [path for path in sys.path if path not in ("", str(root), str(root / "contrib"))]
-        os.environ["PYTHONPATH"] = os.pathsep.join(folders)
+        root = Path(__file__).parents[2]
+        sys.path[:] = [str(copy), str(copy / "contrib")] + [
+            path for path in sys.path if path not in ("", str(root), str(root / "contrib"))
+        ]
+        os.environ |= environment_of(copy)
         import pytest
 
-        status = int(pytest.main([*OPTIONS, *IGNORED, *tests]))
+        status = int(pytest.main([*OPTIONS, *IGNORED, *arguments], plugins))
     finally:
         sys.stdout.flush()
         os._exit(status)

@@ -1,69 +1,76 @@
-"""Which tests execute a line, and how long each takes, as recorded by one run of the suite with coverage contexts."""
+"""Which tests execute a line, and how long each takes, as recorded by runs of test files on an instrumented copy."""
 
 import ast
 import difflib
+import hashlib
 import json
 import os
 import re
-import sqlite3
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
-from coverage.numbits import numbits_to_nums
-
+from tools.mutants.instrument import instrument_project
+from tools.mutants.judge import copy_project, environment_of
 from tools.mutants.mutate import Mutant
 
-COVERAGE: Final = "[run]\nbranch = false\nparallel = true\ndisable_warnings = module-not-imported, no-data-collected\n"
-PACKAGES: Final = ("awp_publish", "awp_publish_django")
+PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django")
+FILES_AT_ONCE: Final = 60
+"""Test files that are recorded by one run: an interruption loses no more."""
 
 
-def record(root: Path, folder: Path, tests: Iterable[str] = (), processes: int = 2) -> None:
-    """Run test files, the whole suite if none is named, and keep in a folder what they execute.
+def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests") -> list["Reach"]:
+    """Return all that is recorded, after recording the test files that have changed since.
 
-    Those that are marked as slow are left out: others reach the same lines.
+    Tests that are marked as slow are left out, since others reach the same lines, and all cases of a test but two.
     """
-    folder.mkdir(parents=True)
-    (folder / "coverage.ini").write_text(COVERAGE)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.seconds", "-p", "no:cacheprovider"]
-    command += ["-n", str(processes), "--dist", "worksteal", "-m", "not slow", "--cov-context=test", "--cov-report="]
-    command += ["--cov-fail-under=0", f"--cov-config={folder}/coverage.ini", *(f"--cov={name}" for name in PACKAGES)]
-    environment = os.environ | {"COVERAGE_FILE": str(folder / "coverage"), "SECONDS_FILE": str(folder / "seconds.json")}
-    subprocess.run([*command, *tests], cwd=root, env=environment, stdout=subprocess.DEVNULL, check=False)
-    for path in sources(root):
-        copy = folder / "sources" / path.relative_to(root)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {
+        path: digest
+        for run in sorted(folder.glob("run-*"))
+        for path, digest in json.loads((run / "tests.json").read_text()).items()
+    }
+    waiting = {
+        name: digest
+        for path in sorted(root.glob(f"{tests}/**/test_*.py") if (root / tests).is_dir() else [root / tests])
+        for name, digest in [(str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest())]
+        if known.get(name) != digest
+    }
+    names = list(waiting)
+    for begin in range(0, len(names), FILES_AT_ONCE):
+        batch = names[begin : begin + FILES_AT_ONCE]
+        print(f"Recording what {batch[0]} to {batch[-1]} execute: {begin} of {len(names)} files", flush=True)
+        _record(root, folder, batch, processes)
+        (folder / "recording" / "tests.json").write_text(json.dumps({name: waiting[name] for name in batch}))
+        (folder / "recording").rename(folder / f"run-{len(list(folder.glob('run-*'))):03}")
+    return [Reach(run, root) for run in sorted(folder.glob("run-*"))]
 
 
-def sources(root: Path) -> Iterator[Path]:
-    """The modules of the packages, and the tests."""
-    for pattern in ("awp_publish/**/*.py", "contrib/awp_publish_django/**/*.py", "tests/**/test_*.py"):
-        yield from sorted(root.glob(pattern))
-
-
-def recorded(root: Path, folder: Path) -> list["Reach"]:
-    """Return all that is recorded, after recording the test files that have changed since."""
-    runs = sorted(folder.glob("run-*"))
-    changed = [
-        str(path.relative_to(root))
-        for path in sources(root)
-        if path.name.startswith("test_")
-        and not any(_same(path, run / "sources" / path.relative_to(root)) for run in runs)
+def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> None:
+    recording, copy = folder / "recording", folder / "instrumented"
+    shutil.rmtree(recording, ignore_errors=True)
+    recording.mkdir()
+    copy_project(root, copy)
+    paths = [str(path.relative_to(copy)) for name in PACKAGES for path in sorted((copy / name).rglob("*.py"))]
+    for path in paths:
+        shutil.copyfile(root / path, copy / path)
+        (recording / "sources" / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / path, recording / "sources" / path)
+    (recording / "marks.json").write_text(json.dumps(instrument_project(copy, paths)))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.recorder", "-p", "no:cacheprovider"]
+    command += ["-p", "no:cov", "-m", "not slow"]
+    environment = os.environ | environment_of(copy) | {"RECORDED": str(recording)}
+    shares = [share for number in range(processes) if (share := tests[number::processes])]
+    runs = [
+        subprocess.Popen([*command, *share], cwd=copy, env=environment, stdout=subprocess.DEVNULL) for share in shares
     ]
-    if changed:
-        print(f"Recording what {len(changed)} test files execute", flush=True)
-        runs.append(folder / f"run-{len(runs):03}")
-        record(root, runs[-1], changed if len(runs) > 1 else ())
-    return [Reach(run, root) for run in runs]
-
-
-def _same(path: Path, other: Path) -> bool:
-    return other.exists() and path.read_bytes() == other.read_bytes()
+    for run in runs:
+        run.wait()
 
 
 class Reach:
@@ -71,76 +78,67 @@ class Reach:
 
     def __init__(self, folder: Path, root: Path) -> None:
         self._folder, self._root = folder, root
-        self._data = sqlite3.connect(f"file:{folder / 'coverage'}?mode=ro", uri=True)
-        self._contexts: dict[int, str] = {
-            number: context.rpartition("|")[0] for number, context in self._data.execute("SELECT * FROM context")
-        }
-        self._files: dict[str, int] = {}
-        for number, path in self._data.execute("SELECT id, path FROM file"):
-            parts = Path(path).parts
-            at = max(index for index, part in enumerate(parts) if part in PACKAGES)
-            at -= parts[at - 1] == "contrib"
-            self._files["/".join(parts[at:])] = number
-        seconds = json.loads((folder / "seconds.json").read_text())
-        self.seconds: dict[str, float] = {test: sum(parts) for test, parts in seconds.items()}
+        self._marks: dict[str, list[tuple[int, int, int]]] = json.loads((folder / "marks.json").read_text())
+        self.seconds: dict[str, float] = {}
+        self._tests: dict[int, set[str]] = defaultdict(set)
+        for part in folder.glob("*.jsonl"):
+            for line in part.read_text().splitlines():
+                test, seconds, numbers = json.loads(line)
+                self.seconds[test] = seconds
+                for number in numbers:
+                    self._tests[number].add(test)
 
     def tests_of(self, mutant: Mutant) -> set[str]:
         """Return the tests that execute a mutant.
 
-        What is executed when its module is imported belongs to the tests of the lines that name it.
+        What is executed when its module is imported belongs to the tests of the functions that name it, or else to
+        those of the module.
         """
-        statement = mutant.statement
-        found = self._at(mutant.path, mutant.first, mutant.last)
-        found = found or self._at(mutant.path, statement.lineno, statement.end_lineno or statement.lineno)
+        found = self._at(mutant.path, mutant.first)
+        if found is not None:
+            return found
+        words, found = re.findall(r"[A-Za-z_]\w+", _names(mutant.statement)), set[str]()
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
+        for path, lines in self._sources.items() if pattern else ():
+            for number, line in enumerate(lines, 1):
+                if pattern and pattern.search(line):
+                    found |= self._at(path, number) or set()
         if not found:
-            words = re.findall(r"[A-Za-z_]\w+", _names(statement))
-            for path, source in self._sources.items():
-                lines = [number for number, line in enumerate(source, 1) if any(word in line for word in words)]
-                for number in lines:
-                    found |= self._at(path, number, number)
-        return found or self._at(mutant.path, 1, 5000)
+            found = {test for number, _, _ in self._marks.get(mutant.path, ()) for test in self._tests[number]}
+        return found
 
     @cached_property
     def _sources(self) -> dict[str, Sequence[str]]:
         return {
-            path: (self._root / path).read_text().splitlines() for path in self._files if (self._root / path).exists()
+            path: (self._root / path).read_text().splitlines() for path in self._marks if (self._root / path).exists()
         }
 
-    def _at(self, path: str, first: int, last: int) -> set[str]:
-        lines = {self._was(path).get(number, -1) for number in range(first, min(last, first + 5000) + 1)}
-        return {test for number in lines for test in self._lines(path).get(number, ())}
-
-    @cache  # noqa: B019
-    def _lines(self, path: str) -> dict[int, set[str]]:
-        rows = self._data.execute(
-            "SELECT context_id, numbits FROM line_bits WHERE file_id = ?", (self._files.get(path, -1),)
-        )
-        tests: dict[int, set[str]] = defaultdict(set)
-        for context, bits in rows:
-            if name := self._contexts[context]:
-                for number in numbits_to_nums(bits):
-                    tests[number].add(name)
-        return tests
+    def _at(self, path: str, now: int) -> set[str] | None:
+        """Return the tests that execute a line, None if no function has it."""
+        line = self._was(path).get(now, -1)
+        around = [(first, number) for number, first, last in self._marks.get(path, ()) if first <= line <= last]
+        return self._tests[max(around)[1]] if around else None
 
     @cache  # noqa: B019
     def _was(self, path: str) -> dict[int, int]:
-        """The number that a line had when it was recorded, by the one that it has now."""
+        """The number that a line had when it was recorded, by the one that it has now; a new one has that before it."""
         copy = self._folder / "sources" / path
         before = copy.read_text().splitlines() if copy.exists() else []
         now = self._sources.get(path, ())
         blocks = difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks()
-        return {block.b + at + 1: block.a + at + 1 for block in blocks for at in range(block.size)}
+        lines = {block.b + at + 1: block.a + at + 1 for block in blocks for at in range(block.size)}
+        for number in range(2, len(now) + 1):
+            lines.setdefault(number, lines.get(number - 1, -1))
+        return lines
 
 
-def in_order(seconds: Mapping[str, float]) -> list[str]:
-    """Return tests, the fastest first, but one case of each before any second."""
+def in_order(seconds: Mapping[str, float]) -> Iterator[str]:
+    """Yield tests, the fastest first, but one case of each before any second."""
     cases: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for test, taken in seconds.items():
         cases[test.partition("[")[0]].append((taken, test))
-    return [
-        test
-        for _, _, test in sorted((rank, *case) for each in cases.values() for rank, case in enumerate(sorted(each)))
-    ]
+    ranked = sorted((rank, *case) for each in cases.values() for rank, case in enumerate(sorted(each)))
+    yield from (test for _, _, test in ranked)
 
 
 def _names(statement: ast.stmt) -> str:
