@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz fuzz-doors properties soak suites mutants clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz fuzz-doors properties soak suites mutants mutants-sample clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -101,10 +101,14 @@ fuzz: fuzz-doors properties
 soak: .venv/.test
 	.venv/bin/python -m tests.soak $(or $(SECONDS),600)
 
-# Small mistakes in a room and how many of them the tests catch: make mutants ROOM=awp_publish/calls/gates N=60 SEED=1.
-# Which tests execute which line is recorded by the first run.
+# Small mistakes in rooms and how many of them the tests catch: make mutants ROOM=awp_publish/calls/gates N=60 SEED=1. Which
+# tests execute which line is recorded by the first run, and again for test files that have changed.
 mutants: .venv/.test
 	.venv/bin/python -m tools.mutants $(or $(ROOM),awp_publish) --number $(or $(N),60) --seed $(or $(SEED),1)
+
+# Sixty of the whole package, each by the test that has caught it; fails when one no longer does. ANEW=1 draws them again.
+mutants-sample: .venv/.test
+	.venv/bin/python -m tools.mutants $(if $(ANEW),--anew --seed $(or $(SEED),1),--sample)
 
 # The own tests of public Django projects, before and after awp_publish is added to them: make suites NAMES=linkding. Needs
 # git, the network, and a Python that the projects take.

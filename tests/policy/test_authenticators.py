@@ -150,6 +150,8 @@ def test_secrets_are_in_no_representation(kind):
         lambda: ApiKey({SECRET: "partner"}, header=""),
         lambda: ApiKey({SECRET: "partner"}, header="Cookie"),
         lambda: ApiKey({SECRET: "partner"}, header="Authorization"),
+        lambda: ApiKey({SECRET: "partner"}, header="Proxy-Authorization"),
+        lambda: ApiKey({SECRET: "partner"}, header="Host"),
         lambda: SessionUser(""),
         lambda: SessionUser(principal="user_id"),  # type: ignore[arg-type]
         lambda: Custom(SECRET),  # type: ignore[arg-type]

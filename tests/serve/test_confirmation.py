@@ -8,6 +8,8 @@ from typing import Annotated
 
 import httpx
 import pytest
+from fastapi import Depends, FastAPI
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
@@ -185,7 +187,9 @@ def test_a_confirmed_call_runs_once(shop, place):
     token = ask(client)
     headers, members = (ANN | {"awp-confirmation": token}, {}) if place == "header" else (ANN, {"confirmation": token})
     assert invoke(client, "order", headers=headers, **members).json() == 1
-    assert told(invoke(client, "order", headers=headers, **members)) == (409, "CONFIRMATION_SPENT")
+    again = invoke(client, "order", headers=headers, **members)
+    assert told(again) == (409, "CONFIRMATION_SPENT")
+    assert again.json()["confirmation"]["token"] != token
     assert orders == ["Emma"]
 
 
@@ -272,6 +276,39 @@ def test_a_retried_call_with_its_key_and_its_spent_confirmation_replays(shop):
     assert told(invoke(client, "order", headers=headers | {"idempotency-key": "k-2"})) == (409, "CONFIRMATION_SPENT")
     assert invoke(client, "order", headers=ANN | {"idempotency-key": "k-1"}).json() == 1  # a replay needs none
     assert orders == ["Emma"]
+
+
+def test_no_question_is_asked_of_a_caller_whom_the_route_would_not_let_in(open_client):
+    site, app, scheme = make_shop(), FastAPI(), HTTPBearer()
+
+    @app.post("/orders")
+    @site.action("order", confirm=True)
+    async def order(shown: HTTPAuthorizationCredentials = Depends(scheme)) -> str:  # noqa: B008
+        """Order something."""
+        return shown.credentials
+
+    client = publish(site, open_client, app)
+    refused = invoke(client, "order")
+    assert told(refused) == (401, "AUTHENTICATION_REQUIRED")
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert "confirmation" not in refused.json()
+    ask(client)
+
+
+def test_a_confirmation_is_good_with_the_cookie_by_which_the_route_knows_its_caller_alone(open_client):
+    site, app, scheme = make_shop(), FastAPI(), APIKeyCookie(name="sid")
+
+    @app.post("/orders")
+    @site.action("order", confirm=True)
+    async def order(shown: str = Depends(scheme)) -> str:
+        """Order something."""
+        return shown
+
+    client = publish(site, open_client, app)
+    token = ask(client, headers={"cookie": "theme=dark; lang=en; sid=ann"})
+    refused = confirm(client, token, headers={"cookie": "theme=dark; lang=en; sid=ben"})
+    assert told(refused) == (403, "CONFIRMATION_FOREIGN")
+    assert confirm(client, token, headers={"cookie": "lang=de; sid=ann"}).json() == "ann"
 
 
 def test_a_question_does_not_use_the_key_up(shop):

@@ -65,6 +65,7 @@ def test_the_order_of_members_does_not_matter_and_their_values_do(shop):
         ({"idempotency-key": '"k 1"'}, {}),
         ({}, {"idempotency_key": "k 1"}),
         ({}, {"idempotency_key": '"k 1"'}),
+        ({}, {"idempotency_key": " k 1 "}),
         ({"idempotency-key": "k 1"}, {"idempotency_key": "k 1"}),
         pytest.param(
             {"idempotency-key": '"k 1"'},
@@ -174,7 +175,8 @@ def test_a_key_stands_in_the_member_of_the_envelope_that_is_declared(open_client
 @pytest.mark.parametrize("field", ["ref", "idempotency_key"])
 def test_a_key_among_the_inputs_of_an_action_without_such_an_input_is_a_key(open_client, field, closed):
     site, given = make_shop(), []
-    inputs = {"type": "object", "properties": {"item": {"type": "string"}}, "additionalProperties": not closed}
+    texts = {"item": {"type": "string"}, "note": {"type": "string"}}
+    inputs = {"type": "object", "properties": texts, "additionalProperties": not closed}
 
     @site.agent("order", idempotency={"window": "1h", "key_field": field}, inputs=inputs)
     async def order(given_inputs: dict[str, object]) -> int:
@@ -183,10 +185,11 @@ def test_a_key_among_the_inputs_of_an_action_without_such_an_input_is_a_key(open
         return len(given)
 
     client = publish(site, open_client)
-    assert [invoke(client, "order", {"item": "a", field: "r-1"}).json() for _ in range(2)] == [1, 1]
-    assert invoke(client, "order", {"item": "a"}, **{field: "r-1"}).json() == 1
-    assert invoke(client, "order", {"item": "a"}, idempotency_key="r-1").json() == 1
-    assert given == [{"item": "a"}]
+    order_of_a = {"item": "a", "note": "b"}
+    assert [invoke(client, "order", {**order_of_a, field: "r-1"}).json() for _ in range(2)] == [1, 1]
+    assert invoke(client, "order", order_of_a, **{field: "r-1"}).json() == 1
+    assert invoke(client, "order", order_of_a, idempotency_key="r-1").json() == 1
+    assert given == [order_of_a]
     for wrong in ("", True, ["r-2"], {"r": 2}):
         assert told(invoke(client, "order", {"item": "a", field: wrong})) == (400, "INVALID_IDEMPOTENCY_KEY")
     assert told(invoke(client, "order", {field: "r-1"}, {"idempotency-key": "r-2"})) == (400, "INVALID_IDEMPOTENCY_KEY")

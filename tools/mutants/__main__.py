@@ -28,10 +28,10 @@ SAMPLE: Final = HERE / "sample.json"
 CAUGHT: Final = BUILD / "caught.json"
 """The test that has caught a mutant in an earlier run is tried first."""
 
-WARM: Final = (15.0, 250)
+WARM: Final = (3.0, 60)
 """Recorded seconds and number of the tests that a mutant is given in processes that have them imported."""
 
-COLD: Final = (8.0, 100)
+COLD: Final = (2.0, 25)
 """Those that it is given in processes that import the project anew."""
 
 
@@ -74,7 +74,7 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
     for mutant in mutants:
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if mutant.key in earlier else []
-        yield _bounded(mutant, [*first, *in_order(reaching)], seconds, *WARM)
+        yield _bounded(mutant, [*first, *in_order(mutant, reaching)], seconds, *WARM)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:

@@ -130,6 +130,8 @@ def become_pytest(copy: Path, report: Path, arguments: Sequence[str], *plugins: 
             path for path in sys.path if path not in ("", str(root), str(root / "contrib"))
         ]
         os.environ |= environment_of(copy)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False  # processes read what an earlier one has compiled
         import pytest
 
         status = int(pytest.main([*OPTIONS, *IGNORED, *arguments], plugins))

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -97,34 +97,29 @@ class Reach:
         found = self._at(mutant.path, mutant.first)
         if found is not None:
             return found
-        words, found = re.findall(r"[A-Za-z_]\w+", _names(mutant.statement)), set[str]()
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
-        for path, lines in self._sources.items() if pattern else ():
-            for number, line in enumerate(lines, 1):
-                if pattern and pattern.search(line):
-                    found |= self._at(path, number) or set()
+        found = set()
+        for word in set(re.findall(r"[A-Za-z_]\w+", _names(mutant.statement))):
+            for path, number in _places(self._root).get(word, ()):
+                found |= self._at(path, number) or set()
         if not found:
             found = {test for number, _, _ in self._marks.get(mutant.path, ()) for test in self._tests[number]}
         return found
 
-    @cached_property
-    def _sources(self) -> dict[str, Sequence[str]]:
-        return {
-            path: (self._root / path).read_text().splitlines() for path in self._marks if (self._root / path).exists()
-        }
-
     def _at(self, path: str, now: int) -> set[str] | None:
-        """Return the tests that execute a line, None if no function has it."""
+        """Return the tests that execute a line, or else those that come closest. None if no function has it."""
         line = self._was(path).get(now, -1)
         around = [(first, number) for number, first, last in self._marks.get(path, ()) if first <= line <= last]
-        return self._tests[max(around)[1]] if around else None
+        found = [self._tests[number] for _, number in sorted(around, reverse=True)]
+        return next(filter(None, found), set()) if around else None
 
     @cache  # noqa: B019
     def _was(self, path: str) -> dict[int, int]:
         """The number that a line had when it was recorded, by the one that it has now; a new one has that before it."""
         copy = self._folder / "sources" / path
         before = copy.read_text().splitlines() if copy.exists() else []
-        now = self._sources.get(path, ())
+        now = (self._root / path).read_text().splitlines() if (self._root / path).exists() else []
+        if before == now:
+            return {number: number for number in range(1, len(now) + 1)}
         blocks = difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks()
         lines = {block.b + at + 1: block.a + at + 1 for block in blocks for at in range(block.size)}
         for number in range(2, len(now) + 1):
@@ -132,13 +127,24 @@ class Reach:
         return lines
 
 
-def in_order(seconds: Mapping[str, float]) -> Iterator[str]:
-    """Yield tests, the fastest first, but one case of each before any second."""
-    cases: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for test, taken in seconds.items():
-        cases[test.partition("[")[0]].append((taken, test))
-    ranked = sorted((rank, *case) for each in cases.values() for rank, case in enumerate(sorted(each)))
-    yield from (test for _, _, test in ranked)
+@cache
+def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """Return where each name stands in the packages."""
+    places: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for path in (path for name in PACKAGES for path in (root / name).rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for word in set(re.findall(r"[A-Za-z_]\w+", line)):
+                places[word].append((str(path.relative_to(root)), number))
+    return places
+
+
+def in_order(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
+    """Return tests, those first that share words with the place of a mutant, then the fastest ones."""
+    function = str(getattr(mutant.statement, "function", ""))
+    words = {word.rstrip("s") for word in re.split(r"[^a-z]+", f"{mutant.path} {function}".lower()) if len(word) > 3}
+    words -= {"awp", "publish", "plugin", "http"}
+    shared = {test: sum(word in test.lower() for word in words) for test in seconds}
+    return sorted(seconds, key=lambda test: (-shared[test], seconds[test]))
 
 
 def _names(statement: ast.stmt) -> str:

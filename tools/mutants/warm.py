@@ -9,8 +9,8 @@ import json
 import os
 import resource
 import signal
-import sys
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ PATIENCE: Final = 40
 IDLE: Final = 30.0
 """Seconds without any work after which tests are taken to wait for ever."""
 
-MORE: Final = 120
+MORE: Final = 20
 """Cases of the tests that were not recorded."""
 
 
@@ -37,7 +37,7 @@ class UnswappableError(Exception):
     """The code of a mutant is none of a function that lives."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Child:
     """A process that runs tests, of a mutant or, to see whether they are sound, of none."""
 
@@ -50,7 +50,7 @@ class _Child:
     """Since when it has used the processor for as many ticks."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Warm:
     """A plug-in of pytest that judges mutants in place of running the tests."""
 
@@ -122,6 +122,8 @@ class Warm:
         if child.culprit:
             self.sound[child.culprit] = kind == "passed"
             if kind != "passed":
+                report = (self.folder / f"output-{child.slot}").read_text(errors="replace")
+                print(f"Without a mutant {child.culprit} has {kind}:\n{report[-2000:]}", flush=True)
                 return child.index
             self._write(child.index, "caught", child.culprit)
         elif kind in {"failed", "started"}:
@@ -149,7 +151,7 @@ class Warm:
             for stream in (1, 2):
                 os.dup2(output, stream)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.environ["PYTEST_XDIST_WORKER"] = f"gw{slot}"
+            os.environ["PYTEST_XDIST_WORKER"] = f"gw{os.getpid()}"  # with databases of its own
             self._session.config._tmp_path_factory._given_basetemp = self.folder / f"tmp-{slot}"  # type: ignore[attr-defined]
             try:
                 if mutant is not None:
@@ -159,12 +161,13 @@ class Warm:
                 os._exit(0)
             self._session.config.pluginmanager.register(_Reporter(state))
             items = [self._items[test] for test in tests if test in self._items]
-            for item, after in zip(items, [*items[1:], None], strict=True):
+            for item, after in zip(items, [*items[1:], None], strict=False):
                 tell(state, "started", item.nodeid)
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             tell(state, "passed", "")
+        except BaseException:
+            os.write(1, traceback.format_exc().encode(errors="replace"))
         finally:
-            sys.stdout.flush()
             os._exit(0)
 
 
@@ -175,12 +178,13 @@ def _ticks(process: int) -> str:
     return ""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Reporter:
     state: int
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
+            os.write(1, report.longreprtext.encode(errors="replace"))
             tell(self.state, "failed", report.nodeid)
             os._exit(0)
 
