@@ -1,6 +1,7 @@
 """`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
 import gc
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -182,6 +183,7 @@ class AgentPublisher:
         self._state: Mapping[str, object] = {}
         self._extensions: MutableMapping[str, Any] = {}
         self._doors: Mapping[str, Sequence[PluginDoor]] = {}
+        self._opening = threading.RLock()
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
         self._later_doors = LaterDoors()
@@ -298,8 +300,15 @@ class AgentPublisher:
             await stack.enter_async_context(self._later_doors)
             yield
 
-    @_collector_paused()
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
+        """Freeze the site and prepare everything that is served, unless another thread's event loop has done it."""
+        with self._opening:
+            if not self._published:
+                self._prepare_site(scope)
+        return self._published
+
+    @_collector_paused()
+    def _prepare_site(self, scope: Scope) -> None:
         """Freeze the site against the application's routes and prepare everything that is served."""
         settings = self.site.settings
         known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
@@ -343,7 +352,6 @@ class AgentPublisher:
         self._served |= {name: ServedPlugin(setup, shared) for name, setup in self.site.plugins.items()}
         self.site.on_refresh(self._publish)
         self._publish(self.site)
-        return self._published
 
     def _of_host(self, scope: Scope) -> _Published:
         """Return what is published for the request's Host: that of the canonical address if the Host is unknown."""

@@ -1,6 +1,9 @@
 """Rate limits: AWAS 1.0 `rateLimit`, agent.json section 9, draft-ietf-httpapi-ratelimit-headers-10."""
 
+import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi import FastAPI
@@ -29,6 +32,15 @@ def statuses(client, agent, times, headers=None):
 
 def from_address(app, address, port=1):
     return TestClient(app, base_url="https://shop.example", client=(address, port))
+
+
+@pytest.fixture
+def often_switched() -> Iterator[None]:
+    """Let threads take turns after a few instructions."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def test_one_call_too_many_is_refused_and_told_when_to_come_back(open_client):
@@ -284,6 +296,15 @@ def test_workers_that_lease_calls_make_no_more_than_allowed_and_keep_few_from_ea
         clients.append(publish(site, open_client))
     given = [invoke(clients[number % 3], "say", headers=ANN).status_code for number in range(90)]
     assert 50 - 2 * 4 <= given.count(200) <= 50
+
+
+def test_event_loops_of_several_threads_make_as_many_leased_calls_as_allowed(often_switched):
+    site = make_shop(store=MemoryStore())
+    declare(site, "say", rate_limit="100/day in total, 7 at a time")
+    app = AgentPublisher(Starlette(), site=site, check=False)
+    with ThreadPoolExecutor(4) as threads:
+        ended = threads.map(lambda number: statuses(from_address(app, "192.0.2.1", number + 1), "say", 40), range(4))
+    assert [status for each in ended for status in each].count(200) == 100
 
 
 def test_leases_stand_beside_limits_of_each_caller(open_client):
