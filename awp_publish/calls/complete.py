@@ -15,12 +15,12 @@ from awp_publish.schema.options import listing
 from awp_publish.schema.reading import resolved
 
 
-def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete:
+def read_complete(subject: str, declared: object, names: Sequence[str]) -> Complete:
     """Read `complete=`: a function, or a mapping from arguments to functions. Raises DeclarationError."""
     remedy = "Give a function of what is typed so far, or a mapping of argument names to such functions."
     if not names:
         raise DeclarationError(subject, "complete: there are no arguments to be filled in.", "Leave it out.")
-    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    by_name = declared if isinstance(declared, Mapping) else dict.fromkeys(names, declared)
     arities = dict[str, int]()
     for name, function in by_name.items():
         if name not in names:
@@ -31,8 +31,8 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
             raise DeclarationError(subject, f"complete: {name_of(function)} cannot be read.", remedy) from error
-        most = 2 if isinstance(given, Mapping) else 3
-        kinds = [one.kind for one in parameters]
+        most = 2 if isinstance(declared, Mapping) else 3
+        kinds = [parameter.kind for parameter in parameters]
         positional = sum(
             kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
         )
@@ -44,7 +44,9 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
         suggest: Any = by_name.get(argument)
         if suggest is None:
             return None
-        values = (value, others) if isinstance(given, Mapping) or arities[argument] == 1 else (argument, value, others)
+        values = (
+            (value, others) if isinstance(declared, Mapping) or arities[argument] == 1 else (argument, value, others)
+        )
         taken: tuple[object, ...] = values[: arities[argument]]
         if inspect.iscoroutinefunction(suggest):
             answer = await suggest(*taken)
@@ -54,7 +56,7 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
                 answer = await answer
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
             raise InvalidOutput("complete= has to return a list of texts.")
-        return [str(one.value if isinstance(one, Enum) else one) for one in islice(answer, MAX_SUGGESTIONS)]
+        return [str(value.value if isinstance(value, Enum) else value) for value in islice(answer, MAX_SUGGESTIONS)]
 
     return complete
 
@@ -72,7 +74,9 @@ def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
         return ("true", "false")
     values = facts.get("enum", [facts["const"]] if "const" in facts else None)
     if isinstance(values, list):
-        return tuple(str(one) for one in values if one is not None and not isinstance(one, (dict, list)))
-    parts = [one for one in facts.get("anyOf", ()) if isinstance(one, Mapping) and one.get("type") != "null"]
-    found = [choices_of(one, root) for one in parts]
-    return tuple(choice for one in found for choice in one) if found and all(found) else ()
+        return tuple(str(value) for value in values if value is not None and not isinstance(value, (dict, list)))
+    parts = [
+        branch for branch in facts.get("anyOf", ()) if isinstance(branch, Mapping) and branch.get("type") != "null"
+    ]
+    choices = [choices_of(part, root) for part in parts]
+    return tuple(choice for part in choices for choice in part) if choices and all(choices) else ()

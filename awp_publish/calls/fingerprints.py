@@ -24,9 +24,9 @@ VOLATILE_COOKIES: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|
 """Names of cookies that do not identify the caller and change on their own."""
 
 
-def canonical(given: JsonObject) -> bytes:
+def canonical(value: JsonObject) -> bytes:
     """Return an input as JSON that does not depend on the order of its members."""
-    return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def shown_by(
@@ -40,8 +40,8 @@ def shown_by(
     """
     headers, cookie = shown.headers, shown.headers.get("cookie") or ""
     looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
-    for one in known:
-        looked_for[one.place].add(one.name)
+    for credential in known:
+        looked_for[credential.place].add(credential.name)
     telling = [name for name in headers if _is_identifying(name) or name in looked_for["header"]]
     words = [f"{name}: {headers[name]}" for name in sorted(telling)]
     if (keys := looked_for["query"]) and shown.query:

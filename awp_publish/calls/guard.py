@@ -114,11 +114,11 @@ class Guard:
             if failed is not None and start <= failed < end:
                 check.judge(call, ask, seen[start:], failed - start)
                 raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
-            found = seen[start:end]
+            results = seen[start:end]
             if waits:
                 start, looks = looks, looks + len(ask.looks)
-                found += seen[start:looks]
-            if (found or ask.waits) and (answer := check.judge(call, ask, found, None)) is not None:
+                results += seen[start:looks]
+            if (results or ask.waits) and (answer := check.judge(call, ask, results, None)) is not None:
                 break
 
         if answer is None:

@@ -77,11 +77,11 @@ class Liveness:
 
     @property
     def status(self) -> Status:
-        declared, found = self._declared, self._probed
+        declared, probed = self._declared, self._probed
         return replace(
             declared,
-            operational=declared.operational and found.operational,
-            degraded_actions=declared.degraded_actions | found.degraded_actions,
+            operational=declared.operational and probed.operational,
+            degraded_actions=declared.degraded_actions | probed.degraded_actions,
         )
 
     @property
@@ -116,10 +116,10 @@ class Liveness:
 
     def check(self, actions: Sequence[Action]) -> None:
         """Raise DeclarationError for a degraded action that does not exist, and drop it from the status."""
-        known = {action.id for action in actions}
+        ids = {action.id for action in actions}
         for probe in self.probes:
-            for named in sorted(set(probe.actions) - known):
+            for named in sorted(set(probe.actions) - ids):
                 raise DeclarationError("site.status()", f'there is no action "{named}".')
-        for named in sorted(self._declared.degraded_actions - known):
-            self._declared = replace(self._declared, degraded_actions=self._declared.degraded_actions & known)
+        for named in sorted(self._declared.degraded_actions - ids):
+            self._declared = replace(self._declared, degraded_actions=self._declared.degraded_actions & ids)
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')

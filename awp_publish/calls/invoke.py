@@ -103,11 +103,15 @@ def _prepare(
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
     if action.way is not None and isinstance(properties, Mapping) and isinstance(required, list):
         headers = tuple(
-            (one.name, one.wire_name.lower().encode("latin-1", "replace"), properties.get(one.name, {}))
-            for one in action.way.parameters
-            if one.location == "header"
-            and one.name in required
-            and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
+            (
+                parameter.name,
+                parameter.wire_name.lower().encode("latin-1", "replace"),
+                properties.get(parameter.name, {}),
+            )
+            for parameter in action.way.parameters
+            if parameter.location == "header"
+            and parameter.name in required
+            and not _ABOUT_THE_CALL.fullmatch(parameter.wire_name.lower())
         )
     takes_any_text = action.outputs.get("type", "string") == "string" and _OF_ANY_TEXT.issuperset(action.outputs)
     return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers, takes_any_text)
@@ -204,10 +208,10 @@ class Invoker:
         if self.absent is not None:
             self._actions = {**self._actions, self.absent.id: _prepare(self.absent, guards, None, None, None)}
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
-        self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        self.input_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
         """Functions that redact secrets, for the actions whose inputs contain some."""
         redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
-        self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        self.answer_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
         """Functions that redact one-time values, for the actions whose answers contain some."""
         self._reach = reach
         self._codes = catalog.site.errors
@@ -215,9 +219,9 @@ class Invoker:
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
         self.guarded: Collection[str] = frozenset(
-            one.action.id
-            for one in self._actions.values()
-            if self._has_sessions or one.guard is not None or one.action.is_background
+            prepared.action.id
+            for prepared in self._actions.values()
+            if self._has_sessions or prepared.guard is not None or prepared.action.is_background
         )
         """Ids of actions whose calls need the caller's credentials: for a guard, a session, or the owner of a job."""
         self._traffic = self._observer.traffic
@@ -236,15 +240,15 @@ class Invoker:
         An omitted operation (None) means "default" (WoA section 5.1). Actions for a limited audience are included;
         their guards decide whether a caller may know of them.
         """
-        found = self._offered.get(door)
-        if found is None:
-            found = self._offered[door] = {
+        agents = self._offered.get(door)
+        if agents is None:
+            agents = self._offered[door] = {
                 (agent.id, named): self._actions[action_id].action
                 for agent in self._catalog.exposed_at(door).agents
                 for name, action_id in agent.operations.items()
                 for named in ((name, None) if name == DEFAULT_OPERATION else (name,))
             }
-        return found
+        return agents
 
     def find(self, door: str, agent_id: str, operation: str | None) -> Action:
         """Return the action of an agent and operation at a door. Raises UnknownAgent or UnknownOperation."""
@@ -257,15 +261,15 @@ class Invoker:
         """Return the problem for an unknown agent or operation. It lists only names that are public."""
         agents = self._shown.get(door)
         if agents is None:
-            agents = self._shown[door] = {one.id: one for one in self._catalog.exposed_at(door).public.agents}
+            agents = self._shown[door] = {agent.id: agent for agent in self._catalog.exposed_at(door).public.agents}
         agent = agents.get(agent_id)
         if agent is None:
             meant = did_you_mean(agent_id, agents) or _known("agents", agents)
             return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
         named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
         meant = did_you_mean(operation or "", agent.operations)
-        known = _known("operations", agent.operations)
-        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+        names = _known("operations", agent.operations)
+        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{names}')
 
     def attach(self, action_id: str, reach: Reach) -> None:
         """Let a door of ours handle the calls of one action, behind the same gates as all others."""
@@ -282,10 +286,10 @@ class Invoker:
         """Wrap the whole path of a call (`carry`) and every handler (`handle`), in order to time them."""
         self._carry, self._reach = carry(self._carry), handle(self._reach)
         self._actions = {
-            name: replace(one, action=replace(one.action, function=handle(one.action.function)))
-            if one.action.function is not None
-            else one
-            for name, one in self._actions.items()
+            name: replace(prepared, action=replace(prepared.action, function=handle(prepared.action.function)))
+            if prepared.action.function is not None
+            else prepared
+            for name, prepared in self._actions.items()
         }
 
     def is_traced(self) -> bool:
@@ -463,7 +467,7 @@ class Invoker:
         It runs as long as there are calls. A process may run several loops, in turn or in threads; closed ones are
         dropped here.
         """
-        for ended in [one for one in tuple(self._running) if one.is_closed()]:
+        for ended in [loop for loop in tuple(self._running) if loop.is_closed()]:
             self._running.pop(ended, None)
         calls = self._running[loop] = set()
         loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)

@@ -29,7 +29,10 @@ def takes_call(summary: Callable[..., object]) -> bool:
     except (TypeError, ValueError):
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in positional and one.default is inspect.Parameter.empty for one in parameters) > 1
+    return (
+        sum(parameter.kind in positional and parameter.default is inspect.Parameter.empty for parameter in parameters)
+        > 1
+    )
 
 
 _SECRET: Final = object()
@@ -77,14 +80,14 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
     pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
     own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
 
-    def summarize(given: JsonObject) -> str:
-        given = values.redact(given)
+    def summarize(inputs: JsonObject) -> str:
+        inputs = values.redact(inputs)
         if pieces:
-            fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
+            fields = (values.show(inputs, name, spec or "") if name else "" for _, name, spec, _ in pieces)
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
-        shown = [f"{values.label(name)}: {values.show(given, name)}" for name in list(given)[:MAX_INPUTS]]
-        shown += [f"and {len(given) - MAX_INPUTS} more inputs"] if len(given) > MAX_INPUTS else []
-        sentences = [own, *([f"With {', '.join(shown)}."] if shown else [])]
+        lines = [f"{values.label(name)}: {values.show(inputs, name)}" for name in list(inputs)[:MAX_INPUTS]]
+        lines += [f"and {len(inputs) - MAX_INPUTS} more inputs"] if len(inputs) > MAX_INPUTS else []
+        sentences = [own, *([f"With {', '.join(lines)}."] if lines else [])]
         return " ".join([*sentences, *(["This cannot be undone."] if action.is_irreversible else [])])
 
     return summarize
@@ -113,12 +116,15 @@ def visible(text: str) -> str:
     """Return a text with its control, format, private and unassigned characters written as JSON escapes."""
     if text.isascii() and text.isprintable():
         return text
-    shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
-    return _UNSEEN.sub(_escape, "".join(shown))
+    parts = (
+        character if character.isprintable() or unicodedata.category(character) == "Zs" else _escaped(character)
+        for character in text
+    )
+    return _UNSEEN.sub(_escape, "".join(parts))
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _escaped(found[0])
+def _escape(match: re.Match[str]) -> str:
+    return _escaped(match[0])
 
 
 def _escaped(character: str) -> str:
@@ -139,21 +145,21 @@ class _Values:
     def __init__(self, inputs: JsonObject) -> None:
         properties = inputs.get("properties")
         self._named = properties if isinstance(properties, Mapping) else {}
-        self.redact = input_redactor(inputs, _SECRET) or (lambda given: given)
+        self.redact = input_redactor(inputs, _SECRET) or (lambda inputs: inputs)
 
     def label(self, name: str) -> str:
         """Return a member's name, quoted if it is not in the schema: it is the caller's own text."""
         return name if name in self._named else cut(quoted, name, MAX_VALUE)
 
-    def show(self, given: JsonObject, name: str, spec: str = "") -> str:
+    def show(self, inputs: JsonObject, name: str, spec: str = "") -> str:
         """Return a member of a redacted input, or its default, for a person to read. `spec` formats numbers."""
-        if name not in given:
+        if name not in inputs:
             schema = self._named.get(name)
             default = schema.get("default") if isinstance(schema, Mapping) else None
             if default is None:
                 return MISSING
-            given = self.redact({name: default})
-        value = given[name]
+            inputs = self.redact({name: default})
+        value = inputs[name]
         if spec and isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 return format(value, spec)
@@ -163,7 +169,7 @@ class _Values:
 
     def _show(self, value: object, left: list[int]) -> str:
         """Return JSON text of at most about `left[0]` characters."""
-        shown: list[str] = []
+        texts: list[str] = []
         if value is _SECRET:
             left[0] -= len(HIDDEN)
             return HIDDEN
@@ -175,14 +181,14 @@ class _Values:
                 if left[0] <= 0:
                     break
                 label = self._quote(name, left)
-                shown.append(f"{label}: {self._show(inner, left)}")
-            return "{" + ", ".join([*shown, *_rest(len(value) - len(shown), "members")]) + "}"
+                texts.append(f"{label}: {self._show(inner, left)}")
+            return "{" + ", ".join([*texts, *_rest(len(value) - len(texts), "members")]) + "}"
         if isinstance(value, list):
             for inner in value:
                 if left[0] <= 0:
                     break
-                shown.append(self._show(inner, left))
-            return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
+                texts.append(self._show(inner, left))
+            return "[" + ", ".join([*texts, *_rest(len(value) - len(texts), "items")]) + "]"
         text = orjson.dumps(value).decode()
         left[0] -= len(text)
         return text

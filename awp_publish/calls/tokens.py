@@ -45,8 +45,8 @@ class Tokens:
         With plain hashes, readers of the token or the store could guess passwords or short numbers. BLAKE2 takes a key
         itself (RFC 7693 section 2.9), in half the time of an HMAC.
         """
-        given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        return tuple([blake2b(given, key=key, digest_size=32).hexdigest() for key in self._digest_keys])
+        encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return tuple([blake2b(encoded, key=key, digest_size=32).hexdigest() for key in self._digest_keys])
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
         """Return a token for these facts, and when it expires, in Unix seconds."""

@@ -58,6 +58,6 @@ def frames_of_server() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _number(given: object) -> int:
-    text = str(given).strip()
+def _number(value: object) -> int:
+    text = str(value).strip()
     return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1

@@ -57,7 +57,7 @@ class DeclaredPages:
             raise DeclarationError("site.page", 'is called: write @site.page() or site.page("/path").')
         subject = f'page "{path}"' if path is not None else "site.page()"
         self._refuse_when_frozen(subject)
-        options = check(subject, PAGE, given, known=PageSettings.__annotations__)
+        options = check(subject, PAGE, given, names=PageSettings.__annotations__)
         declared = _DeclaredPage(subject, path, options)
         if path is not None:
             check(subject, PATH, path, "path")

@@ -86,7 +86,7 @@ def _check_settings(given: Options) -> SiteSettings:
             places[plugin.name] = f'plugins=["{plugin.name}"]'
         if place := places.get(misplaced):
             raise DeclarationError("site", f"{misplaced}: there is no such option.", f"Write {place}.")
-    return check("site", SITE, given, known=SITE_OPTIONS)
+    return check("site", SITE, given, names=SITE_OPTIONS)
 
 
 def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
@@ -275,7 +275,7 @@ class Site:
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
         given, of_plugins = split_options(given, self.plugins)
-        self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS.union(options_of(self.plugins)))
+        self._agents[agent_id] = check(subject, AGENT, given, names=AGENT_OPTIONS.union(options_of(self.plugins)))
         return AgentHandle(self._declaring, agent_id, given, of_plugins)
 
     def model(
@@ -384,7 +384,7 @@ class Site:
         _check_id("action", subject, action_id)
         given, of_plugins = split_options(given, self.plugins)
         known = ACTION_OPTIONS.union(options_of(self.plugins))
-        options = check(subject, ACTION, given, known=known)
+        options = check(subject, ACTION, given, names=known)
         of_plugins = check_options(subject, of_plugins, self.plugins)
         return Declaration(subject, action_id, kind, None, options, of_plugins=of_plugins)
 

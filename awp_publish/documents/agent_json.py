@@ -181,8 +181,8 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         if kind in NESTED:
             kind = entities.nested(f"{action.id}_{field.name}", kind, facts, action.inputs, names)
         entry: dict[str, object] = {"type": kind, "required": field.required}
-        told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
-        entry |= present(told)
+        details = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
+        entry |= present(details)
         if not LIMITING.isdisjoint(facts):
             entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
         shape, text_encoding = facts.get("format"), encoding_of(facts)

@@ -191,9 +191,9 @@ def _methods(catalog: Catalog) -> dict[str, object]:
         return {}
     named = (declared.methods or (declared.type or NO_METHOD,)) if declared is not None else ()
     named = tuple(dict.fromkeys((*named, *of_routes)))
-    known = list(dict.fromkeys(METHODS[method] for method in named if method in METHODS))
+    methods = list(dict.fromkeys(METHODS[method] for method in named if method in METHODS))
     others = [method for method in named if method not in METHODS and method != NO_METHOD]
-    return present({"methods": known or None, "x-methods": others or None})
+    return present({"methods": methods or None, "x-methods": others or None})
 
 
 def _action(
@@ -204,7 +204,10 @@ def _action(
     # The site's methods apply unless an action names its own.
     methods = methods_of_route(action)
     own_methods = methods if methods != methods_of_site else None
-    preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
+    preconditions = [
+        *action.preconditions,
+        *(f"{required} has been called successfully." for required in action.depends_on),
+    ]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)
     page, has_selectors = selector_page(catalog, action), bool(action.selector or action.selectors or action.result)
@@ -290,8 +293,8 @@ def selector_page(catalog: Catalog, action: Action) -> str | None:
     That is the page that the owner names, the action's own, or the first that declares the action.
     """
     of_awas = action.extensions.get(NAME)
-    for given in (of_awas if isinstance(of_awas, Mapping) else {}, action.extensions):
-        named = given.get("x-page", given.get("page"))
+    for extensions in (of_awas if isinstance(of_awas, Mapping) else {}, action.extensions):
+        named = extensions.get("x-page", extensions.get("page"))
         if isinstance(named, str):
             return named
     if action.page is not None:
@@ -305,9 +308,9 @@ def _alternatives(action: Action, fields: Sequence[Field]) -> list[list[str]]:
     facts = resolved(action.inputs, action.inputs)
     shapes = [object_facts(branch, action.inputs) for branch in branches(facts) if isinstance(branch, Mapping)]
     names = [{*members(shape), *members(facts)} for shape in shapes]
-    if len(names) < 2 or all(one == names[0] for one in names):
+    if len(names) < 2 or all(group == names[0] for group in names):
         return []
-    return [[field.name for field in fields if field.input_name in one] for one in names]
+    return [[field.name for field in fields if field.input_name in group] for group in names]
 
 
 _MANIFEST: Final = to_json(render)

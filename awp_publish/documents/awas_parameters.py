@@ -86,15 +86,17 @@ def describe_parameter(action: Action, field: Field) -> dict[str, object]:
 def describe_items(facts: JsonObject, root: JsonObject) -> dict[str, object] | None:
     """Return what the items of an array are: their type, format, encoding and values, and the members of objects."""
     item = resolved(facts.get("items"), root)
-    found, shape = kinds(item, root), item.get("format")
+    item_kinds, shape = kinds(item, root), item.get("format")
     inside = object_facts(item, root)
-    shown = {name: next(iter(kinds(resolved(one, root), root)), FALLBACK_TYPE) for name, one in members(inside).items()}
+    types = {
+        name: next(iter(kinds(resolved(part, root), root)), FALLBACK_TYPE) for name, part in members(inside).items()
+    }
     described: dict[str, object] = {
-        "type": found[0] if len(found) == 1 else found or None,
+        "type": item_kinds[0] if len(item_kinds) == 1 else item_kinds or None,
         "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
         "x-encoding": encoding_of(item),
         "enum": options(item, root) or None,
-        "properties": shown or None,
+        "properties": types or None,
         "required": sorted(required_members(inside)) or None,
     }
     return present(described) or None

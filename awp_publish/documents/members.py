@@ -164,11 +164,11 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
 def own_recoveries(catalog: Catalog) -> dict[str, str]:
     """Return what a caller does whom a site with tokens or sessions of its own refuses, by code."""
     required, invalid = code_of(AuthenticationRequired.slug), code_of(InvalidCredentials.slug)
-    own, known = dict[str, str](), catalog.site.authentication
+    own, authentication = dict[str, str](), catalog.site.authentication
     if (source := catalog.token_source) is not None:
         recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
         own = {required: recovery, invalid: recovery}
-    if known is not None and known.is_own_server:
+    if authentication is not None and authentication.is_own_server:
         recovery = (
             "Let the person you act for sign in: get a token from the server that resource_metadata in "
             "WWW-Authenticate names (OAuth 2 with PKCE), then call again with Authorization: Bearer ..."
@@ -220,29 +220,29 @@ def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:
 
     Different schemes with the same name, as in mounted applications, are numbered.
     """
-    found: dict[str, dict[str, object]] = {}
-    for action in (one for one in catalog.actions if one.security_schemes):
+    schemes: dict[str, dict[str, object]] = {}
+    for action in (action for action in catalog.actions if action.security_schemes):
         for name, scheme in action.security_schemes.items():
-            found.setdefault(scheme_name(found, catalog, name, scheme), _absolute(catalog, scheme))
-    return found
+            schemes.setdefault(scheme_name(schemes, catalog, name, scheme), _absolute(catalog, scheme))
+    return schemes
 
 
-def scheme_name(found: Mapping[str, object], catalog: Catalog, name: str, scheme: JsonObject) -> str:
-    """Return the name that a route's scheme has, or gets, among those that are `found`."""
+def scheme_name(schemes: Mapping[str, object], catalog: Catalog, name: str, scheme: JsonObject) -> str:
+    """Return the name that a route's scheme has, or gets, among those in `schemes`."""
     number, candidate, described = 1, name, _absolute(catalog, scheme)
-    while candidate in found and found[candidate] != described:
+    while candidate in schemes and schemes[candidate] != described:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
 
 
 def requirements_of(
-    catalog: Catalog, action: Action, found: Mapping[str, dict[str, object]]
+    catalog: Catalog, action: Action, schemes: Mapping[str, dict[str, object]]
 ) -> list[dict[str, list[str]]]:
-    """Return the alternative ways to authenticate at an action's route, in terms of the schemes `found`."""
+    """Return the alternative ways to authenticate at an action's route, in terms of the names in `schemes`."""
     return [
         {
-            scheme_name(found, catalog, name, action.security_schemes[name]): list(scopes)
+            scheme_name(schemes, catalog, name, action.security_schemes[name]): list(scopes)
             for name, scopes in alternative.items()
             if name in action.security_schemes
         }
@@ -263,15 +263,20 @@ def _way_of(scheme: JsonObject) -> dict[str, object]:
             return way | _WITHOUT_COOKIES if scheme.get("in") == "cookie" else way
         case "http":
             kind = str(scheme.get("scheme", "")).capitalize()
-            told = {"method": kind.lower(), **authorization, "scheme": kind, "bearerFormat": scheme.get("bearerFormat")}
+            facts = {
+                "method": kind.lower(),
+                **authorization,
+                "scheme": kind,
+                "bearerFormat": scheme.get("bearerFormat"),
+            }
         case "oauth2":
-            told = {"method": "oauth", **authorization, "scheme": "Bearer", "flows": scheme.get("flows")}
+            facts = {"method": "oauth", **authorization, "scheme": "Bearer", "flows": scheme.get("flows")}
         case "openIdConnect":
             address = scheme.get("openIdConnectUrl")
-            told = {"method": "oauth", **authorization, "scheme": "Bearer", "openIdConnectUrl": address}
+            facts = {"method": "oauth", **authorization, "scheme": "Bearer", "openIdConnectUrl": address}
         case _:
             return {}
-    return present(told)
+    return present(facts)
 
 
 def methods_of_schemes(catalog: Catalog) -> list[str]:
@@ -285,9 +290,11 @@ def issuers_of(catalog: Catalog) -> tuple[str, ...]:
     declared = catalog.site.authentication
     if declared is not None and declared.authorization_servers:
         return declared.authorization_servers
-    found = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
+    addresses = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
     suffix = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, section 4
-    named = (one.removesuffix(suffix) for one in found if isinstance(one, str) and one.endswith(suffix))
+    named = (
+        address.removesuffix(suffix) for address in addresses if isinstance(address, str) and address.endswith(suffix)
+    )
     return tuple(dict.fromkeys(named))
 
 
@@ -297,8 +304,8 @@ def methods_of_route(action: Action) -> list[str]:
         return []
     if action.security_schemes:
         ways = filter(None, map(_way_of, action.security_schemes.values()))
-        told = ("session" if way.get("in") == "cookie" else str(way["method"]) for way in ways)
-        return list(dict.fromkeys(told))
+        methods = ("session" if way.get("in") == "cookie" else str(way["method"]) for way in ways)
+        return list(dict.fromkeys(methods))
     names = []
     for place, name in action.route_credentials:
         names.append("session" if place == "cookie" else "bearer" if name == "authorization" else "api_key")

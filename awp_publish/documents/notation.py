@@ -225,5 +225,5 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
                 if reference not in seen:
                     seen[reference] = None
                     waiting += [] if reference in own_names else [follow(reference, schema)]
-        models[model] = _Model(name, facts[name], shape, tuple(one for one in seen if one in own_names))
+        models[model] = _Model(name, facts[name], shape, tuple(name for name in seen if name in own_names))
     return models

@@ -57,7 +57,7 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     schemas, required = members(facts), required_members(facts)
     examples: dict[str, tuple[object, ...]] = {}
     for name in schemas if action.examples else ():
-        examples[name] = tuple(one[name] for one in action.examples if one.get(name) is not None)
+        examples[name] = tuple(example[name] for example in action.examples if example.get(name) is not None)
     route = catalog.own_route(action)
     if route is None:
         return [Field(name, schema, name in required, examples.get(name, ()), name) for name, schema in schemas.items()]

@@ -14,5 +14,5 @@ def link_text(text: str) -> str:
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a description, up to a semicolon, with a full stop."""
-    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
-    return (found[0] if found else one_line(text)).rstrip(".") + "."
+    sentence = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
+    return (sentence[0] if sentence else one_line(text)).rstrip(".") + "."

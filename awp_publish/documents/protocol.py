@@ -65,7 +65,11 @@ def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Docum
     view = views_of(catalog)
     for protocol in protocols:
         if catalog.publishes(protocol.name):
-            yield from (one for one in protocol.documents if one.condition is None or one.condition(view(one)))
+            yield from (
+                document
+                for document in protocol.documents
+                if document.condition is None or document.condition(view(document))
+            )
             if protocol.further is not None:
                 yield from protocol.further(catalog)
 

@@ -66,14 +66,14 @@ def render(catalog: Catalog) -> dict[str, object]:
         transports = {name: value for name, value in merged.items() if private.get(name, value) is not None}
     ways, schemes = credentials_of(catalog), schemes_of_routes(catalog)
     # An answer that several actions give is described once; the others refer to the document that has all schemas.
-    said = dict[bytes, str]()
+    schemas = dict[bytes, str]()
     if are_schemas_published(catalog):
         for action in reversed(catalog.actions):
             if action.is_exposed_at("plain"):
-                said[orjson.dumps(answer_schema(action))] = action.id
+                schemas[orjson.dumps(answer_schema(action))] = action.id
     document: dict[str, object] = {
         "woa_version": VERSION,
-        "agents": [_agent(catalog, agent, actions, transports, said) for agent in catalog.agents],
+        "agents": [_agent(catalog, agent, actions, transports, schemas) for agent in catalog.agents],
         "transports": transports,
     }
     if ways and "authz" not in added:
@@ -86,7 +86,7 @@ def _agent(
     agent: Agent,
     actions: Mapping[str, Action],
     transports: Mapping[str, object],
-    said: Mapping[bytes, str],
+    schemas: Mapping[bytes, str],
 ) -> dict[str, object]:
     """Return an agent (section 4.1), in the order of appendix B.
 
@@ -97,9 +97,9 @@ def _agent(
     outputs = answer_schema(default) if default else OPEN_OBJECT
     published_outputs = _schema(outputs)
     written = orjson.dumps(outputs)
-    if default and said.get(written, default.id) != default.id and len(written) > MIN_REFERRED:
+    if default and schemas.get(written, default.id) != default.id and len(written) > MIN_REFERRED:
         address = catalog.absolute(schemas_address(catalog))
-        published_outputs = _schema({"type": "object", "$ref": f"{address}#/$defs/{said[written]}.out"})
+        published_outputs = _schema({"type": "object", "$ref": f"{address}#/$defs/{schemas[written]}.out"})
     operations, worded = [], agent.extensions.get("operations")
     words = worded if isinstance(worded, Mapping) else {}
     for name, action_id in agent.operations.items():

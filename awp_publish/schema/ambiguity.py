@@ -49,7 +49,7 @@ def branches_recursively(root: JsonObject) -> bool:
         return False
 
     return any(
-        sum(leads_to(union, one) for one in list_of(union, keyword)) > 1
+        sum(leads_to(union, branch) for branch in list_of(union, keyword)) > 1
         for union in unions
         for keyword in ("anyOf", "oneOf")
     )

@@ -58,10 +58,10 @@ def _sketch(kind: object) -> JsonObject | None:
                 waiting.append(part)
             else:
                 parts = part.values() if isinstance(part, dict) else part
-                waiting += [one[0] if isinstance(one, tuple) else one for one in parts]
+                waiting += [part[0] if isinstance(part, tuple) else part for part in parts]
         if metadata := node.get("metadata"):
             writers = metadata.get("pydantic_js_functions", ())
-            is_own = all(getattr(one, "__module__", "") in _OWN_WRITERS for one in writers)
+            is_own = all(getattr(writer, "__module__", "") in _OWN_WRITERS for writer in writers)
             if not is_own or "pydantic_js_annotation_functions" in metadata:
                 return None
             if _describes_parts(metadata.get("pydantic_js_extra")):
@@ -73,15 +73,15 @@ def _sketch(kind: object) -> JsonObject | None:
             inner = inner["schema"]
         if inner["type"] != "model-fields" or _describes_parts(node["cls"].model_config.get("json_schema_extra")):
             return None
-        names = [one.get("validation_alias", name) for name, one in inner["fields"].items()]
-        if not all(isinstance(one, str) for one in names) or "validate_by_name" in config:
+        names = [field.get("validation_alias", name) for name, field in inner["fields"].items()]
+        if not all(isinstance(name, str) for name in names) or "validate_by_name" in config:
             return None
         extra = config.get("extra_fields_behavior", "ignore")
         is_closed = extra == "forbid" or (extra == "ignore" and not node.get("custom_init"))
-        found = {"properties": dict.fromkeys(names, True)}
+        schema = {"properties": dict.fromkeys(names, True)}
         # A model that is used in only one place may have no name.
         name = node.get("ref", str(len(objects)))
-        objects[name] = {**found, "additionalProperties": False} if is_closed else found
+        objects[name] = {**schema, "additionalProperties": False} if is_closed else schema
     while core["type"] in ("definitions", "function-after"):
         core = core["schema"]
     return {**objects.get(core.get("schema_ref", core.get("ref", "0")), {}), "$defs": objects}
@@ -97,7 +97,7 @@ def _describes_parts(extra: object) -> bool:
 
 def drops_unknown(*written: JsonObject) -> bool:
     """Return True if these types read only the members in their schemas and silently drop all others."""
-    return bool(written) and all(one.get("additionalProperties") is False for one in written)
+    return bool(written) and all(part.get("additionalProperties") is False for part in written)
 
 
 def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
@@ -117,8 +117,8 @@ def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
         return schema
 
     def open_parts(root: JsonObject) -> list[JsonObject]:
-        found = (part for part in subschemas(root) if part is not root and "properties" in part)
-        return [part for part in found if "additionalProperties" not in part and closed.get(_names(part))]
+        nested = (part for part in subschemas(root) if part is not root and "properties" in part)
+        return [part for part in nested if "additionalProperties" not in part and closed.get(_names(part))]
 
     if not open_parts(schema):
         return schema

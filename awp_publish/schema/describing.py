@@ -156,8 +156,8 @@ class Walker:
         for name, member in value.items():
             places = [f"{at}/properties{pointer_to([name])}"] if name in named else []
             if patterns:
-                matched = [one for one in patterns if self._holds("pattern", one, name)]
-                places += [f"{at}/patternProperties{pointer_to([one])}" for one in matched]
+                matched = [pattern for pattern in patterns if self._holds("pattern", pattern, name)]
+                places += [f"{at}/patternProperties{pointer_to([pattern])}" for pattern in matched]
             if rest is False and name not in known and not places:
                 detail = "is not a known member"
                 if walk.is_over():
@@ -210,7 +210,7 @@ class Walker:
         is_needed = "discriminator" in schema or all(tag in list_of(kinds[place], "required") for place in tags)
         if tag and isinstance(value, dict) and (tag in value or is_needed):
             if tag not in value or not any(is_among(value[tag], allowed) for allowed in tags.values()):
-                allowed = [one for listed in tags.values() for one in listed]
+                allowed = [value for listed in tags.values() for value in listed]
                 choices = one_of(allowed, value.get(tag))
                 expected = f"must be {choices}{echo('enum', value[tag]) if echoes else ''}" if tag in value else ""
                 walk.note((*path, tag), expected or f"is required: {choices}")
@@ -247,20 +247,20 @@ class Walker:
         discriminator = table_of(schema, "discriminator")
         named, mapping = discriminator.get("propertyName"), table_of(discriminator, "mapping")
         objects = {place: kind for place, kind in kinds.items() if "properties" in kind}
-        found: dict[str, dict[str, list[object]]] = {}
+        tags_by_name: dict[str, dict[str, list[object]]] = {}
         for place, kind in objects.items():
             for name in table_of(kind, "properties"):
                 if values := values_of(self._resolved_part(table_of(kind, "properties")[name])):
-                    found.setdefault(name, {})[place] = values
+                    tags_by_name.setdefault(name, {})[place] = values
             reference = (part_at(self._schema, place) or {}).get("$ref")  # type: ignore[attr-defined]
             mapped: list[object] = [value for value, target in mapping.items() if target == reference]
             if isinstance(named, str) and mapped:
-                found.setdefault(named, {}).setdefault(place, mapped)
+                tags_by_name.setdefault(named, {}).setdefault(place, mapped)
         if isinstance(named, str):
-            return (named, found[named]) if named in found else ("", {})
+            return (named, tags_by_name[named]) if named in tags_by_name else ("", {})
         # Without a discriminator: a member that has values in each of the objects, all of them different.
-        for name, tags in found.items():
-            listed = [json.dumps(one) for values in tags.values() for one in values]
+        for name, tags in tags_by_name.items():
+            listed = [json.dumps(value) for values in tags.values() for value in values]
             if len(tags) == len(objects) and len(objects) > 1 and len(set(listed)) == len(listed):
                 return name, tags
         return "", {}
@@ -291,8 +291,8 @@ class Walker:
 
     def _resolved(self, at: str) -> JsonObject:
         """Return the part of the schema at a pointer, with references followed; {} for true, false or nothing."""
-        found = part_at(self._schema, self._address(at))
-        return found if isinstance(found, Mapping) else {}
+        part = part_at(self._schema, self._address(at))
+        return part if isinstance(part, Mapping) else {}
 
     def _resolved_part(self, part: object) -> JsonObject:
         target = target_of(part) if isinstance(part, Mapping) else None
@@ -310,8 +310,8 @@ class Walker:
             return type_noun(kind["type"]) + members
         inner = [*list_of(kind, "anyOf"), *list_of(kind, "oneOf")]
         if inner and depth < 3:
-            parts = [self._resolved_part(one) for one in inner]
-            nouns = [self._noun(one, value, depth + 1) for one in parts if one.get("type") != "null"]
+            parts = [self._resolved_part(branch) for branch in inner]
+            nouns = [self._noun(part, value, depth + 1) for part in parts if part.get("type") != "null"]
             return " or ".join(dict.fromkeys(nouns)) or "null"
         return "an object" if "properties" in kind else "what the schema allows"
 
@@ -323,12 +323,12 @@ class Walker:
         """
         if (at, within) not in self._secrets:
             parts = list(parts_of(self._schema, [part_at(self._schema, at)], self._named))
-            known = set(map(id, parts))
+            part_ids = set(map(id, parts))
             for part in parts if within else ():  # grows during iteration
                 inner = [part.get("items"), part.get("additionalProperties"), *list_of(part, "prefixItems")]
                 inner += [*table_of(part, "properties").values(), *table_of(part, "patternProperties").values()]
-                further = [one for one in parts_of(self._schema, inner, self._named) if id(one) not in known]
-                known |= set(map(id, further))
+                further = [part for part in parts_of(self._schema, inner, self._named) if id(part) not in part_ids]
+                part_ids |= set(map(id, further))
                 parts += further
             self._secrets[at, within] = any(map(is_secret, parts))
         return self._secrets[at, within]

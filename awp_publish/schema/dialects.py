@@ -39,33 +39,33 @@ def translate(schema: JsonObject) -> JsonObject:
             return [one(inner) for inner in value]
         if not isinstance(value, Mapping):
             return value
-        given = dict(value)
-        if "$ref" in given and hides_siblings:
-            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
-        given.pop("$schema", None)
-        if isinstance(given.get("id"), str):
-            given["$id"] = given.pop("id")
-        if "$recursiveRef" in given:
-            given["$ref"] = given.pop("$recursiveRef")
+        schema = dict(value)
+        if "$ref" in schema and hides_siblings:
+            schema = {name: schema[name] for name in ("$ref", "definitions", "$defs") if name in schema}
+        schema.pop("$schema", None)
+        if isinstance(schema.get("id"), str):
+            schema["$id"] = schema.pop("id")
+        if "$recursiveRef" in schema:
+            schema["$ref"] = schema.pop("$recursiveRef")
         for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
-                given[name] = given.pop(plain)
-        further = given.pop("additionalItems", True)
-        if isinstance(given.get("items"), list):
-            given["prefixItems"], given["items"] = given["items"], further
-        depending = given.pop("dependencies", {})
+            if isinstance(schema.get(name), bool) and schema.pop(name) and plain in schema:
+                schema[name] = schema.pop(plain)
+        further = schema.pop("additionalItems", True)
+        if isinstance(schema.get("items"), list):
+            schema["prefixItems"], schema["items"] = schema["items"], further
+        depending = schema.pop("dependencies", {})
         if isinstance(depending, Mapping) and depending:
-            given["dependentRequired"] = {
+            schema["dependentRequired"] = {
                 name: needed for name, needed in depending.items() if isinstance(needed, list)
             }
-            given["dependentSchemas"] = {
+            schema["dependentSchemas"] = {
                 name: needed for name, needed in depending.items() if not isinstance(needed, list)
             }
         named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
         plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
         return {
             name: each(inner) if name in named else inner if name in plain_values else one(inner)
-            for name, inner in given.items()
+            for name, inner in schema.items()
         }
 
     return cast(JsonObject, one(schema))

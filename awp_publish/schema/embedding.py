@@ -18,8 +18,8 @@ def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
     """
     if "$id" in schema:
         return dict(schema), None
-    inside = [found for found in references(schema) if found == "#" or found.startswith("#/")]
-    if not all(found.startswith("#/$defs/") for found in inside):
+    inside = [reference for reference in references(schema) if reference == "#" or reference.startswith("#/")]
+    if not all(reference.startswith("#/$defs/") for reference in inside):
         return {"$id": identifier, **schema}, None
     return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
 

@@ -36,4 +36,8 @@ def file_inputs(inputs: Mapping[str, object]) -> Iterator[tuple[str, bool, bool]
         is_list = facts.get("type") == "array"
         file = resolved(facts.get("items"), inputs) if is_list else facts
         if encoding_of(file) == "base64":
-            yield name, is_list, any(isinstance(one, Mapping) and one.get("type") == "object" for one in branches(file))
+            yield (
+                name,
+                is_list,
+                any(isinstance(branch, Mapping) and branch.get("type") == "object" for branch in branches(file)),
+            )

@@ -70,7 +70,7 @@ def file_name(disposition: bytes) -> str:
 def plain_name(name: str) -> str:
     """Return a file's name without any path and without control characters."""
     name = name.replace("\\", "/").rsplit("/", 1)[-1]
-    return "".join(one for one in name if one.isprintable()).strip(" .")[:MAX_NAME]
+    return "".join(character for character in name if character.isprintable()).strip(" .")[:MAX_NAME]
 
 
 def declared_type(outputs: Mapping[str, object]) -> str:

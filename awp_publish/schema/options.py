@@ -170,10 +170,10 @@ def check_texts(*names: str) -> Callable[[T], T]:
 
     def check(value: T) -> T:
         for name in names:
-            given = getattr(value, name)
-            if isinstance(given, str) and not given.strip():
+            current = getattr(value, name)
+            if isinstance(current, str) and not current.strip():
                 raise ValueError(f"{name} must not be empty")
-            if isinstance(given, int) and given < 0:
+            if isinstance(current, int) and current < 0:
                 raise ValueError(f"{name} must not be negative")
         return value
 
@@ -202,10 +202,10 @@ _WORDS: Final[Mapping[str, str]] = {
 """Our messages for pydantic's kinds of error; for other kinds pydantic's own message is used."""
 
 
-def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
+def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", names: Collection[str] = ()) -> T:
     """Validate a value with an adapter. Raises DeclarationError that names the subject and the field.
 
-    `known` are the existing options, from which the nearest to a misspelt one is suggested.
+    `names` are the existing options, from which the nearest to a misspelt one is suggested.
     """
     try:
         return adapter.validate_python(value)
@@ -220,7 +220,7 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
         else:
             message = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
         if message == _NO_SUCH_OPTION and len(first["loc"]) == 1:
-            near = get_close_matches(str(first["loc"][-1]), known, n=1)
+            near = get_close_matches(str(first["loc"][-1]), names, n=1)
             message += f'; did you mean "{near[0]}"?' if near else ""
         message += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         end = "" if message.endswith("?") else "."

@@ -30,7 +30,7 @@ def subschemas(root: object) -> Iterable[JsonObject]:
         part = waiting.pop()
         if isinstance(part, dict):  # nearly all are dicts, and isinstance with an abstract class is slow
             yield part
-            waiting += [one for one in part.values() if type(one) not in _PLAIN]
+            waiting += [value for value in part.values() if type(value) not in _PLAIN]
         elif isinstance(part, (list, tuple)):
             waiting += part
         elif type(part) not in _PLAIN and isinstance(part, Mapping):
@@ -44,30 +44,30 @@ _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 def named_subschemas(root: object) -> Mapping[str, JsonObject]:
     """Return the subschemas by the references that name them by an anchor or an id instead of a pointer."""
     return {
-        prefix + name: one
-        for one in subschemas(root)
+        prefix + name: subschema
+        for subschema in subschemas(root)
         for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""))
-        if isinstance(name := one.get(keyword), str)
+        if isinstance(name := subschema.get(keyword), str)
     }
 
 
 def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, JsonObject]) -> tuple[JsonObject, ...]:
     """Return schemas within `root` with everything that they refer to or combine, each once."""
-    found: dict[int, JsonObject] = {}
+    parts: dict[int, JsonObject] = {}
     waiting = list(schemas)
     while waiting:
         schema = waiting.pop()
-        if not isinstance(schema, Mapping) or id(schema) in found:
+        if not isinstance(schema, Mapping) or id(schema) in parts:
             continue
-        found[id(schema)] = schema
+        parts[id(schema)] = schema
         for keyword in ("$ref", "$dynamicRef"):
             if isinstance(reference := schema.get(keyword), str):
                 pointer = local_pointer(reference)
                 waiting.append(part_at(root, pointer) if pointer is not None else named.get(reference))
         waiting += [schema.get(name) for name in ("if", "then", "else")]
-        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in list_of(schema, name)]
+        waiting += [branch for name in ("allOf", "anyOf", "oneOf") for branch in list_of(schema, name)]
         waiting += table_of(schema, "dependentSchemas").values()
-    return tuple(found.values())
+    return tuple(parts.values())
 
 
 def is_secret(schema: JsonObject) -> bool:
@@ -82,11 +82,11 @@ def target_of(schema: JsonObject) -> str | None:
 
 def table_of(schema: JsonObject, keyword: str) -> JsonObject:
     """Return the value of a keyword if it is an object, otherwise {}."""
-    found = schema.get(keyword)
-    return found if isinstance(found, Mapping) else {}
+    table = schema.get(keyword)
+    return table if isinstance(table, Mapping) else {}
 
 
 def list_of(schema: JsonObject, keyword: str) -> Sequence[Any]:
     """Return the value of a keyword if it is a list, otherwise ()."""
-    found = schema.get(keyword)
-    return found if isinstance(found, (list, tuple)) else ()
+    items = schema.get(keyword)
+    return items if isinstance(items, (list, tuple)) else ()

@@ -186,16 +186,16 @@ class _Translation:
     def _quantifier(self, is_atom: bool) -> str:
         if not is_atom:
             raise UntranslatablePattern("it repeats something that cannot be repeated in ECMA-262")
-        found = _REPEAT.match(self._text, self._at)
-        if found is None:
+        repeat = _REPEAT.match(self._text, self._at)
+        if repeat is None:
             written = self._text[self._at]
             self._at += 1
         else:
-            least, comma, most = found.groups()
+            least, comma, most = repeat.groups()
             if comma and most and int(least or 0) > int(most):
                 raise UntranslatablePattern("it has a repetition whose minimum is above its maximum")
             written = f"{{{least or 0}{comma}{most}}}"
-            self._at = found.end()
+            self._at = repeat.end()
         following = self._text[self._at : self._at + 1]
         if following == "+":
             raise UntranslatablePattern("it has a possessive quantifier")
@@ -224,19 +224,19 @@ class _Translation:
             end = text.find(")", start)
             self._at = (len(text) if end < 0 else end) + 1
             return "", False
-        if found := _GROUP_NAME.match(text, start):
+        if match := _GROUP_NAME.match(text, start):
             self._groups += 1
-            self._names[found[1]] = self._groups
-            return enter("(" if found[0].startswith("(?P") else found[0], len(found[0]))
-        if found := re.compile(r"\(\?P=(\w+)\)").match(text, start):
-            self._at = found.end()
-            return self._reference(str(self._names.get(found[1], 0))), True
-        if found := _FLAGS.match(text, start):
-            scoped = found[3] == ":"
+            self._names[match[1]] = self._groups
+            return enter("(" if match[0].startswith("(?P") else match[0], len(match[0]))
+        if match := re.compile(r"\(\?P=(\w+)\)").match(text, start):
+            self._at = match.end()
+            return self._reference(str(self._names.get(match[1], 0))), True
+        if match := _FLAGS.match(text, start):
+            scoped = match[3] == ":"
             if scoped:
-                enter("", found.end() - start)
-            self._at = found.end()
-            self._set(set(found[1]), set(found[2] or ""))
+                enter("", match.end() - start)
+            self._at = match.end()
+            self._set(set(match[1]), set(match[2] or ""))
             return ("(?:", False) if scoped else ("", False)
         raise UntranslatablePattern(f"it has a group that ECMA-262 does not have: {text[start : start + 4]}")
 
@@ -273,10 +273,10 @@ class _Translation:
         if letter == "k" and (named := re.compile(r"k<(\w+)>").match(self._text, self._at)):
             self._at = named.end()
             return f"\\{named[0]}", True
-        found = _NUMBER.match(self._text, self._at)
-        if found is not None and not _OCTAL.fullmatch(self._text[self._at : self._at + 3]):
-            self._at = found.end()
-            return self._reference(found[0]), True
+        number = _NUMBER.match(self._text, self._at)
+        if number is not None and not _OCTAL.fullmatch(self._text[self._at : self._at + 3]):
+            self._at = number.end()
+            return self._reference(number[0]), True
         escaped, plain = self._code()
         return (self._literal(plain) if plain is not None else escaped), True
 
@@ -289,22 +289,22 @@ class _Translation:
             return _CONTROLS[letter], None
         if letter and letter in "dDsSwW":
             return f"\\{letter}", None
-        if found := _CODE.match(text, at):
-            self._at = found.end()
-            return self._character(int(next(one for one in found.groups() if one), 16), found[0])
-        if found := _PROPERTY.match(text, at):
-            self._at = found.end()
-            is_turned = (found[1] == "P") != bool(found[2])
-            return f"\\{'P' if is_turned else 'p'}{{{found[3] or found[4]}}}", None
-        if found := _NAME.match(text, at):
-            self._at = found.end()
+        if match := _CODE.match(text, at):
+            self._at = match.end()
+            return self._character(int(next(digits for digits in match.groups() if digits), 16), match[0])
+        if match := _PROPERTY.match(text, at):
+            self._at = match.end()
+            is_turned = (match[1] == "P") != bool(match[2])
+            return f"\\{'P' if is_turned else 'p'}{{{match[3] or match[4]}}}", None
+        if match := _NAME.match(text, at):
+            self._at = match.end()
             try:
-                return "", unicodedata.lookup(found[1])
+                return "", unicodedata.lookup(match[1])
             except KeyError as error:
-                raise UntranslatablePattern(f"it names an unknown character, {found[1]}") from error
-        if found := _OCTAL.match(text, at):
-            self._at = found.end()
-            return ("\\0", None) if found[0] == "0" else self._character(int(found[0], 8), "")
+                raise UntranslatablePattern(f"it names an unknown character, {match[1]}") from error
+        if match := _OCTAL.match(text, at):
+            self._at = match.end()
+            return ("\\0", None) if match[0] == "0" else self._character(int(match[0], 8), "")
         if re.compile(r"c[A-Za-z]").match(text, at):
             self._at = at + 2
             return self._character(ord(text[at + 1].upper()) - 64, "")
@@ -383,18 +383,18 @@ class _Translation:
                 ranges[-1][1] = code
             else:
                 ranges.append([code, code])
-        shown = "".join(
+        escaped = "".join(
             _shown(least) if least == most else f"{_shown(least)}{'-' if most - least > 1 else ''}{_shown(most)}"
             for least, most in ranges
         )
-        return f"[{'^' if is_open else ''}{shown}]"
+        return f"[{'^' if is_open else ''}{escaped}]"
 
 
 _LETTERS: Final = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "x": re.VERBOSE, "a": re.ASCII}
 
 
-def _is_repeat(found: re.Match[str] | None) -> bool:
-    return found is not None and bool(found[1] or (found[2] and found[3]))
+def _is_repeat(repeat: re.Match[str] | None) -> bool:
+    return repeat is not None and bool(repeat[1] or (repeat[2] and repeat[3]))
 
 
 def _shown(code: int) -> str:

@@ -75,9 +75,9 @@ def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> 
         parts = [follow(reference, root), *parts]
     spent = set(SPENT)
     for keyword in UNIONS:  # a union of several branches stays as it is
-        if len(found := _branches(schema, keyword)) == 1:
+        if len(listed := _branches(schema, keyword)) == 1:
             spent.add(keyword)
-            parts = [*parts, found[0]]
+            parts = [*parts, listed[0]]
     merged: dict[str, object] = {}
     for part in parts:
         _merge(merged, resolved(part, root, followed))
@@ -95,16 +95,16 @@ def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = N
     facts = resolved(schema, root, followed)
     if "anyOf" not in facts and "oneOf" not in facts:
         return facts
-    alternatives = [object_facts(one, root, followed) for one in branches(facts) if isinstance(one, OBJECT)]
-    if not any(members(one) for one in alternatives):
+    alternatives = [object_facts(branch, root, followed) for branch in branches(facts) if isinstance(branch, OBJECT)]
+    if not any(members(alternative) for alternative in alternatives):
         return facts
     described: dict[str, list[object]] = {}
     for alternative in alternatives:
         for name, member in members(alternative).items():
-            known = described.setdefault(name, [])
-            known += [member] if member not in known else []
-    of_branches = {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in described.items()}
-    everywhere = frozenset[str].intersection(*(required_members(one) for one in alternatives))
+            schemas = described.setdefault(name, [])
+            schemas += [member] if member not in schemas else []
+    of_branches = {name: schemas[0] if len(schemas) == 1 else {"anyOf": schemas} for name, schemas in described.items()}
+    everywhere = frozenset[str].intersection(*(required_members(alternative) for alternative in alternatives))
     required = [*required_members(facts), *sorted(everywhere - required_members(facts))]
     return {**facts, "properties": {**of_branches, **members(facts)}, "required": required}
 
@@ -152,8 +152,8 @@ def kinds(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> 
         return list(dict.fromkeys(kind_of(value) for value in values))
     if followed_branches := branches(facts):
         followed = set() if seen is None else seen
-        found = [kinds(resolved(branch, root, followed), root, followed) for branch in followed_branches]
-        return list(dict.fromkeys(kind for of_branch in found for kind in of_branch))
+        kinds_of_branches = [kinds(resolved(branch, root, followed), root, followed) for branch in followed_branches]
+        return list(dict.fromkeys(kind for of_branch in kinds_of_branches for kind in of_branch))
     return [kind for keyword, kind in IMPLIED_KINDS.items() if keyword in facts][:1]
 
 
@@ -171,8 +171,8 @@ def branches(schema: JsonObject) -> list[object]:
 
 def encoding_of(facts: JsonObject) -> str | None:
     """Return the `contentEncoding` of a resolved schema, or that of the first branch of its unions that has one."""
-    for one in (facts, *branches(facts)):
-        if isinstance(one, OBJECT) and isinstance(encoding := one.get("contentEncoding"), str):
+    for part in (facts, *branches(facts)):
+        if isinstance(part, OBJECT) and isinstance(encoding := part.get("contentEncoding"), str):
             return encoding
     return None
 
@@ -190,17 +190,17 @@ def reference_of(schema: object) -> str | None:
 
 def references(schema: object) -> list[str]:
     """Return every `$ref` in a schema, in a stable order."""
-    found: list[str] = []
+    references: list[str] = []
     waiting = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, OBJECT):
             reference = node.get("$ref")
-            found += [reference] if isinstance(reference, str) else []
-            waiting += [one for one in node.values() if not isinstance(one, _SCALAR)]
+            references += [reference] if isinstance(reference, str) else []
+            waiting += [value for value in node.values() if not isinstance(value, _SCALAR)]
         elif isinstance(node, list):
             waiting += node
-    return found
+    return references
 
 
 _SCALAR: Final = (str, int, float, type(None))
@@ -226,15 +226,15 @@ def _merge(into: dict[str, object], part: JsonObject) -> None:
 
 
 def _branches(schema: JsonObject, keyword: str) -> list[object]:
-    found: list[object] = []
+    values: list[object] = []
     listed = schema.get(keyword)
     for branch in listed if isinstance(listed, list) else ():
         is_null = isinstance(branch, OBJECT) and (
             branch.get("type") == "null" or ("const" in branch and branch["const"] is None)
         )
         if not is_null:
-            found.append(branch)
-    return found
+            values.append(branch)
+    return values
 
 
 def _sequence(value: object) -> list[object]:

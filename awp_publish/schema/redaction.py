@@ -68,8 +68,8 @@ class _Redactor:
         self._named = named_subschemas(root)
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
-        for one in subschemas(root):
-            for pattern in table_of(one, "patternProperties"):
+        for subschema in subschemas(root):
+            for pattern in table_of(subschema, "patternProperties"):
                 try:  # an engine of linear time; a pattern that it does not support is None
                     engine = jsonschema_rs.RegexOptions()
                     reader = jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine)
@@ -79,7 +79,7 @@ class _Redactor:
 
     def copy(self, schemas: Sequence[object], value: object) -> object:
         """Return a redacted copy of a value to which all of `schemas` apply."""
-        key = tuple(id(one) for one in schemas)
+        key = tuple(id(schema) for schema in schemas)
         parts = self._known.get(key)
         if parts is None:
             parts = parts_of(self._root, schemas, self._named)
@@ -93,15 +93,15 @@ class _Redactor:
             return self._mark
         if isinstance(value, dict):
             if any(
-                map(self._is_marked, parts_of(self._root, [one.get("propertyNames") for one in parts], self._named))
+                map(self._is_marked, parts_of(self._root, [part.get("propertyNames") for part in parts], self._named))
             ):
                 return self._mark
             return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
         if isinstance(value, list):
-            further = [one.get(name) for one in parts for name in ("items", "contains", "unevaluatedItems")]
-            first = [list_of(one, "prefixItems") for one in parts]
+            further = [part.get(name) for part in parts for name in ("items", "contains", "unevaluatedItems")]
+            first = [list_of(part, "prefixItems") for part in parts]
             return [
-                self.copy([*(one[index] for one in first if index < len(one)), *further], item)
+                self.copy([*(prefix[index] for prefix in first if index < len(prefix)), *further], item)
                 for index, item in enumerate(value)
             ]
         return value
@@ -110,23 +110,23 @@ class _Redactor:
         """Return the schemas of a member. For an unsupported pattern, assume both that it matches and that it does
         not.
         """
-        found: list[object] = []
+        parts_inside: list[object] = []
         for part in parts:
             own = [table_of(part, "properties")[name]] if name in table_of(part, "properties") else []
             for pattern, schema in table_of(part, "patternProperties").items():
                 matches = self._patterns[pattern]
                 if matches is None:
-                    found.append(schema)
+                    parts_inside.append(schema)
                 elif matches(name):
                     own.append(schema)
-            found += own or [part.get("additionalProperties"), part.get("unevaluatedProperties")]
-        return found
+            parts_inside += own or [part.get("additionalProperties"), part.get("unevaluatedProperties")]
+        return parts_inside
 
 
 def _takes(parts: Iterable[JsonObject], value: object) -> bool:
     """Return True unless the types of all parts of a schema, or of all its alternatives, exclude a value."""
-    types: list[Any] = [one["type"] for one in parts if "type" in one]
-    names = {name for one in types for name in ([one] if isinstance(one, str) else one)}
+    types: list[Any] = [part["type"] for part in parts if "type" in part]
+    names = {name for kind in types for name in ([kind] if isinstance(kind, str) else kind)}
     return value is None or not names or any(isinstance(value, _TYPES.get(name, object)) for name in names)
 
 

@@ -23,20 +23,20 @@ def is_secret_name(name: str) -> bool:
 
 def mark_secrets(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     """Return a schema in which such members are `writeOnly`, and the names of those that it did not mark itself."""
-    found: dict[str, None] = {}
-    marked = _mark(schema, found)
-    return (marked, tuple(found)) if found and isinstance(marked, Mapping) else (schema, ())
+    names: dict[str, None] = {}
+    marked = _mark(schema, names)
+    return (marked, tuple(names)) if names and isinstance(marked, Mapping) else (schema, ())
 
 
-def _mark(part: object, found: dict[str, None]) -> object:
+def _mark(part: object, names: dict[str, None]) -> object:
     if isinstance(part, list):
-        return [_mark(item, found) for item in part]
+        return [_mark(item, names) for item in part]
     if not isinstance(part, Mapping):
         return part
     return {
-        key: _mark_members(value, found)
+        key: _mark_members(value, names)
         if key == "properties" and isinstance(value, Mapping)
-        else _mark(value, found)
+        else _mark(value, names)
         if key not in _VALUES
         else value
         for key, value in part.items()
@@ -46,15 +46,15 @@ def _mark(part: object, found: dict[str, None]) -> object:
 _VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
 
 
-def _mark_members(members: Mapping[str, object], found: dict[str, None]) -> dict[str, object]:
+def _mark_members(members: Mapping[str, object], names: dict[str, None]) -> dict[str, object]:
     marked: dict[str, object] = {}
     for name, schema in members.items():
-        marked[name] = inner = _mark(schema, found)
+        marked[name] = inner = _mark(schema, names)
         if not isinstance(inner, dict) or not is_secret_name(name) or inner.get("type") in _NO_SECRET:
             continue
         if not any(map(is_secret, subschemas(inner))):
             marked[name] = {**inner, "writeOnly": True}
-            found[name] = None
+            names[name] = None
     return marked
 
 

@@ -27,9 +27,9 @@ def reason_of(error: Exception) -> str:
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     text = str(error)
     for pattern, words in _REASONS:
-        found = pattern.search(text)
-        if found is not None:
-            return words.format(re.sub(r"<class '([^']+)'>", r"\1", found[1]))
+        match = pattern.search(text)
+        if match is not None:
+            return words.format(re.sub(r"<class '([^']+)'>", r"\1", match[1]))
     return first_line(error).rstrip(".")
 
 

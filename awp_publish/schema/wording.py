@@ -27,7 +27,7 @@ def values_of(kind: JsonObject) -> list[object]:
 
 def is_among(value: object, allowed: Sequence[object]) -> bool:
     """Return True if a value equals one of a few in JSON, where true is not 1."""
-    return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
+    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in allowed)
 
 
 _TYPE_NOUNS: Final = {
@@ -64,8 +64,8 @@ FORMAT_NOUNS: Final = {
 
 def type_noun(kinds: object) -> str:
     listed = kinds if isinstance(kinds, list) else [kinds]
-    named = [one for one in listed if one != "null"] or listed
-    return " or ".join(_TYPE_NOUNS.get(str(one), str(one)) for one in named)
+    named = [kind for kind in listed if kind != "null"] or listed
+    return " or ".join(_TYPE_NOUNS.get(str(kind), str(kind)) for kind in named)
 
 
 def one_of(values: Sequence[object], value: object) -> str:
@@ -80,9 +80,9 @@ def listing(values: Sequence[object], wanted: object = None) -> str:
     """Return values separated by commas: all up to MAX_LISTED, otherwise those nearest to the wanted one."""
     if len(values) <= MAX_LISTED and len(text := ", ".join(map(shown, values))) <= MAX_LISTING:
         return text
-    texts = [one for one in values if isinstance(one, str)]
+    texts = [value for value in values if isinstance(value, str)]
     near: Sequence[object] = nearest(wanted, texts, MAX_NEAREST) if isinstance(wanted, str) else ()
-    return ", ".join(shown(one)[: MAX_LISTING // MAX_NEAREST] for one in near or values[:MAX_NEAREST])
+    return ", ".join(shown(value)[: MAX_LISTING // MAX_NEAREST] for value in near or values[:MAX_NEAREST])
 
 
 MAX_NEAREST: Final = 5

@@ -60,9 +60,11 @@ class _Generator(GenerateJsonSchema):
         if "fields" not in inner or self.mode != "validation":
             return written
         fields = inner["fields"] if isinstance(inner["fields"], list) else list(inner["fields"].values())
-        aliases = [one["validation_alias"] for one in fields if "validation_alias" in one]
+        aliases = [field["validation_alias"] for field in fields if "validation_alias" in field]
         config = outer.get("config", {})
-        has_one_name = not (aliases and config.get("validate_by_name")) and all(isinstance(one, str) for one in aliases)
+        has_one_name = not (aliases and config.get("validate_by_name")) and all(
+            isinstance(alias, str) for alias in aliases
+        )
         says = "additionalProperties" in written or config.get("extra_fields_behavior", "ignore") != "ignore"
         if "properties" in written and has_one_name and not says and not outer.get("custom_init"):
             written["additionalProperties"] = _CLOSED
@@ -96,7 +98,7 @@ def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True)
 
 def _settle_closed(root: JsonObject) -> None:
     """Close the marked parts of a new schema, except within values that a function receives as sent."""
-    seen, waiting, known = list[object](), list[object]([root]), set[int]()
+    seen, waiting, seen_ids = list[object](), list[object]([root]), set[int]()
     for part in waiting:  # grows during iteration
         if isinstance(part, dict):
             waiting += part.values()
@@ -106,9 +108,9 @@ def _settle_closed(root: JsonObject) -> None:
     for part in seen:
         if isinstance(part, list):
             seen += part
-        if not isinstance(part, dict) or id(part) in known:
+        if not isinstance(part, dict) or id(part) in seen_ids:
             continue
-        known.add(id(part))
+        seen_ids.add(id(part))
         if part.get("additionalProperties") == _CLOSED:
             del part["additionalProperties"]
         target = target_of(part)
@@ -180,17 +182,17 @@ def check_schema(schema: JsonObject) -> dict[str, object]:
     return inline_root(dict(schema))
 
 
-def schema_of(given: object, mode: Mode) -> dict[str, object]:
+def schema_of(declared: object, mode: Mode) -> dict[str, object]:
     """Return the JSON Schema of a declaration: a raw schema (a mapping) or a type. Raises UnusableSchema."""
-    return check_schema(given) if isinstance(given, Mapping) else write_schema(given, mode)
+    return check_schema(declared) if isinstance(declared, Mapping) else write_schema(declared, mode)
 
 
-def object_schema_of(given: object) -> dict[str, object]:
+def object_schema_of(declared: object) -> dict[str, object]:
     """Return the JSON Schema of declared inputs, which have to be an object. Raises UnusableSchema.
 
     A raw schema is used as it is written.
     """
-    schema = schema_of(given, "validation")
+    schema = schema_of(declared, "validation")
     kind = schema.get("type", "object" if "properties" in schema else None)
     if kind != "object":
         raise UnusableSchema("inputs are named, so they must be described by a model or a schema of type object")

@@ -111,9 +111,9 @@ class MemoryStore:
                     else:
                         key, old, new, seconds = step
                     entry = values.get(key)
-                    found = None if entry is None or entry[1] <= now else entry[0]
-                    seen.append(found)
-                    if found != old:
+                    value = None if entry is None or entry[1] <= now else entry[0]
+                    seen.append(value)
+                    if value != old:
                         return Ran(len(seen) - 1, tuple(seen))
                     if new is not None:
                         size += len(new)
@@ -233,7 +233,7 @@ class MemoryStore:
                     size += ENTRY_BYTES + len(member)
                 case _:
                     pass  # changes nothing, or does not hold
-        count = len(values) + len(windows) + sum(len(one.entries) for one in queues.values())
+        count = len(values) + len(windows) + sum(len(queue.entries) for queue in queues.values())
         if (more > 0 and count + more > self._most) or (size > 0 and self._bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
 
@@ -243,7 +243,7 @@ class MemoryStore:
             self._bytes -= ENTRY_BYTES + len(key) + len(value)
         for key, _ in self._windows.pop_due(now, len(self._windows.entries), visits):
             self._bytes -= ENTRY_BYTES + len(key)
-        self._due = min((one.heap[0][0] for one in (self._values, self._windows) if one.heap), default=math.inf)
+        self._due = min((table.heap[0][0] for table in (self._values, self._windows) if table.heap), default=math.inf)
 
 
 class _TimedEntries:
@@ -270,9 +270,9 @@ class _TimedEntries:
 
     def remove(self, name: str) -> Any:
         """Remove a pair. Returns it, None if there was none."""
-        found = self.entries.pop(name, None)
+        entry = self.entries.pop(name, None)
         self._tidy()
-        return found
+        return entry
 
     def _tidy(self) -> None:
         """Rebuild the heap once stale entries outnumber the names."""
@@ -282,14 +282,14 @@ class _TimedEntries:
 
     def pop_due(self, now: float, most: int, visits: float = math.inf) -> list[tuple[str, Any]]:
         """Remove and return up to `most` due names, earliest first, visiting at most `visits` heap entries."""
-        found: list[tuple[str, Any]] = []
+        due: list[tuple[str, Any]] = []
         heap = self.heap
-        while heap and heap[0][0] <= now and len(found) < most and visits > 0:
+        while heap and heap[0][0] <= now and len(due) < most and visits > 0:
             visits -= 1
             when, name = heappop(heap)
             entry = self.entries.get(name)
             if entry is not None and entry[1] == when:
-                found.append((name, self.entries.pop(name)))
+                due.append((name, self.entries.pop(name)))
             elif entry is not None and entry[1] > when:
                 heappush(heap, (entry[1], name))
-        return found
+        return due

@@ -227,8 +227,8 @@ class _SqliteBackend:
 
         SQLite would go on writing to a deleted file, unseen by other processes.
         """
-        found = os.stat(self._path)
-        return found.st_dev, found.st_ino
+        status = os.stat(self._path)
+        return status.st_dev, status.st_ino
 
     def _execute_when_free(self, connection: sqlite3.Connection, statements: Sequence[str]) -> None:
         """Execute statements, and retry while another process holds the lock, for as long as a request may take."""

@@ -63,14 +63,14 @@ class SqliteTransaction:
         self._prefix = f"awp:{namespace}"
 
     def value(self, key: str, now: float) -> bytes | None:
-        found: tuple[bytes, float] | None = self._execute(FIND, (self._name("v", key), now)).fetchone()
-        if found is None or not key.startswith(SECRETS):
-            return None if found is None else found[0]
-        return found[0][4 + int.from_bytes(found[0][:4]) :]
+        row: tuple[bytes, float] | None = self._execute(FIND, (self._name("v", key), now)).fetchone()
+        if row is None or not key.startswith(SECRETS):
+            return None if row is None else row[0]
+        return row[0][4 + int.from_bytes(row[0][:4]) :]
 
     def window(self, key: str, now: float) -> tuple[int, float]:
-        found: tuple[int, float] | None = self._execute(FIND, (self._name("c", key), now)).fetchone()
-        return found or (0, 0.0)
+        row: tuple[int, float] | None = self._execute(FIND, (self._name("c", key), now)).fetchone()
+        return row or (0, 0.0)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
         if key.startswith(SECRETS):
@@ -96,8 +96,8 @@ class SqliteTransaction:
 
     def others(self, queue: str, member: str) -> int:
         place = {"queue": self._name("q", queue), "member": encode(member)}
-        found: tuple[int] = self._execute(OTHERS, place).fetchone()
-        return found[0]
+        row: tuple[int] = self._execute(OTHERS, place).fetchone()
+        return row[0]
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
         """Lease members that are due, and those that seem due in hours only because the clock was set back."""

@@ -40,7 +40,10 @@ def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | No
 
 def agents_of(guards: Guards) -> AgentAuthenticator | None:
     """Return the authenticator that knows agents by their signatures, None without one."""
-    return next((one for one in guards.authenticators if isinstance(one, AgentAuthenticator)), None)
+    return next(
+        (authenticator for authenticator in guards.authenticators if isinstance(authenticator, AgentAuthenticator)),
+        None,
+    )
 
 
 class _Identify(GateCheck[Ask]):
