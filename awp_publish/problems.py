@@ -37,24 +37,24 @@ def shorten(text: str, most: int = MAX_TEXT) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
+def nearest(wanted: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Return the known names nearest to a misspelt one, the nearest first, or those that it may abbreviate."""
-    by_folded = {name[:50].lower(): name for name in islice(known, MAX_COMPARED)}
+    by_folded = {name[:50].lower(): name for name in islice(names, MAX_COMPARED)}
     folded = wanted[:50].lower()
-    if found := get_close_matches(folded, by_folded, most):
-        return [by_folded[one] for one in found]
+    if near := get_close_matches(folded, by_folded, most):
+        return [by_folded[folded_name] for folded_name in near]
     short_for = list[str]()
-    for one, name in by_folded.items() if len(folded) >= MIN_ABBREVIATION else ():
-        letters = iter(one)
-        if one[:1] == folded[0] and all(letter in letters for letter in folded):
+    for folded_name, name in by_folded.items() if len(folded) >= MIN_ABBREVIATION else ():
+        letters = iter(folded_name)
+        if folded_name[:1] == folded[0] and all(letter in letters for letter in folded):
             short_for.append(name)
     return short_for[:most]
 
 
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     """Return a question that suggests the nearest name, or "" if none is near."""
-    found = nearest(wanted, known, 1)
-    return f'Did you mean "{shorten(found[0])}"?' if found else ""
+    near = nearest(wanted, names, 1)
+    return f'Did you mean "{shorten(near[0])}"?' if near else ""
 
 
 def end_sentence(text: str) -> str:
@@ -64,7 +64,7 @@ def end_sentence(text: str) -> str:
 
 def below(prefix: str, words: str) -> str:
     """Return the text with `prefix`, the path of the site, put before the paths of documents."""
-    return _DOCUMENTS.sub(lambda found: prefix + found[0], words) if prefix else words
+    return _DOCUMENTS.sub(lambda match: prefix + match[0], words) if prefix else words
 
 
 _DOCUMENTS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
@@ -645,9 +645,9 @@ def _reason(source: object, depth: int) -> str:
             single = _reason(source.get("errors"), depth - 1) if name in ("detail", "message", "title") else ""
             return f"{words.rstrip('.:')}: {single}" if single and single not in words else words
     named = [name for name in islice(source, MAX_REASONS * 2) if name not in _NO_REASONS and name not in _REASONS]
-    told = [(name, _reason(source[name], depth - 1)) for name in named[:MAX_REASONS]]
+    reasons = [(name, _reason(source[name], depth - 1)) for name in named[:MAX_REASONS]]
     code = source.get("code")
-    return "; ".join(f"{name}: {words}" for name, words in told if words) or (code if isinstance(code, str) else "")
+    return "; ".join(f"{name}: {words}" for name, words in reasons if words) or (code if isinstance(code, str) else "")
 
 
 def phrase_of(status: int) -> str:
@@ -727,7 +727,9 @@ class PageNotFound(Problem):
 
 
 ALL: tuple[type[Problem], ...] = tuple(
-    one for one in vars().values() if isinstance(one, type) and issubclass(one, Problem) and one.__base__ is Problem
+    value
+    for value in vars().values()
+    if isinstance(value, type) and issubclass(value, Problem) and value.__base__ is Problem
 )
 """All of our problems, in the order of the documentation."""
 

@@ -10,7 +10,7 @@ from awp_publish.model import DEFAULT_OPERATION
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import TOKEN, check
 
-ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
+ACTION_OPTIONS: Final = frozenset(field.name for field in fields(ActionSettings))
 
 
 _NAMING: Final = ("name", "description")
@@ -27,7 +27,7 @@ class Declaring(Protocol):
         self,
         subject: str,
         action_id: str,
-        given: Options,
+        options: Options,
         kind: Literal["route", "either"],
         operation: str | None = None,
         agent: str | None = None,
@@ -38,12 +38,12 @@ class Declaring(Protocol):
 class AgentHandle:
     """A declared agent, on which operations are declared."""
 
-    def __init__(self, declaring: Declaring, agent_id: str, given: Options, of_plugins: Options) -> None:
+    def __init__(self, declaring: Declaring, agent_id: str, options: Options, of_plugins: Options) -> None:
         """Take the agent's options as given; those of an action or of a plug-in hold for each operation."""
         self._declaring = declaring
         self._id = agent_id
-        self._named = {name: value for name, value in given.items() if name in _NAMING}
-        shared = {name: value for name, value in given.items() if name in ACTION_OPTIONS.difference(_NAMING)}
+        self._named = {name: value for name, value in options.items() if name in _NAMING}
+        shared = {name: value for name, value in options.items() if name in ACTION_OPTIONS.difference(_NAMING)}
         self._shared = {**shared, **of_plugins}
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
@@ -55,7 +55,7 @@ class AgentHandle:
         return function
 
     @takes_id(ActionSettings)
-    def operation(self, operation_name: str, given: Options) -> Callable[[F], F]:
+    def operation(self, operation_name: str, options: Options) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `operation_name` of this agent.
 
         The id of its action is `{agent}_{operation_name}`, or `{agent}` for the operation "default".
@@ -66,5 +66,5 @@ class AgentHandle:
         suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
         check(subject, TOKEN, operation_name, "operation")
         return self._declaring(
-            subject, self._id + suffix, {**self._shared, **given}, "either", operation_name, self._id
+            subject, self._id + suffix, {**self._shared, **options}, "either", operation_name, self._id
         )

@@ -88,7 +88,7 @@ class DeclaredPages:
 
         `actions` are the ids of the site's actions. Raises DeclarationError.
         """
-        index, found = RouteIndex(routes if self._declared else ()), dict[str, Page]()
+        index, pages = RouteIndex(routes if self._declared else ()), dict[str, Page]()
         for declared in self._declared:
             route, function, options = _route_of(declared, index), declared.function, declared.options
             # A class's docstring describes all of its methods, so the method's own comes first.
@@ -103,18 +103,18 @@ class DeclaredPages:
             path = page.path
             if (complete := options.get("complete")) is not None:
                 page = replace(page, complete=read_complete(declared.subject, complete, page.placeholders))
-            if path in found:
+            if path in pages:
                 raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
             if not _MAPPED.isdisjoint(options):
                 page = _with_map(declared.subject, page, options, actions)
-                if page.id in {other.id for other in found.values()}:
+                if page.id in {other.id for other in pages.values()}:
                     remedy = 'Give one of them an id of its own: site.page(..., id="...").'
                     raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
-            found[path] = page
+            pages[path] = page
         for route in included:
             page = _page_of(route.template, route.handlers, site_name)
-            found.setdefault(page.path, page)
-        return tuple(found.values())
+            pages.setdefault(page.path, page)
+        return tuple(pages.values())
 
 
 def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
@@ -131,8 +131,8 @@ def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
             continue
         with suppress(UnusableSchema):
             inputs = cast(Mapping[str, Any], describe_function(handler).inputs)
-            known = {name: choices_of(inputs.get("properties", {}).get(name), inputs) for name in page.placeholders}
-            choices |= {name: found for name, found in known.items() if found}
+            listed = {name: choices_of(inputs.get("properties", {}).get(name), inputs) for name in page.placeholders}
+            choices |= {name: values for name, values in listed.items() if values}
     return replace(page, choices=choices)
 
 
@@ -152,48 +152,60 @@ def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Co
         states=dict(options.get("states", {})),
         transitions=dict(options.get("transitions", {})),
         projections={
-            name: replace(one, schema=_schema_of(subject, f"projections.{name}.schema", one.schema))
-            for name, one in options.get("projections", {}).items()
+            name: replace(projection, schema=_schema_of(subject, f"projections.{name}.schema", projection.schema))
+            for name, projection in options.get("projections", {}).items()
         },
         signals={
-            name: replace(one, payload=_schema_of(subject, f"signals.{name}.payload", one.payload, closed=True))
-            for name, one in options.get("signals", {}).items()
+            name: replace(signal, payload=_schema_of(subject, f"signals.{name}.payload", signal.payload, closed=True))
+            for name, signal in options.get("signals", {}).items()
         },
         attachments=dict(options.get("attachments", {})),
         checks=dict(options.get("checks", {})),
     )
-    moved = [(f"transitions.{name}.action", one.action) for name, one in page.transitions.items()]
-    after = [(f"projections.{name}.after", action) for name, one in page.projections.items() for action in one.after]
-    opened = [(f"attachments.{name}.opens", one.opens) for name, one in page.attachments.items()]
+    moved = [(f"transitions.{name}.action", transition.action) for name, transition in page.transitions.items()]
+    after = [
+        (f"projections.{name}.after", action)
+        for name, projection in page.projections.items()
+        for action in projection.after
+    ]
+    opened = [(f"attachments.{name}.opens", attachment.opens) for name, attachment in page.attachments.items()]
     for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
         if action is not None and action not in known_actions:
             raise DeclarationError(
                 subject, f'{field}: there is no action "{action}".', f"There are {listing(known_actions)}."
             )
-    ends = [(f"transitions.{name}", end) for name, one in page.transitions.items() for end in (one.start, one.end)]
-    shown = [(f"states.{name}.shows", one) for name, state in page.states.items() for one in state.shows]
-    signals = [(f"transitions.{name}.signal", one.signal) for name, one in page.transitions.items() if one.signal]
-    for kind, known, used in (
+    ends = [
+        (f"transitions.{name}", end)
+        for name, transition in page.transitions.items()
+        for end in (transition.start, transition.end)
+    ]
+    places = [(f"states.{name}.shows", place) for name, state in page.states.items() for place in state.shows]
+    signals = [
+        (f"transitions.{name}.signal", transition.signal)
+        for name, transition in page.transitions.items()
+        if transition.signal
+    ]
+    for kind, names, used in (
         ("state", page.states, ends),
-        ("projection", page.projections, shown),
+        ("projection", page.projections, places),
         ("signal", page.signals, signals),
     ):
         for field, name in used:
-            if name not in known:
+            if name not in names:
                 raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
     return page
 
 
-def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
+def _schema_of(subject: str, field: str, declared: object, *, closed: bool = False) -> object:
     """Return the JSON Schema of a declared type or schema; a `closed` one describes an object without other members."""
-    if given is None:
+    if declared is None:
         return None
     try:
-        if isinstance(given, Mapping):
-            compile_schema(given)
-            schema: Mapping[str, object] = given
+        if isinstance(declared, Mapping):
+            compile_schema(declared)
+            schema: Mapping[str, object] = declared
         else:
-            schema = inline_definitions(write_schema(given, "serialization"))
+            schema = inline_definitions(write_schema(declared, "serialization"))
             # members that the type does not declare are not passed on to agents
             schema = {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
@@ -208,22 +220,24 @@ def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
     if declared.function is None:
         assert path is not None
         return index.of_path(subject, "GET", path)
-    found = index.of_handler(declared.function)
-    readable = {route.template: route for route in reversed(found) if "GET" in route.methods}
+    routes = index.of_handler(declared.function)
+    readable = {route.template: route for route in reversed(routes) if "GET" in route.methods}
     if path is not None:
         fitting = {template: route for template, route in readable.items() if route.takes("GET", path)}
     else:
         fitting = {template: route for template, route in readable.items() if "{" not in template} or readable
     if len(fitting) == 1:
         return next(iter(fitting.values()))
-    known = listing(route.template for route in found)
-    if not found:
+    templates = listing(route.template for route in routes)
+    if not routes:
         wrong = "no route of this application leads to what it decorates."
         raise DeclarationError(subject, wrong, 'Register it with a route, or name its path: site.page("/path").')
     if fitting:
-        raise DeclarationError(subject, f"is reachable in several ways ({known}).", 'Choose one: @site.page("/path").')
+        raise DeclarationError(
+            subject, f"is reachable in several ways ({templates}).", 'Choose one: @site.page("/path").'
+        )
     if path is not None:
-        wrong = f"path: none of the routes of what it decorates takes GET {path} ({known})."
+        wrong = f"path: none of the routes of what it decorates takes GET {path} ({templates})."
         raise DeclarationError(subject, wrong, "Name one of them.")
-    wrong = f"its route ({known}) does not take GET; a page is read."
+    wrong = f"its route ({templates}) does not take GET; a page is read."
     raise DeclarationError(subject, wrong, "Declare what it does as an action.")

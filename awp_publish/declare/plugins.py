@@ -75,18 +75,18 @@ def options_of(setups: Mapping[str, Setup]) -> dict[str, Any]:
 
 
 def split_options(
-    given: Mapping[str, object], setups: Mapping[str, Setup]
+    options: Mapping[str, object], setups: Mapping[str, Setup]
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return an action's options without those that plug-ins read, and these."""
     own = options_of(setups)
-    rest = {name: value for name, value in given.items() if name not in own}
-    return rest, {name: value for name, value in given.items() if name in own}
+    rest = {name: value for name, value in options.items() if name not in own}
+    return rest, {name: value for name, value in options.items() if name in own}
 
 
-def check_options(subject: str, given: Mapping[str, object], setups: Mapping[str, Setup]) -> dict[str, object]:
+def check_options(subject: str, options: Mapping[str, object], setups: Mapping[str, Setup]) -> dict[str, object]:
     """Return the options that plug-ins read, as values of their types. Raises DeclarationError."""
     kinds = options_of(setups)
-    return {name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in given.items()}
+    return {name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in options.items()}
 
 
 def _read(value: object) -> tuple[Plugin, object]:
@@ -96,8 +96,8 @@ def _read(value: object) -> tuple[Plugin, object]:
     if isinstance(value, str):
         plugin = _named(value)
         return plugin, _options_of(plugin)
-    known = [*installed().values(), *_beside(type(value))]
-    for plugin in known:
+    plugins = [*installed().values(), *_beside(type(value))]
+    for plugin in plugins:
         if plugin.options is not None and type(value) is plugin.options:
             adapter: TypeAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")

@@ -68,21 +68,23 @@ See `Site.model`.
 """
 
 
-SITE_OPTIONS: Final = frozenset(one.name for one in fields(SiteSettings))
-AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
+SITE_OPTIONS: Final = frozenset(field.name for field in fields(SiteSettings))
+AGENT_OPTIONS: Final = frozenset(field.name for field in fields(AgentSettings))
 Listener = Callable[["Site"], None]
 
 
 def _check_settings(given: Options) -> SiteSettings:
     """Return the options of a site. Raises DeclarationError, which says where an option belongs that is not its own."""
     if misplaced := next((name for name in given if name not in SITE_OPTIONS), None):
-        places = {one.name: f"limits=Limits({one.name}=...)" for one in fields(Limits)}
-        places |= {one.name: f"about=About({one.name}=...)" for one in fields(About)}
+        places = {field.name: f"limits=Limits({field.name}=...)" for field in fields(Limits)}
+        places |= {field.name: f"about=About({field.name}=...)" for field in fields(About)}
         places["doors"] = 'plugins=["mcp", "a2a"]'
         for plugin in installed().values():
             options = plugin.options
             of_plugin = () if options is None else fields(options)
-            places |= {one.name: f"plugins=[{getattr(options, '__name__', '')}({one.name}=...)]" for one in of_plugin}
+            places |= {
+                field.name: f"plugins=[{getattr(options, '__name__', '')}({field.name}=...)]" for field in of_plugin
+            }
             places[plugin.name] = f'plugins=["{plugin.name}"]'
         if place := places.get(misplaced):
             raise DeclarationError("site", f"{misplaced}: there is no such option.", f"Write {place}.")
@@ -90,15 +92,15 @@ def _check_settings(given: Options) -> SiteSettings:
 
 
 def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
-    given = settings.store
-    if isinstance(given, str):
-        return open_store(given, settings.namespace, [setup.plugin for setup in plugins.values()])
-    if all(callable(getattr(given, verb, None)) for verb in ("run", "take", "close")):
-        return ForeignStore(cast(Store, given))
-    raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
+    store = settings.store
+    if isinstance(store, str):
+        return open_store(store, settings.namespace, [setup.plugin for setup in plugins.values()])
+    if all(callable(getattr(store, verb, None)) for verb in ("run", "take", "close")):
+        return ForeignStore(cast(Store, store))
+    raise DeclarationError("site", f"store: {store!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFacts:
+def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
     """Return the facts that documents publish about a site. Raises DeclarationError for an entity without fields."""
     about, oauth = settings.about, settings.oauth
     schemas: dict[str, JsonObject] = {}
@@ -112,10 +114,12 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
                 wrong = f"about.entities.{name}: {model.__name__} has no fields."
                 raise DeclarationError("site", wrong, "Give a model.")
     authentication = None
-    if known or oauth is not None:
-        scheme, methods = published_facts(known)
-        session = next((one for one in known if isinstance(one, SessionUser)), None)
-        tokens = [one for one in known if isinstance(one, TokenAuthenticator)]
+    if authenticators or oauth is not None:
+        scheme, methods = published_facts(authenticators)
+        session = next(
+            (authenticator for authenticator in authenticators if isinstance(authenticator, SessionUser)), None
+        )
+        tokens = [authenticator for authenticator in authenticators if isinstance(authenticator, TokenAuthenticator)]
         endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
         authentication = Authentication(
             type="oauth2" if oauth is not None else scheme,
@@ -124,11 +128,13 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
             refresh_endpoint=oauth.refresh_endpoint if oauth is not None else None,
             endpoints=endpoints,
             authorization_servers=oauth.authorization_servers if oauth is not None else (),
-            api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
+            api_key_header=next(
+                (authenticator.header for authenticator in authenticators if isinstance(authenticator, ApiKey)), None
+            ),
             session_cookie=session.cookie if session is not None else None,
-            audiences=tuple(audience for one in tokens for audience in one.audience),
+            audiences=tuple(audience for token in tokens for audience in token.audience),
             proof_algorithms=PROOF_ALGORITHMS if tokens else (),
-            proof_required=bool(tokens) and all(one.dpop_required for one in tokens),
+            proof_required=bool(tokens) and all(token.dpop_required for token in tokens),
         )
     return SiteFacts(
         name=settings.name,
@@ -140,7 +146,7 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=authentication,
         rate_limit=read_rate(limit) if (limit := settings.limits.rate_limit) is not None else None,
-        entities={name: given for name, given in about.entities.items() if isinstance(given, Mapping)},
+        entities={name: schema for name, schema in about.entities.items() if isinstance(schema, Mapping)},
         entity_schemas=schemas,
         errors=dict(settings.errors),
         hints=dict(about.hints),
@@ -161,9 +167,9 @@ class Site:
     """
 
     @takes(SiteSettings)
-    def __init__(self, given: Options) -> None:
-        self._given = given
-        self.settings = _check_settings(given)
+    def __init__(self, options: Options) -> None:
+        self._given = options
+        self.settings = _check_settings(options)
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
         given_authenticators = self.settings.authenticate
@@ -215,7 +221,7 @@ class Site:
         for setup in plugins.values():
             if (declare := setup.plugin.declares.get(name)) is not None:
                 return partial(declare, setup.state)
-        lacking = [one.name for one in installed().values() if name in one.declares] if plugins else []
+        lacking = [plugin.name for plugin in installed().values() if name in plugin.declares] if plugins else []
         help_text = f'; write Site(plugins=["{lacking[0]}", ...])' if lacking else ""
         raise AttributeError(f"A Site has no {name!r}{help_text}.")
 
@@ -225,24 +231,26 @@ class Site:
 
     def action_of(self, function: Callable[..., object]) -> str | None:
         """Return the id of the action that a function was declared as, None if it is none."""
-        return next((one.id for one in self._declarations.values() if one.function is function), None)
+        return next(
+            (declaration.id for declaration in self._declarations.values() if declaration.function is function), None
+        )
 
     def ask(self, plugin: str) -> Any:
         """Return the state of a plug-in, None if the site does not have it."""
         setup = self.plugins.get(plugin)
         return setup.state if setup is not None else None
 
-    def override(self, given: Options) -> None:
+    def override(self, options: Options) -> None:
         """Replace options of the site with those from a framework's settings, before it is frozen.
 
         Meant for options of the deployment: url, store, plugins, secret_keys. Raises DeclarationError.
         """
         self.refuse_when_frozen("site")
-        self._given = {**self._given, **given}
+        self._given = {**self._given, **options}
         self.settings = _check_settings(self._given)
         self.keys = tuple(self.settings.secret_keys) or self.keys
         chosen = read_plugins(self.settings.plugins, self)
-        if "store" in given:
+        if "store" in options:
             self.store = _open_store(self.settings, chosen)
         started = {name: setup for name, setup in chosen.items() if name not in self.plugins}
         start(started)
@@ -255,28 +263,30 @@ class Site:
     def _ask_for_authenticators(self) -> None:
         """Put the plug-ins' ways to identify callers before those of the site."""
         asked = (
-            one.plugin.authenticators(one) for one in self.plugins.values() if one.plugin.authenticators is not None
+            setup.plugin.authenticators(setup)
+            for setup in self.plugins.values()
+            if setup.plugin.authenticators is not None
         )
         if of_plugins := [authenticator for listed in asked for authenticator in listed]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = _facts_of(self.settings, self.authenticators)
 
     @takes_id(ActionSettings)
-    def action(self, action_id: str, given: Options) -> Callable[[F], F]:
+    def action(self, action_id: str, options: Options) -> Callable[[F], F]:
         """Declare a route handler as an action, above or below the route decorator. Returns the function unchanged."""
-        return self._declaring(f'action "{action_id}"', action_id, given, "route")
+        return self._declaring(f'action "{action_id}"', action_id, options, "route")
 
     @takes_id(AgentSettings)
-    def agent(self, agent_id: str, given: Options) -> AgentHandle:
+    def agent(self, agent_id: str, options: Options) -> AgentHandle:
         """Declare an agent. Decorate a function with the result, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
         self.refuse_when_frozen(subject)
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        given, of_plugins = split_options(given, self.plugins)
-        self._agents[agent_id] = check(subject, AGENT, given, names=AGENT_OPTIONS.union(options_of(self.plugins)))
-        return AgentHandle(self._declaring, agent_id, given, of_plugins)
+        options, of_plugins = split_options(options, self.plugins)
+        self._agents[agent_id] = check(subject, AGENT, options, names=AGENT_OPTIONS.union(options_of(self.plugins)))
+        return AgentHandle(self._declaring, agent_id, options, of_plugins)
 
     def model(
         self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
@@ -313,15 +323,15 @@ class Site:
         return self._pages.declare(path, options)
 
     @takes_id(ActionSettings)
-    def declare(self, action_id: str, given: Options) -> None:
+    def declare(self, action_id: str, options: Options) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or are somebody else's
         code.
         """
         subject = f'action "{action_id}"'
         for needed in ("method", "path"):
-            if needed not in given:
+            if needed not in options:
                 raise DeclarationError(subject, f"{needed}: is required by site.declare().")
-        self._add(self._read(subject, action_id, given, "path"), None)
+        self._add(self._read(subject, action_id, options, "path"), None)
 
     def include(
         self,
@@ -360,13 +370,13 @@ class Site:
         self,
         subject: str,
         action_id: str,
-        given: Options,
+        options: Options,
         kind: Literal["route", "either"],
         operation: str | None = None,
         agent: str | None = None,
         /,
     ) -> Callable[[F], F]:
-        declaration = replace(self._read(subject, action_id, given, kind), operation=operation, agent=agent)
+        declaration = replace(self._read(subject, action_id, options, kind), operation=operation, agent=agent)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):
@@ -383,8 +393,8 @@ class Site:
         self.refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
         given, of_plugins = split_options(given, self.plugins)
-        known = ACTION_OPTIONS.union(options_of(self.plugins))
-        options = check(subject, ACTION, given, names=known)
+        names = ACTION_OPTIONS.union(options_of(self.plugins))
+        options = check(subject, ACTION, given, names=names)
         of_plugins = check_options(subject, of_plugins, self.plugins)
         return Declaration(subject, action_id, kind, None, options, of_plugins=of_plugins)
 
@@ -416,10 +426,10 @@ class Site:
     def _check_whole(self, catalog: Catalog) -> None:
         """Check declarations against each other and the installation. Raises DeclarationError that names the action."""
         actions = catalog.actions
-        known = {action.id for action in actions}
+        ids = {action.id for action in actions}
         for workflow in self.facts.workflows:
             for step in workflow.steps:
-                if step not in known:
+                if step not in ids:
                     wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
                     raise DeclarationError("site", wrong)
         doors = {*DOORS, *(door.name for door in self.doors(catalog.paths))}
@@ -468,11 +478,15 @@ class Site:
                     "auth_required: the site authenticates nobody.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
-            limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
-            if limits and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
+            limits = [limit for limit in (self.facts.rate_limit, action.rate_limit) if limit is not None and limit.whom]
+            if limits and not any(
+                isinstance(authenticator, AgentAuthenticator) for authenticator in self.authenticators
+            ):
                 wrong = f"rate_limit: no authenticator of the site identifies {limits[0].whom} callers."
                 raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
-            if action.allow_agents and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
+            if action.allow_agents and not any(
+                isinstance(authenticator, AgentAuthenticator) for authenticator in self.authenticators
+            ):
                 raise DeclarationError(
                     subject,
                     "allow_agents: no authenticator of the site identifies agents.",
@@ -514,7 +528,11 @@ class Site:
                 self.settings.limits.timeout,
                 find_injector(app),
                 self.settings.paths.actions,
-                {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
+                {
+                    authenticator.header.lower()
+                    for authenticator in self.authenticators
+                    if isinstance(authenticator, ApiKey)
+                },
             )
             catalog = Catalog(
                 url=self.settings.urls[0],
@@ -640,7 +658,7 @@ class Site:
         return tuple(replace(catalog, url=url, status=self.liveness.status) for url in self.settings.urls)
 
 
-def _check_id(kind: str, subject: str, given: object) -> None:
-    if callable(given):
+def _check_id(kind: str, subject: str, identifier: object) -> None:
+    if callable(identifier):
         raise DeclarationError(f"site.{kind}", f'needs an id: write @site.{kind}("its_id").')
-    check(subject, ID, given, "id")
+    check(subject, ID, identifier, "id")

@@ -101,12 +101,12 @@ class PlainDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one call."""
-        given: dict[str, object] = {}
+        inputs: dict[str, object] = {}
         beside: dict[str, object] = {}
         objection: Problem | None = None
         try:
-            given = await self._read(request)
-            beside = {name: given.pop(name) for name in self._beside & given.keys()}
+            inputs = await self._read(request)
+            beside = {name: inputs.pop(name) for name in self._beside & inputs.keys()}
             if isinstance(receipts := beside.get("receipts"), str):
                 beside["receipts"] = [receipt.strip() for receipt in receipts.split(",")]
             if not self._is_public:  # whatever its own method is, it takes the same steps as an unknown action
@@ -116,7 +116,7 @@ class PlainDoor(Endpoint):
         except Problem as problem:
             objection = problem
         unknown = partial(self._unknown, self._action.id if named is None else named)
-        call = self._calls.make(self._action, given, request, beside, unknown=unknown, objection=objection)
+        call = self._calls.make(self._action, inputs, request, beside, unknown=unknown, objection=objection)
         request.call = call
         call.on_part = request.take_part if isinstance(request, PlainRequest) else None
         await self._invoker.run(call, request.deliver)
@@ -126,14 +126,14 @@ class PlainDoor(Endpoint):
         fields, scope = request.fields, request.scope
         if self._reader is None:  # most actions of a large site are never called here
             self._reader = FieldReader(self._action.inputs, keeps_names=True)
-        given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
-        for one in self._action.route_credentials:
-            if one.place == "query" and one.name not in members(self._action.inputs):
-                given.pop(one.name, None)  # an API key
+        inputs = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
+        for credential in self._action.route_credentials:
+            if credential.place == "query" and credential.name not in members(self._action.inputs):
+                inputs.pop(credential.name, None)  # an API key
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         self._admission.check_size(self._action, len(body))
         if not body:
-            return given
+            return inputs
         if fields.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMediaType("The body must not be content-encoded.")
         content_type = fields.get(b"content-type", b"")
@@ -150,12 +150,12 @@ class PlainDoor(Endpoint):
                 "The body must be application/json in UTF-8, application/x-www-form-urlencoded or multipart/form-data; "
                 f"the request has {named}."
             )
-        if twice := given.keys() & sent.keys():
+        if twice := inputs.keys() & sent.keys():
             violations = [
                 Violation(pointer_to([name]), "was sent in the query and in the body") for name in sorted(twice)
             ]
             raise InvalidInput.of(violations)
-        return given | sent
+        return inputs | sent
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Report a request that never became a call."""
@@ -206,7 +206,7 @@ class UnknownActionDoor(Endpoint):
 
     def describe(self, named: str) -> Problem:
         """Return the problem for an unknown action, with suggestions."""
-        shown = named[:100]
-        near = get_close_matches(shown, self._known, n=3)
+        shortened = named[:100]
+        near = get_close_matches(shortened, self._known, n=3)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        return UnknownAction(f'This site has no action "{shown}".{meant}')
+        return UnknownAction(f'This site has no action "{shortened}".{meant}')

@@ -77,8 +77,8 @@ class StatusDoor(Endpoint):
         await self._keeper.refresh()
         status = self._keeper.liveness.status
         # If the site is not operational, no action is.
-        degraded = status.degraded_actions if status.operational else {one.id for one in self._actions}
-        works = {one.id: "degraded" if one.id in degraded else "operational" for one in self._actions}
+        degraded = status.degraded_actions if status.operational else {action.id for action in self._actions}
+        works = {action.id: "degraded" if action.id in degraded else "operational" for action in self._actions}
         described = {
             "operational": status.operational,
             "degraded_actions": sorted(degraded.intersection(works)),

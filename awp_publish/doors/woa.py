@@ -70,8 +70,8 @@ class InvokeAddress:
         matched = self._path.fullmatch(path)
         if matched is None or not self._path.groups or not self._fixed:
             return matched
-        given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
-        return matched if all(value in given.get(name, ()) for name, value in self._fixed) else None
+        query = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+        return matched if all(value in query.get(name, ()) for name, value in self._fixed) else None
 
     def agent_of(self, matched: re.Match[str], query_string: bytes) -> str | None:
         """Return the agent that the URL names, None if it names none."""
@@ -79,9 +79,9 @@ class InvokeAddress:
             return matched["agent_id"]
         if not self._query:
             return None
-        given = parse_qs(query_string.decode("latin-1"))
-        found = (pattern.fullmatch(value) for name, pattern in self._query for value in given.get(name, ()))
-        return next((match["agent_id"] for match in found if match), None)
+        query = parse_qs(query_string.decode("latin-1"))
+        matches = (pattern.fullmatch(value) for name, pattern in self._query for value in query.get(name, ()))
+        return next((match["agent_id"] for match in matches if match), None)
 
 
 def _as_pattern(text: str) -> str:
@@ -128,7 +128,7 @@ class WoaDoor(Endpoint):
         envelope = parse_json(body)
         if type(envelope) is not dict:
             raise EnvelopeNotAnObject(f"The body is {json_kind(envelope)}, not an object.")
-        agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
+        agent, operation, inputs = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
         if agent is not named or agent is None:
             if not isinstance(agent, str):
                 if "agent" not in envelope:
@@ -138,19 +138,19 @@ class WoaDoor(Endpoint):
                 raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
         if type(operation) is not str and "operation" in envelope:
             raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
-        if type(given) is not dict:
+        if type(inputs) is not dict:
             if "input" not in envelope:
                 misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
                 instead = f": its {misnamed} has to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
-            detail = f"must be an object, not {json_kind(given)}"
+            detail = f"must be an object, not {json_kind(inputs)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
         action = self._offered.get((agent, operation), self._absent)
         if action is None:
             raise self._invoker.unknown(PROTOCOL, agent, operation)
         unknown = None if action.is_public else partial(self._invoker.unknown, PROTOCOL, agent, operation)
-        request.call = call = self._calls.make(action, given, request, envelope, size=len(body), unknown=unknown)
+        request.call = call = self._calls.make(action, inputs, request, envelope, size=len(body), unknown=unknown)
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:

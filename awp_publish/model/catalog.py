@@ -149,21 +149,25 @@ class Catalog:
     @property
     def sign_in(self) -> Action | None:
         """The action at the address where sessions begin, as the site declares it, or None."""
-        known = self.site.authentication
-        login = known.endpoints.get("login") if known is not None else None
-        found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
-        return next((one for one in found if one.intent != "read" and one.is_exposed_at("woa")), None)
+        authentication = self.site.authentication
+        login = authentication.endpoints.get("login") if authentication is not None else None
+        actions = [
+            action for action in self.public.actions if action.target is not None and action.target.path == login
+        ]
+        return next((action for action in actions if action.intent != "read" and action.is_exposed_at("woa")), None)
 
     @property
     def token_source(self) -> Action | None:
         """The action from which the tokens of the routes' security schemes come: the route of their `tokenUrl`."""
         schemes = [scheme for action in self.public.actions for scheme in action.security_schemes.values()]
         listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
-        flows = [flow for one in listed for flow in one.values() if isinstance(flow, Mapping)]
+        flows = [flow for flows_of_scheme in listed for flow in flows_of_scheme.values() if isinstance(flow, Mapping)]
         addresses = {str(flow.get("tokenUrl", "")).removeprefix(self.url) for flow in flows}
         paths = {address if address.startswith("/") else f"/{address}" for address in addresses if address}
-        found = (one for one in self.public.actions if one.target is not None and one.target.path in paths)
-        return next(found, None)
+        actions = (
+            action for action in self.public.actions if action.target is not None and action.target.path in paths
+        )
+        return next(actions, None)
 
     @property
     def public(self) -> "Catalog":
@@ -172,14 +176,14 @@ class Catalog:
 
     def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
         """Return the catalog as a caller with these scopes may see it; None means an unknown caller."""
-        shown = self._with(tuple(one for one in self.actions if one.is_for(scopes)))
-        hidden = {one.id for one in self.actions} - {one.id for one in shown.actions}
-        prompts = tuple(one for one in self.prompts if one.action not in hidden)
-        return shown if prompts == self.prompts else replace(shown, prompts=prompts)
+        catalog = self._with(tuple(action for action in self.actions if action.is_for(scopes)))
+        hidden = {action.id for action in self.actions} - {one.id for one in catalog.actions}
+        prompts = tuple(prompt for prompt in self.prompts if prompt.action not in hidden)
+        return catalog if prompts == self.prompts else replace(catalog, prompts=prompts)
 
     def exposed_at(self, door: str) -> "Catalog":
         """Return the catalog with only the actions that a door offers."""
-        return self._with(tuple(one for one in self.actions if one.is_exposed_at(door)))
+        return self._with(tuple(action for action in self.actions if action.is_exposed_at(door)))
 
     def _with(self, actions: tuple[Action, ...]) -> "Catalog":
         """Return the catalog with only these of its actions, and without any mention of the others.
@@ -189,17 +193,19 @@ class Catalog:
         if len(actions) == len(self.actions):
             return self
         ids = frozenset(action.id for action in actions)
-        shown = tuple(
+        visible = tuple(
             replace(
                 action,
-                depends_on=tuple(one for one in action.depends_on if one in ids),
-                requires=tuple(one for one in action.requires if one in ids),
+                depends_on=tuple(action_id for action_id in action.depends_on if action_id in ids),
+                requires=tuple(action_id for action_id in action.requires if action_id in ids),
                 is_required=action.is_required or bool(action.requires),
             )
             for action in actions
         )
         agents = (
-            replace(agent, operations={name: one for name, one in agent.operations.items() if one in ids})
+            replace(
+                agent, operations={name: action_id for name, action_id in agent.operations.items() if action_id in ids}
+            )
             for agent in self.agents
         )
         degraded = replace(self.status, degraded_actions=self.status.degraded_actions & ids)
@@ -207,16 +213,22 @@ class Catalog:
         pages = (
             replace(
                 page,
-                actions=tuple(one for one in page.actions if one in ids),
+                actions=tuple(action_id for action_id in page.actions if action_id in ids),
                 transitions={
-                    name: one for name, one in page.transitions.items() if one.action is None or one.action in ids
+                    name: transition
+                    for name, transition in page.transitions.items()
+                    if transition.action is None or transition.action in ids
                 },
                 projections={
-                    name: replace(one, after={action: text for action, text in one.after.items() if action in ids})
-                    for name, one in page.projections.items()
+                    name: replace(
+                        projection, after={action: text for action, text in projection.after.items() if action in ids}
+                    )
+                    for name, projection in page.projections.items()
                 },
                 attachments={
-                    name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids
+                    name: attachment
+                    for name, attachment in page.attachments.items()
+                    if attachment.opens is None or attachment.opens in ids
                 },
             )
             for page in self.pages
@@ -224,7 +236,7 @@ class Catalog:
         return replace(
             self,
             site=replace(self.site, workflows=workflows),
-            actions=shown,
+            actions=visible,
             agents=tuple(agent for agent in agents if agent.operations),
             pages=tuple(pages),
             status=degraded,
@@ -294,7 +306,8 @@ def with_addresses(scheme: JsonObject, change: Callable[[str], str]) -> dict[str
     if isinstance(flows := copied.get("flows"), Mapping):
         copied["flows"] = {
             kind: {
-                name: change(one) if name[-3:] == "Url" and isinstance(one, str) else one for name, one in flow.items()
+                name: change(value) if name[-3:] == "Url" and isinstance(value, str) else value
+                for name, value in flow.items()
             }
             for kind, flow in flows.items()
             if isinstance(flow, Mapping)

@@ -98,13 +98,13 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
 
     Routes are indexed by their fixed segments, so that checking thousands of paths does not take quadratic time.
     """
-    known: dict[int, tuple[object, _Shapes | None]] = {}
+    shapes_by_id: dict[int, tuple[object, _Shapes | None]] = {}
 
     def find(app: object, scope: Scope, prefix: str) -> Routed | None:
-        if id(app) not in known:
+        if id(app) not in shapes_by_id:
             listed = _in_order(app)
             made = _Shapes({}, {}, [])
-            known[id(app)] = app, None if listed is None else made
+            shapes_by_id[id(app)] = app, None if listed is None else made
             for order, (candidate, route) in enumerate(listed or ()):
                 if isinstance(route, HiddenRoute):  # matches calls only
                     continue
@@ -112,18 +112,20 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
                 if is_ordinary and isinstance(route, StarletteRoute):
                     segments, convertors = candidate.path.split("/"), path_parameters(candidate.path).values()
                     if {"str", "int", "float", "uuid"}.issuperset(convertors):  # they match no slash
-                        key = tuple(None if "{" in one else one for one in segments)
+                        key = tuple(None if "{" in segment else segment for segment in segments)
                         made.routes.setdefault(key, []).append((order, candidate, route))
-                        made.by_length.setdefault(len(key), set()).add(tuple(one is None for one in key))
+                        made.by_length.setdefault(len(key), set()).add(tuple(segment is None for segment in key))
                         continue
                 made.others.append((order, candidate, route))
-        shapes = known[id(app)][1]
+        shapes = shapes_by_id[id(app)][1]
         if shapes is None:
             return find_arrival(app, scope, prefix)
         segments = scope["path"].removeprefix(scope.get("root_path", "")).split("/")
         tried = [*shapes.others]
         for shape in shapes.by_length.get(len(segments), ()):
-            key = tuple(None if is_placeholder else one for is_placeholder, one in zip(shape, segments, strict=True))
+            key = tuple(
+                None if is_placeholder else segment for is_placeholder, segment in zip(shape, segments, strict=True)
+            )
             tried += shapes.routes.get(key, ())
         tried.sort(key=itemgetter(0))
         return _first_of(((candidate, route) for _, candidate, route in tried), scope, prefix, find)
@@ -155,15 +157,15 @@ def _first_of(
         if not isinstance(route, (Mount, Host)):
             return Routed(Arrival(prefix, None), (endpoint,))
         below = prefix + route.path if isinstance(route, Mount) else prefix
-        found = find_below(route.app, {**scope, **child}, below)
-        return None if found is None else Routed(found.arrival, (endpoint, *found.endpoints))
+        route_below = find_below(route.app, {**scope, **child}, below)
+        return None if route_below is None else Routed(route_below.arrival, (endpoint, *route_below.endpoints))
     return None
 
 
 def asks_for_host(app: object) -> bool:
     """Return True if the application's routing depends on the header Host."""
     routes = [route for _, route in _in_order(app) or ()]
-    return any(isinstance(one, Host) or (isinstance(one, Mount) and asks_for_host(one.app)) for one in routes)
+    return any(isinstance(route, Host) or (isinstance(route, Mount) and asks_for_host(route.app)) for route in routes)
 
 
 def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:

@@ -79,8 +79,8 @@ def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
     except (NameError, TypeError, AttributeError):
         hints = {}
     parameters = [
-        one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
-        for name, one in inspect.signature(endpoint).parameters.items()
+        parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
+        for name, parameter in inspect.signature(endpoint).parameters.items()
     ]
     return add_rehearsal(app, context.path or "", method, parameters, context.dependencies)
 
@@ -92,22 +92,26 @@ def add_rehearsal(
     parameters: Iterable[inspect.Parameter],
     dependencies: Iterable[params.Depends],
 ) -> object:
-    known = []
-    for one in parameters:
-        kind: Any = one.annotation
+    supported = []
+    for parameter in parameters:
+        kind: Any = parameter.annotation
         named, beside = (get_args(kind)[0], get_args(kind)[1:]) if get_origin(kind) is Annotated else (kind, ())
         # A dependency is named by its mark, or is the class that the parameter is annotated with.
-        mark = next((mark for mark in (one.default, *beside) if isinstance(mark, params.Depends)), None)
+        mark = next((mark for mark in (parameter.default, *beside) if isinstance(mark, params.Depends)), None)
         if mark is not None and _is_security(cast(Callable[..., object], mark.dependency or named), path):
-            known.append(one)
-    around = [one for one in dependencies if one.dependency is not None and _is_security(one.dependency, path)]
-    if not known and not around:
+            supported.append(parameter)
+    around = [
+        dependency
+        for dependency in dependencies
+        if dependency.dependency is not None and _is_security(dependency.dependency, path)
+    ]
+    if not supported and not around:
         return None
 
     async def rehearsed(**resolved: Any) -> None:
         """Do nothing: the dependencies have already run."""
 
-    rehearsed.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
+    rehearsed.__signature__ = inspect.Signature(supported)  # type: ignore[attr-defined]
     try:
         route = APIRoute(
             path,
@@ -129,8 +133,8 @@ def _is_security(dependency: Callable[..., object], path: str) -> bool:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
     except Exception:  # FastAPI raises the same for the route itself
         return False
-    named = (field.alias.lower() for one in flat for field in one.header_params)
-    return any(isinstance(one, SecurityBase) for one in (dependency, *(one.call for one in flat))) or any(
+    named = (field.alias.lower() for inner in flat for field in inner.header_params)
+    return any(isinstance(inner, SecurityBase) for inner in (dependency, *(one.call for one in flat))) or any(
         name == "authorization" or is_secret_header(name) for name in named
     )
 
@@ -191,8 +195,8 @@ class FastApiDocument:
             # Pydantic has already read a plain model, but not the validators and bounds beside it.
             if beside.metadata or beside.json_schema_extra:
                 written = write_readable(Annotated[kind, beside])
-            elif (known := self._models.get(id(kind))) is not None:
-                written = known[1]
+            elif (schema := self._models.get(id(kind))) is not None:
+                written = schema[1]
             else:
                 written = write_readable(kind)
                 self._models[id(kind)] = kind, written
@@ -217,7 +221,7 @@ class FastApiDocument:
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
         refuses = refuses or "401" in as_object(found.get("responses")) or needs_caller(route.dependant)
         # Single header parameters that are named like credentials; a model of headers is declared as a whole.
-        headers = (field for one in _flat(route.dependant) for field in one.header_params)
+        headers = (field for dependant in _flat(route.dependant) for field in dependant.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
             read,
@@ -252,7 +256,7 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
             trimmed = [_trimmed(as_object(part), definitions, include, exclude) for part in parts]
             schema = {**schema, key: trimmed}
     if isinstance(items := schema.get("items"), Mapping):
-        of_all = [one.get("__all__") if isinstance(one, Mapping) else None for one in (include, exclude)]
+        of_all = [members.get("__all__") if isinstance(members, Mapping) else None for members in (include, exclude)]
         return {**schema, "items": _trimmed(items, definitions, *of_all)} if any(of_all) else schema
     if not isinstance(members := schema.get("properties"), Mapping):
         return schema
@@ -272,8 +276,8 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
 def _selected(names: object, name: str) -> object:
     """Return what pydantic's include or exclude says about a member: True, a table for its members, or None."""
     if isinstance(names, Mapping):
-        found = names.get(name)
-        return True if found is ... or found is True else found or None
+        alias = names.get(name)
+        return True if alias is ... or alias is True else alias or None
     return True if isinstance(names, (set, frozenset, list, tuple)) and name in names else None
 
 
@@ -327,20 +331,20 @@ def needs_caller(dependant: Dependant) -> bool:
 
 def _finds_caller(dependant: Dependant) -> bool | None:
     """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
-    found: list[bool] = []
+    results: list[bool] = []
     for dependency in dependant.dependencies:
         if _is_scheme(dependency.call):
             continue
         below = _finds_caller(dependency)
-        reads_scheme = any(_is_scheme(one.call) for one in dependency.dependencies)
+        reads_scheme = any(_is_scheme(inner.call) for inner in dependency.dependencies)
         if reads_scheme:
             below = below or not _may_be_none(dependant, dependency)
         elif below is False:  # it takes somebody or nobody, and refuses nobody if it gives the same kind of value
-            kinds = {_kind_given(dependency, one) for one in dependency.dependencies} - {None}
+            kinds = {_kind_given(dependency, inner) for inner in dependency.dependencies} - {None}
             below = not _may_be_none(dependant, dependency) and _kind_given(dependant, dependency) in kinds
         if below is not None:
-            found.append(below)
-    return any(found) if found else None
+            results.append(below)
+    return any(results) if results else None
 
 
 def _is_scheme(dependency: object) -> bool:
@@ -363,7 +367,7 @@ def _annotation(consumer: Dependant, dependency: Dependant) -> object:
             hints = {}
         if name not in hints and name != "return":
             try:
-                hints = {key: one.annotation for key, one in inspect.signature(function).parameters.items()}
+                hints = {key: parameter.annotation for key, parameter in inspect.signature(function).parameters.items()}
             except (TypeError, ValueError):
                 continue
         if hints.get(name, inspect.Parameter.empty) is not inspect.Parameter.empty:
@@ -381,7 +385,7 @@ def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
     """Return the type of a dependency's value, without None."""
     kind = _annotation(consumer, dependency)
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    kinds = [one for one in get_args(kind) if one is not type(None)]
+    kinds = [alternative for alternative in get_args(kind) if alternative is not type(None)]
     return kinds[0] if len(kinds) == 1 and type(None) in get_args(kind) else None if kind is Any else kind
 
 
