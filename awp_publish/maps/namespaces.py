@@ -1,7 +1,8 @@
 """Names and references of an imported map, under the namespace of its import (V1, imports)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from awp_publish.maps import reading
 from awp_publish.schema import JsonObject
@@ -19,6 +20,43 @@ NAME_MEMBERS: Final[Mapping[str, str]] = {
 """Sections whose objects are composed, and the member with their name."""
 
 
+REFERENCES: Final[Mapping[str, Mapping[str, str]]] = {
+    "tools": {"target.state": "states", "x_actions.execution.steps.[].target.state": "states"},
+    "states": {"diagnostics.[].target.state": "states", "observables": "state_projections"},
+    "transitions": {
+        "from": "states",
+        "to": "states",
+        "tool": "tools",
+        "signal": "signals",
+        "preconditions": "states",
+        "reveals": "state_projections",
+        "convergence.complete_when": "states",
+    },
+    "signals": {"target.state": "states"},
+    "state_projections": {"postconditions.{name}": "tools", "postconditions.{}.projection": "state_projections"},
+    "context": {
+        "available_tools": "tools",
+        "next_states": "states",
+        "load_when.states": "states",
+        "load_when.targets.[].state": "states",
+    },
+    "attachments": {"target.state": "states", "affordance.opens.tool": "tools", "signals.{}": "signals"},
+    "checks": {
+        "tool": "tools",
+        "state": "states",
+        "attachment": "attachments",
+        "target.state": "states",
+        "setup.[].tool": "tools",
+        "steps.[].tool": "tools",
+        "assertions.[].target.state": "states",
+    },
+}
+"""Where objects of a section name others, one or several, and the section of these.
+
+`[]` stands for all items of an array, `{}` for all members of an object, `{name}` for their names.
+"""
+
+
 def name_of(item: JsonObject, section: str) -> str:
     return str(item.get(NAME_MEMBERS[section]))
 
@@ -28,95 +66,35 @@ def rename(document: JsonObject, section: str, space: str, names: Mapping[str, s
 
     `space` ends with a dot, or is "". `names` are the names that the map defines, by section; others are left alone.
     """
-    if not space:
-        return reading.objects(document, section)
+    objects = reading.objects(document, section)
+    return [_rename(item, section, space, names) for item in objects] if space else objects
 
-    def prefixed(kind: str, name: object) -> object:
-        if isinstance(name, list):
-            return [prefixed(kind, item) for item in name]
-        return space + name if isinstance(name, str) and name in names[kind] else name
 
-    def target(value: object) -> object:
-        return (
-            {**value, "state": prefixed("states", value["state"])}
-            if isinstance(value, Mapping) and "state" in value
-            else value
-        )
+def _rename(item: JsonObject, section: str, space: str, names: Mapping[str, set[str]]) -> JsonObject:
+    changed: Any = item
+    for path, kind in REFERENCES[section].items():
+        changed = _change(changed, path.split("."), partial(_with_space, space, names[kind]))
+    renamed: JsonObject = _change(changed, [NAME_MEMBERS[section]], lambda name: f"{space}{name}")
+    return renamed
 
-    def change(value: JsonObject, **changes: Callable[[object], object]) -> dict[str, object]:
-        return {name: changes[name](member) if name in changes else member for name, member in value.items()}
 
-    def each(convert: Callable[[JsonObject], object]) -> Callable[[object], object]:
-        return lambda value: (
-            [convert(item) if isinstance(item, Mapping) else item for item in value]
-            if isinstance(value, list)
-            else value
-        )
+def _with_space(space: str, names: set[str], value: object) -> object:
+    if isinstance(value, list):
+        return [_with_space(space, names, item) for item in value]
+    return space + value if isinstance(value, str) and value in names else value
 
-    def inside(convert: Callable[[JsonObject], object]) -> Callable[[object], object]:
-        return lambda value: convert(value) if isinstance(value, Mapping) else value
 
-    def tools(value: object) -> object:
-        return prefixed("tools", value)
-
-    def states(value: object) -> object:
-        return prefixed("states", value)
-
-    def projections(value: object) -> object:
-        return prefixed("state_projections", value)
-
-    calls = each(lambda step: change(step, tool=tools))
-    targeted = each(lambda item: change(item, target=target))
-    changes: Mapping[str, Mapping[str, Callable[[object], object]]] = {
-        "tools": {
-            "target": target,
-            "x_actions": inside(
-                lambda item: change(item, execution=inside(lambda execution: change(execution, steps=targeted)))
-            ),
-        },
-        "states": {"diagnostics": targeted, "observables": projections},
-        "transitions": {
-            "from": states,
-            "to": states,
-            "tool": tools,
-            "signal": lambda value: prefixed("signals", value),
-            "preconditions": states,
-            "reveals": projections,
-            "convergence": inside(lambda item: change(item, complete_when=states)),
-        },
-        "signals": {"target": target},
-        "state_projections": {
-            "postconditions": inside(
-                lambda item: {
-                    str(tools(tool)): inside(lambda condition: change(condition, projection=projections))(condition)
-                    for tool, condition in item.items()
-                }
-            ),
-        },
-        "context": {
-            "available_tools": tools,
-            "next_states": states,
-            "load_when": inside(
-                lambda item: change(item, states=states, targets=each(lambda target: change(target, state=states)))
-            ),
-        },
-        "attachments": {
-            "target": target,
-            "affordance": inside(lambda item: change(item, opens=inside(lambda opens: change(opens, tool=tools)))),
-            "signals": inside(lambda item: {name: prefixed("signals", signal) for name, signal in item.items()}),
-        },
-        "checks": {
-            "tool": tools,
-            "state": states,
-            "attachment": lambda value: prefixed("attachments", value),
-            "target": target,
-            "setup": calls,
-            "steps": calls,
-            "assertions": targeted,
-        },
-    }
-    member = NAME_MEMBERS[section]
-    return [
-        change(item, **changes[section], **{member: lambda value: f"{space}{value}"})
-        for item in reading.objects(document, section)
-    ]
+def _change(value: Any, path: Sequence[str], change: Callable[[object], object]) -> Any:
+    """Return a value with a change of what is at a path; parts that are missing or of another type are left alone."""
+    if not path:
+        return change(value)
+    step, rest = path[0], path[1:]
+    if step == "[]":
+        return [_change(item, rest, change) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, Mapping):
+        return value
+    if step == "{}":
+        return {name: _change(member, rest, change) for name, member in value.items()}
+    if step == "{name}":
+        return {str(change(name)): member for name, member in value.items()}
+    return {**value, step: _change(value[step], rest, change)} if step in value else value

@@ -13,7 +13,8 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from django import forms
 
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
+from awp_publish.http.page_request import PageExchange
 from awp_publish.http.route_exchange import Rehearsal, RouteCall
 from awp_publish.model import ROUTE_CALL, Parameter
 
@@ -102,28 +103,17 @@ async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter
     described = (b"content-type", b"content-length", b"accept")
     headers = [(b"accept", b"text/html"), *(pair for pair in scope["headers"] if pair[0] not in described)]
     asked: Scope = {**scope, "method": "GET", "headers": headers}
-    status, kind, parts = 0, b"", list[bytes]()
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        nonlocal status, kind
-        if message["type"] == "http.response.start":
-            status = message["status"]
-            kind = next((value for name, value in message["headers"] if name.lower() == b"content-type"), b"")
-        else:
-            parts.append(message.get("body", b""))
-
-    await app(asked, receive, send)
-    page = b"".join(parts)
-    if status != 200 or not kind.lower().startswith(b"text/html") or len(page) > MAX_PAGE_BYTES:
+    exchange = PageExchange(b"", MAX_PAGE_BYTES)
+    await app(asked, exchange.receive, exchange.send)
+    answer = exchange.collected()
+    kind = read_fields(answer.headers).get(b"content-type", b"")
+    if answer.status != 200 or not kind.lower().startswith(b"text/html") or not answer.is_whole:
         return None
     charset = kind.decode("latin-1").partition("charset=")[2].strip(' "') or "utf-8"
     try:
-        text = page.decode(charset, "replace")
+        text = answer.body.decode(charset, "replace")
     except LookupError:
-        text = page.decode("utf-8", "replace")
+        text = answer.body.decode("utf-8", "replace")
     return find_form(text, scope["path"], {one.wire_name for one in fields})
 
 

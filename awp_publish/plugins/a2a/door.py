@@ -42,6 +42,7 @@ from awp_publish.http.exchange import (
     Scope,
     Send,
     read_fields,
+    replay,
     send_reply,
 )
 from awp_publish.http.origins import BROWSER_FIELDS, refuse_foreign_pages
@@ -233,7 +234,7 @@ class A2aDoor:
                 await send(message)
 
         try:
-            await self._router(inner, request.receive, send_checked)
+            await self._router(inner, replay(request.body, request.disconnected), send_checked)
         except Exception:  # HTTP+JSON of 0.3 does not catch errors in a stream
             if request.is_read and request.error is None:
                 raise

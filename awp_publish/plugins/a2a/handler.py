@@ -55,7 +55,7 @@ from awp_publish.http.calling import Calls
 from awp_publish.http.client_address import client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.exchange import Fields, Message as AsgiMessage, RawHeaders, Receive, Scope
+from awp_publish.http.exchange import Fields, RawHeaders, Receive, Scope
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import read_request_id
 from awp_publish.http.streams import OpenStreams
@@ -122,7 +122,7 @@ class A2aRequest:
     """
 
     # Class defaults, because most requests need few of them.
-    body: bytes | None = None
+    body: bytes = b""
     size = 0
     document: object = None
     envelope: Mapping[str, object] | None = None
@@ -149,14 +149,6 @@ class A2aRequest:
         self.cancelled = asyncio.Event()
         self._receive = receive
         self._leaving = asyncio.Lock()
-
-    async def receive(self) -> AsgiMessage:
-        """Give the SDK the body, and later the client's disconnect."""
-        if self.body is not None:
-            body, self.body = self.body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        await self.disconnected()
-        return {"type": "http.disconnect"}
 
     async def disconnected(self) -> None:
         """Return when the client has disconnected. Several tasks may wait; only one of them reads."""
