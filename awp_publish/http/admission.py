@@ -32,7 +32,7 @@ class Admission:
 
     def smallest_limit(self, actions: Iterable[Action]) -> int:
         """Return the smallest limit of any action, in bytes."""
-        return min([self.usual_body_bytes, *filter(None, (one.max_body_bytes for one in actions))])
+        return min([self.usual_body_bytes, *filter(None, (action.max_body_bytes for action in actions))])
 
 
 def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:

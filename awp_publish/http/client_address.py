@@ -49,15 +49,15 @@ class TrustedProxies:
         return bool(self.networks) and any(address in network for network in self.networks)
 
 
-def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
+def read_trusted_proxies(names: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
     """Parse addresses, networks ("10.0.0.0/8") and "unix". `forwarded` is the trusted header. Raises ValueError."""
     networks: list[IPv4Network | IPv6Network] = []
-    for one in given:
+    for name in names:
         try:
-            networks += [ip_network(one, strict=False)] if one != UNIX else []
+            networks += [ip_network(name, strict=False)] if name != UNIX else []
         except ValueError:
-            raise ValueError(f"{one!r} is not an address or network") from None
-    return TrustedProxies(tuple(networks), UNIX in given, forwarded)
+            raise ValueError(f"{name!r} is not an address or network") from None
+    return TrustedProxies(tuple(networks), UNIX in names, forwarded)
 
 
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
@@ -98,10 +98,10 @@ def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
     A custom header contains one address; if it has several, or occurs several times, it cannot be parsed either.
     """
     names = LISTS if believed is None else (believed,)
-    found = [(name, value) for name in names if (value := fields.get(name.encode("latin-1"))) is not None]
-    if len(found) != 1:
+    present = [(name, value) for name in names if (value := fields.get(name.encode("latin-1"))) is not None]
+    if len(present) != 1:
         return
-    [(name, value)] = found
+    [(name, value)] = present
     text = value.decode("latin-1")
     if name not in LISTS:
         yield text

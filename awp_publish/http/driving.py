@@ -22,8 +22,10 @@ _READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
 
 def has_large_page(session: "Session") -> bool:
     """Return True if a page of a session is large, so that a step may take long to parse it again."""
-    shown = (tab.history.current for tab in session.tabs.values())
-    return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
+    visited = (tab.history.current for tab in session.tabs.values())
+    return any(
+        visit is not None and visit.page is not None and len(visit.page.html) > INLINE_LIMIT for visit in visited
+    )
 
 
 async def drive(

@@ -92,7 +92,9 @@ class Encoder:
 
     def __init__(self, action: Action, target: Target) -> None:
         self._target = target
-        self._keys = frozenset(one.name for one in action.route_credentials if one.place == "query")
+        self._keys = frozenset(
+            credential.name for credential in action.route_credentials if credential.place == "query"
+        )
         self._content_type = (b"content-type", (target.content_type or "").encode("latin-1"))
         self._parameters = {parameter.name: parameter for parameter in target.parameters}
         self._rest: Location = _REST.get(target.content_type or "", "query")
@@ -101,7 +103,7 @@ class Encoder:
         self._pieces = re.split(r"({\w+})", target.path)
         self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
 
-    def write(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
+    def write(self, outer: Scope, inputs: JsonObject) -> tuple[Scope, bytes]:
         """Return the scope and the body of the request for a valid input. `outer` is the caller's own scope.
 
         Raises InvalidInput for a value that cannot be sent.
@@ -109,7 +111,7 @@ class Encoder:
         path, raw_path, query = self._address
         if self._is_plain_json:
             try:
-                body = orjson.dumps(given)
+                body = orjson.dumps(inputs)
             except TypeError as error:  # orjson refuses to go deeper than 254 levels
                 raise unsendable("", "is nested too deeply") from error
             headers = [_ACCEPT_JSON, self._content_type, content_length(len(body))]
@@ -117,7 +119,7 @@ class Encoder:
                 if pair[0] not in NOT_CARRIED:
                     headers.append(pair)
         else:
-            (path, raw_path, query), own, cookies, body = self._place_all(given)
+            (path, raw_path, query), own, cookies, body = self._place_all(inputs)
             # The input's own headers replace the caller's of the same name; its cookies join them.
             replaced = NOT_CARRIED.union(name for name, _ in own)
             kept = [pair for pair in outer["headers"] if pair[0] not in replaced]
@@ -137,12 +139,12 @@ class Encoder:
         scope["extensions"] = {}  # server extensions for sending files would bypass `exchange.send`
         return scope, body
 
-    def _place_all(self, given: JsonObject) -> tuple[_Address, list[tuple[bytes, bytes]], list[str], bytes]:
+    def _place_all(self, inputs: JsonObject) -> tuple[_Address, list[tuple[bytes, bytes]], list[str], bytes]:
         """Return the address with its query, the headers and cookies from the input, and the body."""
         target, (path, raw_path, _) = self._target, self._address
         query: list[tuple[str, str]] = []
         parts: _Parts | None = None
-        for name, value in given.items():
+        for name, value in inputs.items():
             parameter = self._parameters.get(name)
             if parameter is None:
                 if self._rest != "json" and name.lower() in _OTHER_METHODS:
@@ -249,10 +251,10 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
         case "rows":
             parts.form += _rows(name, value)
         case "file":
-            for index, one in enumerate(value if isinstance(value, list) else [value]):
-                if one is not None:
+            for index, item in enumerate(value if isinstance(value, list) else [value]):
+                if item is not None:
                     where = pointer_to([parameter.name, index] if isinstance(value, list) else [parameter.name])
-                    parts.files.append((name, read_file(name, one, where)))
+                    parts.files.append((name, read_file(name, item, where)))
         case "body":
             parts.whole = value
 

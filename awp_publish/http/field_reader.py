@@ -48,26 +48,28 @@ class FieldReader:
         found: dict[str, list[str | bytes]] = {}
         for name, value in fields:
             found.setdefault(name, []).append(value)
-        given: dict[str, object] = {}
+        inputs: dict[str, object] = {}
         wrong: list[Violation] = []
         for name, values in found.items():
             member = self._members.get(name)
             try:
                 if member is None:
                     texts = [_text_of(value) for value in values]
-                    given[name] = texts[0] if len(texts) == 1 else texts
+                    inputs[name] = texts[0] if len(texts) == 1 else texts
                 elif (
                     not _is_left_empty(values) or name in self._required or not member.kinds or "string" in member.kinds
                 ):
                     readings, validator = member.readings(values), self._validator
-                    given[name] = readings[0]
+                    inputs[name] = readings[0]
                     if len(readings) > 1 and validator is not None:
-                        given[name] = next((one for one in readings if validator.is_valid({name: one})), readings[0])
+                        inputs[name] = next(
+                            (reading for reading in readings if validator.is_valid({name: reading})), readings[0]
+                        )
             except _UnusableValueError as error:
                 wrong.append(Violation(pointer_to([name]), str(error)))
         if wrong:
             raise InvalidInput.of(wrong)
-        return given
+        return inputs
 
 
 def _is_left_empty(values: list[str | bytes]) -> bool:
@@ -128,19 +130,19 @@ def _text_of(value: str | bytes) -> str:
 
 def _readings(text: str, wanted: Iterable[str]) -> list[object]:
     """Return a text's values in the wanted types; the text itself if it has none."""
-    found: list[object] = []
+    values: list[object] = []
     listed = list(wanted)
     if "string" in listed or not listed:
-        found.append(text)
+        values.append(text)
     if "boolean" in listed and text.lower() in _BOOLEANS:
-        found.append(_BOOLEANS[text.lower()])
+        values.append(_BOOLEANS[text.lower()])
     if ("integer" in listed or "number" in listed) and _INTEGER.fullmatch(text) and abs(int(text)) < 2**63:
-        found.append(int(text))
+        values.append(int(text))
     elif "number" in listed and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
-        found.append(number)
+        values.append(number)
     elif "integer" in listed and re.fullmatch(r"[+-]?[0-9]{1,18}\.0{1,20}", text):
-        found.append(int(text.partition(".")[0]))
+        values.append(int(text.partition(".")[0]))
     if ("object" in listed or "array" in listed) and text.lstrip()[:1] in ("{", "["):
         with suppress(NotJson):
-            found.append(parse_json(text.encode()))
-    return found or [text]
+            values.append(parse_json(text.encode()))
+    return values or [text]

@@ -83,7 +83,7 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
     head, separator, content = part.partition(b"\r\n\r\n")
     if len(head) > MAX_PART_HEAD:
         raise InvalidInput(f"A part of the form has more than {MAX_PART_HEAD} bytes of headers.")
-    given: dict[bytes, bytes] = {}
+    parameters: dict[bytes, bytes] = {}
     media_type = b""
     for line in head.split(b"\r\n")[1:]:
         field, _, value = line.partition(b":")
@@ -93,17 +93,17 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
         if field.strip().lower() != b"content-disposition" or kind is None:
             continue
         position = kind.end()
-        while found := _PARAMETER.match(value, position):
-            given.setdefault(found[1].lower(), found[3] if found[2] is None else found[2])
-            position = found.end()
+        while match := _PARAMETER.match(value, position):
+            parameters.setdefault(match[1].lower(), match[3] if match[2] is None else match[2])
+            position = match.end()
     try:
-        if not separator or b"name" not in given:
+        if not separator or b"name" not in parameters:
             raise InvalidInput("A part of the form has no name.")
         # Browsers write a quotation mark in a name as %22 (HTML, multipart form data).
-        name = given[b"name"].decode().replace("%22", '"')
-        if not given.keys() & {b"filename", b"filename*"}:
+        name = parameters[b"name"].decode().replace("%22", '"')
+        if not parameters.keys() & {b"filename", b"filename*"}:
             return name, content.decode()
-        filename = given.get(b"filename", b"").decode().replace("%22", '"').replace('\\"', '"')
+        filename = parameters.get(b"filename", b"").decode().replace("%22", '"').replace('\\"', '"')
         return name, Upload(content, media.plain_name(filename), media_type.decode("latin-1"))
     except UnicodeDecodeError:
         raise InvalidInput("A field of the form is not UTF-8.") from None

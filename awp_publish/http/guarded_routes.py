@@ -68,8 +68,10 @@ class GuardedRoutes:
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
-        self._guarded = [one for one in known if one.action.id in self._invoker.guarded]
-        self._door = _DirectDoor(app, self._invoker, catalog, admission, {one.action.id: one for one in self._guarded})
+        self._guarded = [route for route in known if route.action.id in self._invoker.guarded]
+        self._door = _DirectDoor(
+            app, self._invoker, catalog, admission, {route.action.id: route for route in self._guarded}
+        )
 
     @property
     def is_needed(self) -> bool:
@@ -86,7 +88,7 @@ class GuardedRoutes:
             return cast(Action, scope[ARRIVED])
         method, path = scope["method"], route_path(scope)
         method = "GET" if method == "HEAD" else method
-        own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
+        own = [route for route in self._guarded if route.action.method == method and route.pattern.fullmatch(path)]
         if not own:
             return None
         tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self._routes), TELLS_ARRIVAL, None)
@@ -97,7 +99,7 @@ class GuardedRoutes:
             arrival = found.arrival if found is not None else None
         if arrival is None:
             return None
-        return next((one.action for one in own if one.is_reached(arrival)), None)
+        return next((route.action for route in own if route.is_reached(arrival)), None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         action = self.find(scope)
@@ -109,7 +111,7 @@ class GuardedRoutes:
 
 def pattern_of(target: Target) -> re.Pattern[str]:
     """Return the pattern of the paths that a route matches, with a group for each path parameter."""
-    spanning = {one.wire_name for one in target.parameters if one.spans_segments}
+    spanning = {parameter.wire_name for parameter in target.parameters if parameter.spans_segments}
     pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
     expression = re.escape(pieces[0])
     for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -147,7 +149,7 @@ class _GuardedRoute:
         matched = self.pattern.fullmatch(route_path(scope))
         pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
         pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
-        given: dict[str, object] = {}
+        inputs: dict[str, object] = {}
         for name, parameter in self._by_place.get("header", {}).items():
             if (field := fields.get(name.lower().encode("latin-1"))) is not None:
                 pairs.append((parameter.name, field.decode("latin-1")))
@@ -169,18 +171,18 @@ class _GuardedRoute:
                 elif known is not None and (value or getattr(value, "filename", "") or known.name in self._required):
                     pairs.append((known.name, value))
         elif body and whole is not None:
-            given[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
+            inputs[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
         elif body and is_json and self._target.content_type == JSON:
             members, named = parse_json(body), self._by_place.get("json", {})
             for name, value in members.items() if isinstance(members, dict) else ():
                 if name in named or self._is_open:
-                    given[named[name].name if name in named else name] = value
-        return given | self._reader.read(pairs)
+                    inputs[named[name].name if name in named else name] = value
+        return inputs | self._reader.read(pairs)
 
     def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
         """Return the declared parameters of one place, by their names in the action."""
-        known = self._by_place.get(place, {})
-        return [(known[name].name, value) for name, value in pairs if name in known]
+        parameters = self._by_place.get(place, {})
+        return [(parameters[name].name, value) for name, value in pairs if name in parameters]
 
 
 class _Exchange:
@@ -272,10 +274,10 @@ class _DirectDoor(Endpoint):
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_origins)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
-        given = route.read(scope, fields, body)
+        inputs = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         exchange = _Exchange(self._app, scope, replay(body, request.disconnected), self._codes)
-        call = exchange.call = request.call = self._calls.make(route.action, given, request, size=len(body))
+        call = exchange.call = request.call = self._calls.make(route.action, inputs, request, size=len(body))
         call.context = exchange
         await self._invoker.run(call, request.deliver)
 

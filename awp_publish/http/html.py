@@ -20,9 +20,9 @@ class Pieces:
     """
 
     def __init__(self, file: Path) -> None:
-        _, *found = re.split(r"<!-- (\w+) -->", file.read_text("utf-8"))
-        lines = ([re.split(r"\$(\w+)", line.strip()) for line in piece.splitlines()] for piece in found[1::2])
-        self._pieces = dict(zip(found[::2], lines, strict=True))
+        _, *pieces = re.split(r"<!-- (\w+) -->", file.read_text("utf-8"))
+        lines = ([re.split(r"\$(\w+)", line.strip()) for line in piece.splitlines()] for piece in pieces[1::2])
+        self._pieces = dict(zip(pieces[::2], lines, strict=True))
 
     def fill(self, piece: str, /, **values: object) -> Html:
         """Fill in a piece. Lines with a value of None are left out, and values other than `Html` are escaped."""

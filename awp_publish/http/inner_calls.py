@@ -96,7 +96,7 @@ class InnerCalls:
             goal = parse_address(catalog.absolute(own))  # whose cookies these are
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-        keys = {one.name for one in action.route_credentials if one.place == "query"}
+        keys = {credential.name for credential in action.route_credentials if credential.place == "query"}
         pairs = parse_qsl(site.scope.get("query_string", b"").decode("latin-1")) if keys else []
         query = urlencode([pair for pair in pairs if pair[0] in keys])  # API keys of the caller, which are not inputs
         fetch = Fetch(

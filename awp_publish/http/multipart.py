@@ -48,8 +48,8 @@ def read_file(field_name: str, value: object, pointer: str) -> File:
             raise unsendable(f"{pointer}/filename", "must name a file")
     if not isinstance(text, str):
         raise unsendable(pointer, "must be base64, a data URL, or an object with filename and content")
-    if found := _DATA_URL.match(text):
-        media_type, text = media_type or (found[1] or "").lower(), text[found.end() :]
+    if match := _DATA_URL.match(text):
+        media_type, text = media_type or (match[1] or "").lower(), text[match.end() :]
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -81,7 +81,9 @@ def is_own_page(fields: Fields, own_origins: frozenset[str]) -> bool:
     if origin in own_origins:
         return True
     if _is_fixed(host):
-        return _FORWARDING.isdisjoint(fields) and any(origin == origin_of(f"{one}://{host}") for one in _DEFAULT_PORTS)
+        return _FORWARDING.isdisjoint(fields) and any(
+            origin == origin_of(f"{scheme}://{host}") for scheme in _DEFAULT_PORTS
+        )
     scheme = _scheme_at(host, own_origins)
     return scheme is not None and origin == origin_of(f"{scheme}://{host}")
 

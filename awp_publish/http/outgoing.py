@@ -40,8 +40,8 @@ _PIECE: Final = 65_536
 _GRAPHIC: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 _SPECIAL_IPV4: Final = tuple(
-    ip_network(one)
-    for one in (
+    ip_network(network)
+    for network in (
         "0.0.0.0/8",
         "10.0.0.0/8",
         "100.64.0.0/10",
@@ -60,7 +60,9 @@ _SPECIAL_IPV4: Final = tuple(
     )
 )
 _GLOBAL_UNICAST: Final = ip_network("2000::/3")
-_SPECIAL_IPV6: Final = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+_SPECIAL_IPV6: Final = tuple(
+    ip_network(network) for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
 """The special-purpose addresses (IANA registries, RFC 6890), the same with every version of Python.
 
 Of IPv6 only 2000::/3 is assigned for use in the whole internet; Teredo (2001::/32), 6to4 (2002::/16) and NAT64, which

@@ -34,14 +34,14 @@ class PageAddress:
         return url + self.path + (f"?{self.query}" if self.query else "")
 
 
-def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
+def read_address(address: str, urls: Iterable[str], base: str) -> PageAddress:
     """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
-    if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
+    if not address or len(address) > MAX_ADDRESS_LENGTH or _BROKEN.search(address):
         raise InvalidUrl(
             "url is empty, too long, or contains characters that are not allowed in an address.", members=_INVALID
         )
     try:
-        parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
+        parts = urlsplit(urljoin(base, quote(address, safe=PLAIN + "#")))
         origin = _origin(parts)
     except ValueError as error:
         raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error

@@ -28,10 +28,10 @@ def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes
     async def receive_noted() -> MutableMapping[str, Any]:
         message = await receive()
         if message["type"] == "http.request" and "digests" not in noted:
-            for one in hashes.values():
-                one.update(message.get("body", b""))
+            for digest in hashes.values():
+                digest.update(message.get("body", b""))
             if not message.get("more_body", False):
-                noted["digests"] = {name: one.digest() for name, one in hashes.items()}
+                noted["digests"] = {name: digest.digest() for name, digest in hashes.items()}
         return message
 
     return receive_noted

@@ -32,8 +32,8 @@ DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-
 
 def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
     """Log the findings about the first address of a site."""
-    found = check_published(site, site.catalog, documents, routes, root_path)
-    for level, line in summarize(found):
+    findings = check_published(site, site.catalog, documents, routes, root_path)
+    for level, line in summarize(findings):
         logger.log(level, "%s", line)
 
 
@@ -51,15 +51,15 @@ def check_published(
 ) -> tuple[Finding, ...]:
     """Return the findings about one address of a site: about its documents, and about the addresses in them."""
     bodies = {
-        catalog.prefix + path: one.body
-        for path, one in documents.items()
-        if one.media_type.partition(";")[0].endswith("json")
+        catalog.prefix + path: prepared.body
+        for path, prepared in documents.items()
+        if prepared.media_type.partition(";")[0].endswith("json")
     }
-    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
-    found += site.findings
+    findings = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
+    findings += site.findings
     remembering = [action.id for action in catalog.actions if action.remembers]
     if remembering and not site.store.is_shared:
-        found.insert(
+        findings.insert(
             0,
             _warning(
                 "start-memory",
@@ -69,15 +69,15 @@ def check_published(
             ),
         )
     is_local = is_loopback(catalog.domain)
-    return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
+    return tuple(finding for finding in findings if not (is_local and finding.check in DEVELOPMENT_CHECKS))
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
     """Yield log levels and lines, errors first: one line for all findings of a check in documents."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for one in sorted(findings, key=lambda one: one.level != "error"):
-        own = "" if one.document else one.message  # findings about the site itself are not grouped
-        groups.setdefault((one.level, one.check, own), []).append(one)
+    for finding in sorted(findings, key=lambda one: one.level != "error"):
+        own = "" if finding.document else finding.message  # findings about the site itself are not grouped
+        groups.setdefault((finding.level, finding.check, own), []).append(finding)
     listed = list(groups.items())
     shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]
     for (level, check, _), found in shown:
@@ -167,15 +167,15 @@ def check_addresses(
 def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Return the addresses in a site's declarations, with the names of their declarations."""
     site, declared = catalog.site, catalog.site.authentication
-    found: dict[str, str | None] = {"About(documentation=...)": site.documentation}
+    answers: dict[str, str | None] = {"About(documentation=...)": site.documentation}
     if site.contact is not None:
-        found["About(contact=...)"] = site.contact.url
+        answers["About(contact=...)"] = site.contact.url
     if declared is not None:
-        found["The refresh_endpoint"] = declared.refresh_endpoint
-        found |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
-    found["The status_endpoint"] = catalog.status.status_endpoint
-    found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
-    return ((name, address) for name, address in found.items() if address is not None)
+        answers["The refresh_endpoint"] = declared.refresh_endpoint
+        answers |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
+    answers["The status_endpoint"] = catalog.status.status_endpoint
+    answers |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
+    return ((name, address) for name, address in answers.items() if address is not None)
 
 
 def _warning(check: str, message: str, hint: str) -> Finding:

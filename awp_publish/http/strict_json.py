@@ -69,13 +69,13 @@ def is_rpc_id(value: object) -> bool:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         times = Counter(name for name, _ in pairs)
         twice = next(name for name in times if times[name] > 1)
         shown = twice[:100].encode("utf-8", "replace").decode()
         raise NotJson(f'The body has the name "{shown}" twice in one object.')
-    return found
+    return members
 
 
 def _whole_number(text: str) -> int:
