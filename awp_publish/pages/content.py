@@ -71,6 +71,9 @@ _KEPT: Final = frozenset(
 _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
 """Blocks that are left out of an article if they are mostly links."""
 
+_PHRASES: Final = INLINE - _OPAQUE
+"""Elements whose text is that of the block around them."""
+
 _FIELDS: Final = frozenset(("select", "textarea"))
 _MARK: Final = re.compile("[.,;:!?\u2026\u060c\u061b\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 """What sentences have and captions lack, in Latin, Arabic, Indian and East Asian scripts."""
@@ -135,9 +138,9 @@ class MainContent:
 
 @dataclass(frozen=True, slots=True)
 class _Masses:
-    """By node: characters of text, those of them in links, and marks of sentences; for a block, its own text alone.
+    """By element: characters of text, those of them in links, and marks of sentences; for a block, its own text alone.
 
-    `seen` are the visible nodes in document order, `blocks` those of them that separate their text.
+    `seen` are the visible elements in document order, `blocks` those of them that separate their text.
     """
 
     seen: list[int]
@@ -290,26 +293,32 @@ def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
     block_of[body] = body
     seen, blocks, landmarks, headings, fields = [body], [body], set[int](), list[int](), list[int]()
     main, sentences = -1, 0
-    noted = tree.conspicuous | visibility.by_rule
+    noted, marks_in = tree.conspicuous | visibility.by_rule, _MARK.findall
     at, end = body + 1, ends[body]
     while at < end:
         tag, parent = tags[at], parents[at]
         if not tag:
             length = len(texts[at].strip())
             if length:
-                chars[at] = length
+                chars[parent] += length
                 if is_linked[parent]:
-                    links[at] = length
+                    links[parent] += length
                 else:
-                    marks[at] = count = len(_MARK.findall(texts[at]))
+                    count = len(marks_in(texts[at]))
+                    marks[parent] += count
                     sentences += count
                     block = block_of[parent]
                     own[block] += length
                     own_marks[block] += count
-                seen.append(at)
             at += 1
             continue
         given = attributes[at]
+        if tag in _PHRASES and at not in noted:
+            block_of[at] = block_of[parent]
+            is_linked[at] = is_linked[parent] or (tag == "a" and "href" in given)
+            seen.append(at)
+            at += 1
+            continue
         if tag in _OPAQUE or (at in noted and visibility.hides(at)):
             if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in UNSEEN)) and not (
                 visibility.hides(at)
@@ -340,10 +349,11 @@ def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
         if at in landmarks and (tags[at] == "nav" or marks[at] <= most) and not at < main < ends[at]:
             beside.add(at)
             continue
-        parent = parents[at]
-        chars[parent] += chars[at]
-        links[parent] += links[at]
-        marks[parent] += marks[at]
+        if chars[at]:
+            parent = parents[at]
+            chars[parent] += chars[at]
+            links[parent] += links[at]
+            marks[parent] += marks[at]
     return _Masses(seen, blocks, chars, links, marks, own, own_marks, beside, main, headings, fields)
 
 

@@ -11,7 +11,7 @@ from awp_publish.pages.flags import DISABLED, INERT
 from awp_publish.pages.forms import describe_hidden, form_method, is_secret
 from awp_publish.pages.hints import MAX_CLASS_LENGTH, hints_of
 from awp_publish.pages.items import ItemNames
-from awp_publish.pages.names import MAX_NODES, AccessibleNames
+from awp_publish.pages.names import MAX_NODES, AccessibleNames, collapse
 from awp_publish.pages.role_attributes import RoleAttributes
 from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN
 from awp_publish.pages.shortening import ElementLimits, Losses
@@ -21,6 +21,7 @@ from awp_publish.pages.visibility import Visibility
 SomElement: TypeAlias = dict[str, Any]
 """An element in the form of its JSON."""
 
+_OF_PLAIN_LINKS: Final = frozenset(("class", "href", "title"))
 _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table"))
 """Roles that never have text: their content follows as elements, or is in their attributes (8.2)."""
 
@@ -32,6 +33,9 @@ _MAX_COMPACT_VALUE: Final = 1_000
 
 _HELPFUL: Final = frozenset(("accesskey", "autocapitalize", "draggable", "enterkeyhint", "spellcheck", "tabindex"))
 """Attributes that help who sees a page, and tell nothing of what is sent."""
+
+_COMMON: Final = KNOWN_ATTRIBUTES.keys() | {"inert"}
+"""Attributes that mean the same on every element."""
 
 _STATES: Final = frozenset(("checked", "current", "disabled", "expanded", "invalid", "pressed", "selected"))
 """ARIA states that compact documents have. The others describe how a page is made, or repeat other members."""
@@ -92,13 +96,20 @@ class Elements:
         tag, attributes = self._tree.tags[node], self._tree.attributes[node]
         if role == HIDDEN:
             return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes, limits.compact)}
+        if not tag:  # a text outside of any element, which has no other members
+            return {"id": "", "role": role, "text": limits.shorten(survey.text(candidate), losses)}
+        if role == "link" and _OF_PLAIN_LINKS.issuperset(attributes) and not survey.states[candidate] & INERT:
+            link = self._plain_link(node, survey.text(candidate), limits, losses)
+            if link is not None:
+                return link
         if is_formula := role == "paragraph" and tag in ("img", "svg"):  # its picture, as text
             attributes = {}
+        is_compact = limits.compact and role not in CONTROLS
         whole = "" if role in _WITHOUT_TEXT else survey.text(candidate)
         text = limits.shorten(whole, losses)
-        label = self._label(node, role, whole, is_compact=limits.compact and role not in CONTROLS)
+        label = self._label(node, role, whole, is_compact=is_compact)
         element: SomElement = {"id": "", "role": role}
-        if "id" in attributes and not limits.compact and (html_id := attributes["id"].strip()):
+        if not limits.compact and "id" in attributes and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
         if text:
             element["text"] = text
@@ -106,18 +117,44 @@ class Elements:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = self._actions[role]
-        if not tag:
-            return element
-        if limits.compact and role == "link":
-            attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
+        if role == "link" and (limits.compact or len(attributes) == 1) and "href" in attributes:
+            attrs: Attrs = {"href": self.address(attributes["href"])}
+        elif limits.compact and role == "link":
+            attrs = {}
         else:
             attrs = self._of_role.of(node, role, limits, losses)
-        if not is_formula and (not limits.compact or role in CONTROLS):
+        if not is_compact and not is_formula:
             attrs = self._with_common(attrs, candidate, (text, label), limits.compact)
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes and not limits.compact and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
+        if not limits.compact and "class" in attributes and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
             element["hints"] = list(hints)
+        return element
+
+    def _plain_link(self, node: int, whole: str, limits: ElementLimits, losses: Losses) -> SomElement | None:
+        """Return a link that has only text in it, or that only needs its text; None for other links."""
+        attributes, label = self._tree.attributes[node], ""
+        if node in self._distinct:
+            return None
+        if not limits.compact or not any(map(str.isalnum, whole)):
+            if any(self._tree.tags[node + 1 : self._tree.ends[node]]):
+                return None
+            label = collapse(attributes.get("title"))
+            label = label if label.lower() != whole.lower() else ""
+        text = limits.shorten(whole, losses)
+        element: SomElement = {"id": "", "role": "link"}
+        if text:
+            element["text"] = text
+        if label:
+            element["label"] = limits.shorten(label, losses)
+        element["actions"] = self._actions["link"]
+        attrs = element["attrs"] = {"href": self.address(attributes["href"])}
+        if not limits.compact:
+            title = attributes.get("title", "")[:MAX_VALUE_LENGTH]
+            if title and title not in (text, label):
+                attrs["title"] = title
+            if "class" in attributes and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
+                element["hints"] = list(hints)
         return element
 
     def _label(self, node: int, role: str, text: str, *, is_compact: bool) -> str:
@@ -135,7 +172,9 @@ class Elements:
     def _with_common(self, attrs: Attrs, candidate: int, names: tuple[str, str], is_compact: bool) -> Attrs:
         """Return attributes with those that mean the same on every element; `names` are its text and its label."""
         node, role = self._survey.nodes[candidate], self._survey.roles[candidate]
-        attributes = self._tree.attributes[node]
+        attributes, flags = self._tree.attributes[node], self._survey.states[candidate]
+        if role not in CONTROLS and not flags & (INERT | DISABLED) and _COMMON.isdisjoint(attributes):
+            return attrs
         common, states = _read_common(attributes, attrs)
         attrs = attrs | common
         if (role == "link" or is_compact) and attrs.get("title") in names:
@@ -155,7 +194,6 @@ class Elements:
                 described = ""  # compact documents do not repeat a text of the page
         if states:
             attrs["aria"] = states
-        flags = self._survey.states[candidate]
         if flags & INERT or "inert" in attributes:
             attrs["inert"] = True
         if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):

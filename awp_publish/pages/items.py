@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Final
 
 from awp_publish.pages.shortening import shorten_text
@@ -30,14 +31,7 @@ class ItemNames:
     """Names of the items of one page, from its headings and rows."""
 
     __slots__ = (
-        "_forms",
-        "_headings",
-        "_heads",
-        "_rows",
-        "_starts",
-        "_surroundings",
-        "_survey",
-        "_tree",
+        *("_cells", "_forms", "_headings", "_heads", "_reach", "_rows", "_starts", "_surroundings", "_survey", "_tree"),
         "_visibility",
     )
 
@@ -45,6 +39,9 @@ class ItemNames:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
         self._surroundings = Surroundings(visibility)
         self._forms = self._tree.find("form")
+        self._cells = self._tree.find("td")
+        self._reach = list(accumulate(map(self._tree.ends.__getitem__, self._cells), max))
+        """For each cell, where it and all cells before it have ended."""
         starts, roles = survey.starts, survey.roles
         regions = [*survey.regions, *survey.shadows.values()]
         everything = (one for region in regions for one in region.candidates if roles[one] == "heading")
@@ -75,6 +72,10 @@ class ItemNames:
     def is_in_row(self, node: int) -> bool:
         """Return True if a node is in a cell of a table, a few levels deep at most."""
         tags, parents = self._tree.tags, self._tree.parents
+        if node < self._tree.size:
+            place = bisect_right(self._cells, node)
+            if not place or node >= self._reach[place - 1]:
+                return False
         for _ in range(_MAX_CELL_DEPTH):
             node = parents[node]
             if tags[node] == "td":

@@ -4,8 +4,9 @@ A selector is followed from its outermost compound inwards, each time for all el
 so the time is the length of the selector times that of the page, whatever stands before what.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import chain, count
 from typing import Final, Protocol
 
 from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, PseudoClass, Selector
@@ -54,31 +55,44 @@ class Matcher:
         self.steps = 0
         self._matches: dict[Selector, list[int]] = {}
         self._places: dict[tuple[str, tuple[Selector, ...]], dict[int, int]] = {}
-        self._all = list[int]()
-        self.by: dict[str, list[int]] = {}
-        """The elements that have a tag, a class or an id: by `p`, `.class` and `#id`."""
-        of_classes: dict[str, list[list[int]]] = {}
-        for at in range(start, end):
-            tag = page.tags[at]
-            if tag in _NO_ELEMENT:
-                continue
-            self._all.append(at)
-            self.by.setdefault(tag, []).append(at)
-            given = page.attributes[at]
+        self._listed: dict[str, list[list[int]]] = {}
+        self._by_tag: dict[str, list[int]] = {}
+        by_classes: dict[str, list[int]] = {}
+        for at, given in enumerate(page.attributes[start:end], start):
             if given:
                 if names := given.get("class"):
-                    lists = of_classes.get(names)
-                    if lists is None:
-                        lists = [self.by.setdefault(f".{name}", []) for name in dict.fromkeys(names.split())]
-                        of_classes[names] = lists
-                    for elements in lists:
-                        elements.append(at)
+                    by_classes.setdefault(names, []).append(at)
                 if name := given.get("id"):
-                    self.by.setdefault(f"#{name}", []).append(at)
+                    self._listed.setdefault(f"#{name}", [[]])[0].append(at)
+        for names, elements in by_classes.items():
+            for name in dict.fromkeys(names.split()):
+                self._listed.setdefault(f".{name}", []).append(elements)
+        self.names: Set[str] = set(self._listed)
+        """The classes and ids of the elements, as `.class` and `#id`."""
+
+    @cached_property
+    def _all(self) -> list[int]:
+        return [at for at in range(self._start, self._end) if self._page.tags[at] not in _NO_ELEMENT]
+
+    @cached_property
+    def _tags(self) -> Set[str]:
+        return set(self._page.tags[self._start : self._end]).difference(_NO_ELEMENT)
 
     def has(self, compound: Compound) -> bool:
         """Return False if no element has the tag, the ids and the classes of a compound."""
-        return all(key in self.by for key in _keys(compound))
+        return self.names >= set(_names_in(compound)) and (not compound.tag or compound.tag in self._tags)
+
+    def _named(self, name: str) -> list[int]:
+        """Return the elements with a class or an id, `.class` or `#id`."""
+        lists = self._listed.get(name, [])
+        if len(lists) != 1:
+            lists = self._listed[name] = [sorted(chain.from_iterable(lists))]
+        return lists[0]
+
+    def _tagged(self, tag: str) -> list[int]:
+        if tag not in self._by_tag:
+            self._by_tag[tag] = [at for at in range(self._start, self._end) if self._page.tags[at] == tag]
+        return self._by_tag[tag]
 
     def matching(self, selector: Selector) -> list[int]:
         """Return the elements that a selector matches, in document order. Raises ExhaustedError."""
@@ -97,9 +111,11 @@ class Matcher:
         return {at for selector in selectors for at in self.matching(selector)}
 
     def _candidates(self, compound: Compound) -> Sequence[int]:
-        """Return the elements with the rarest of a compound's tag, classes and ids."""
-        lists = [self.by.get(key, []) for key in _keys(compound)]
-        candidates = min(lists, key=len) if lists else self._all
+        """Return the elements with the rarest of a compound's classes and ids, or with its tag."""
+        lists = list(map(self._named, _names_in(compound)))
+        if not lists:
+            lists = [self._tagged(compound.tag) if compound.tag else self._all]
+        candidates = min(lists, key=len)
         self.steps += len(candidates)
         if self.steps > MAX_STEPS:
             raise ExhaustedError("The selector would take too long on this page.")
@@ -239,10 +255,9 @@ class Matcher:
         return self._places[key]
 
 
-def _keys(compound: Compound) -> list[str]:
-    """Return what an element is listed under that a compound describes."""
-    keys = [f"#{name}" for name in compound.ids] + [f".{name}" for name in compound.classes]
-    return [*keys, compound.tag] if compound.tag else keys
+def _names_in(compound: Compound) -> list[str]:
+    """Return the ids and classes of a compound, as `#id` and `.class`."""
+    return [f"#{name}" for name in compound.ids] + [f".{name}" for name in compound.classes]
 
 
 def _counts(distance: int, step: int) -> bool:

@@ -34,6 +34,10 @@ _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
 """Elements that, without attributes, contribute only their content."""
 
+_SAID: Final = _PLAIN | {""}
+_SPEAKING: Final = _NAMING | {"aria-owns"}
+"""Attributes with which an element may contribute something else than its content."""
+
 _OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _FILLED: Final = frozenset(("input", "select", "textarea"))
@@ -44,14 +48,15 @@ class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
     __slots__ = (
-        *("_children", "_is_referred", "_labels", "_roots", "_surroundings", "_texts", "_texts_of_labels", "_tree"),
-        *("_visibility", "told"),
+        *("_children", "_is_referred", "_labels", "_noted", "_roots", "_surroundings", "_texts", "_texts_of_labels"),
+        *("_tree", "_visibility", "told"),
     )
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
         self._tree, self._visibility = tree, visibility
         self._children: Callable[[int], Sequence[int]] = visibility.flat.children if tree.contents else tree.children
+        self._noted = tree.conspicuous | visibility.by_rule
         self._surroundings = Surroundings(visibility)
         self._roots = [(start, end, _ids_in(tree, start, end)) for start, end in tree.contents.values()]
         """Of each template, the range of its nodes and its ids, to which nothing outside of it refers."""
@@ -89,10 +94,13 @@ class AccessibleNames:
     def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" if it has none or only its `text`."""
         tag, given = self._tree.tags[element], self._tree.attributes[element]
-        if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
-            is_mixed = tag in _MIXED and self._holds_elements(element)
-            if not is_mixed and (not given or _NAMING.isdisjoint(given)):
-                return ""
+        if (
+            tag not in _LABELABLE
+            and (text or tag not in _NAMED_BY_CONTENT)
+            and (not given or _NAMING.isdisjoint(given))
+            and not (tag in _MIXED and self._holds_elements(element))
+        ):
+            return ""
         known = text.lower()
         # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
         if references := references_of(given):
@@ -125,7 +133,19 @@ class AccessibleNames:
         return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
 
     def _holds_elements(self, element: int) -> bool:
-        return any(self._tree.tags[at] for at in range(element + 1, self._tree.ends[element]))
+        return any(self._tree.tags[element + 1 : self._tree.ends[element]])
+
+    def _plain_content(self, element: int) -> str | None:
+        """Return the text of an element if that is its name: if nothing in it has a name of its own or is hidden."""
+        tree = self._tree
+        start, end = element + 1, tree.ends[element]
+        if end - start >= MAX_NODES or not _SAID.issuperset(tree.tags[start:end]):
+            return None
+        for at in range(start, end):
+            given = tree.attributes[at]
+            if at in self._noted or (given and not _SPEAKING.isdisjoint(given)):
+                return None
+        return " ".join("".join(tree.texts[start:end]).split())
 
     def find(self, name: str, near: int) -> int | None:
         """Return the first element with an id in the shadow root of a node, or in the page if it is in none."""
@@ -189,6 +209,10 @@ class AccessibleNames:
         A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
         element itself is hidden, hidden parts contribute too (2B, note).
         """
+        if without < 0 and not is_hidden and "aria-owns" not in self._tree.attributes[element]:
+            text = self._plain_content(element)
+            if text is not None and len(text) <= MAX_NAME_LENGTH:
+                return text
         pieces: list[str] = []
         referring = length = 0
         owners = {element}

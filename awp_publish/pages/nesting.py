@@ -9,7 +9,7 @@ not changed. Where a parser might keep an element open that an end tag names, it
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from itertools import islice
 from typing import Final
 
@@ -95,7 +95,8 @@ _END_STOPS: Final[Mapping[bytes, frozenset[bytes]]] = {
     b"li": _SCOPES | {b"ol", b"ul"},
     b"template": frozenset(),
 }
-"""Elements beyond which an end tag does not search (13.2.4.2); `_SPECIAL` for those of ordinary elements."""
+_BARRIERS: Final = _SPECIAL - _FOREIGN
+"""Elements beyond which an end tag does not search (13.2.4.2), and those for the end tags of ordinary elements."""
 
 _MARKERS: Final = (b"applet", b"caption", b"marquee", b"object", b"td", b"template", b"th")
 """Elements out of which no formatting element is closed (13.2.4.3)."""
@@ -205,7 +206,7 @@ def bound_markup(html: bytes, max_formatting: int = MAX_FORMATTING) -> bytes:
             elif name == b"form":  # elements in it stay open
                 remove(name)
             elif name not in _TABLE_PARTS or innermost(_TABLE, _AROUND_TABLE) is not None:
-                close({name}, _END_STOPS.get(name, _SPECIAL))
+                close({name}, _END_STOPS.get(name, _BARRIERS))
         elif name in _ROOTS:
             roots += 1
             keep = roots <= MAX_ROOTS
@@ -258,101 +259,110 @@ def bound_markup(html: bytes, max_formatting: int = MAX_FORMATTING) -> bytes:
     return b"".join((*kept, html[done:]))
 
 
-_CLOSED_AT_ONCE: Final[Mapping[bytes, frozenset[bytes]]] = {
-    **dict.fromkeys(_CLOSES_P, _P),
-    **{name: names | {b"p"} for name, names in _CLOSES.items()},
-    b"tr": _ROWS | {b"p"},
-    **dict.fromkeys(_ROW_GROUPS - _ROWS, _ROW_GROUPS | {b"p"}),
-    **dict.fromkeys(_OPTIONS, frozenset((b"option",))),
-    b"a": frozenset((b"a",)),
-}
-"""Start tags that close the innermost open element, if it is one of these."""
-
-_IMPLIED: Final = frozenset(b"dd dt li optgroup option p rb rp rt rtc".split())
-"""Elements that the end tag of one around them closes (13.2.6.1)."""
-
-_MAX_IMPLIED: Final = 8
 _DRAWN: Final = frozenset(
     b"animate animatemotion animatetransform circle clippath defs ellipse filter g image line lineargradient marker "
-    b"mask path pattern polygon polyline radialgradient rect stop switch symbol text textpath tspan use view".split()
+    b"mask path pattern polygon polyline radialgradient rect stop switch symbol text textpath tspan use view "
+    b"feblend fecolormatrix fecomponenttransfer fecomposite feflood fefunca fefuncb fefuncg fefuncr fegaussianblur "
+    b"femerge femergenode femorphology feoffset".split()
 )
 """Elements of drawings, whose tags may end with "/>"."""
 
-_LIMITED: Final = rb"(?:" + _REST + rb"){0,%d}+" % (2 * MAX_ATTRIBUTES)
-_NO_END: Final = rb"<(?!/\1" + _AFTER_NAME + rb")"
-_TAG: Final = re.compile(
-    rb"<(?:" + _COMMENT + rb"|(" + _RAW_NAMES + rb"|plaintext)" + _AFTER_NAME + _LIMITED + rb"/?>[^<]*+"
-    rb"(?:(?=(<))" + _NO_END + rb"[^<]*+(?:" + _NO_END + rb"[^<]*+)*+)?+(?:</\1" + _AFTER_NAME + rb")?+"
-    rb"|script" + _AFTER_NAME + _LIMITED + rb"/?>[^<]*+"
-    rb"(?:(?=(<)(?!" + _SCRIPT_ENDS + rb"))" + _SCRIPT_TEXT + rb")?+(?:<" + _SCRIPT_ENDS + rb")?+"
-    rb"|(/?" + _NAME + rb"|!\[cdata\[)(?:" + _LIMITED + rb"(/?>))?+)",
-    re.DOTALL,
-)
-"""In lower case: an element whose content is text, and whether there are tags in it; or a tag's name, and its end."""
+_MAX_DRAWN: Final = 400
+"""Tags in a drawing that is not looked into."""
 
-_ENDS_IMPLIED: Final = _SPECIAL - _INTEGRATION
-_OF_TABLES: Final = _TABLE | _TABLE_PARTS
-_IMPLIED_IN_TABLE: Final = _IMPLIED | _TABLE_PARTS | {b"colgroup"}
-_SLASH: Final = ord("/")
+_TAG_REST: Final = rb"(?:>|(?:[ \t\n\f\r/]*+" + _ATTRIBUTE + rb"){0,%d}+[ \t\n\f\r/]*+>)" % MAX_ATTRIBUTES
+
+
+def _any_of(names: Iterable[bytes]) -> bytes:
+    return rb"(?:" + rb"|".join(sorted(names, reverse=True)) + rb")"
+
+
+def _with_text(name: bytes, text: bytes) -> bytes:
+    """Return the pattern of an element whose content is text, without its end tag if tags are in that."""
+    rest = _AFTER_NAME + _TAG_REST
+    return name + rest + rb"[^<]*+(?:</" + name + rest + rb"|" + text + rb")"
+
+
+_TAG: Final = re.compile(
+    rb"<(?:"
+    + rb"|".join(
+        (
+            _COMMENT,
+            _with_text(b"script", _SCRIPT_TEXT),
+            *(
+                _with_text(name, rb"(?:<(?!/" + name + _AFTER_NAME + rb")[^<]*+)*+")
+                for name in sorted(_RAW_TEXTS.keys() - {b"script", b"plaintext"})
+            ),
+            rb"svg" + _AFTER_NAME + _TAG_REST + rb"(?<!/>)(?:[^<]*+<(?:/?" + _any_of(_DRAWN) + _AFTER_NAME + _TAG_REST
+            + rb"|!--[^<>]*+-->|title" + _AFTER_NAME + _TAG_REST + rb"[^<]*+</title>|desc>[^<]*+</desc>"
+            + rb"|style" + _AFTER_NAME + _TAG_REST + rb"[^<]*+</style>)){0,%d}+[^<]*+</svg>" % _MAX_DRAWN,
+            rb"(/?[a-z][^ \t\n\f\r/<>]*+)" + _TAG_REST,
+            rb"(?:/?[a-z]|!\[cdata\[).*+",
+        )
+    )
+    + rb")",
+    re.DOTALL,
+)  # fmt: skip
+"""In lower case: the name of a tag; "" for a drawing, a comment, and an element whose content is text.
+
+A tag that has too many attributes, an odd name or no end, and a character section, reach to the end of the page.
+"""
+
+_LAST: Final = b"end-of-page"
+_TEXT_ENDS: Final = frozenset(b"/" + name for name in _RAW_TEXTS)
+_ODD: Final = _DRAWN | {b"plaintext"}
+"""Elements that make a page one to be counted exactly, if they are not in a drawing."""
+
+_MAX_LEFT: Final = 300
+_MAX_FORMATTING_LEFT: Final = 4
+_MAX_ROUNDS: Final = MAX_FORMATTING - _MAX_FORMATTING_LEFT
+"""Start tags that may be left after so many rounds. Each round removes the innermost elements."""
+
+_PAIR: Final = re.compile(rb"<([^/>]++)></\1>")
+_CLOSED_BY: Final[Mapping[bytes, AbstractSet[bytes]]] = {
+    b"p": _CLOSES_P,
+    b"li": frozenset((b"li",)),
+    **dict.fromkeys(_TERMS, _TERMS),
+    **dict.fromkeys(_CELLS, _ROW_GROUPS),
+    **dict.fromkeys(_ROW_GROUPS - _CELLS, _ROW_GROUPS - _ROWS),
+    b"tr": _ROW_GROUPS - _CELLS,
+    b"option": _OPTIONS,
+    b"a": frozenset((b"a",)),
+}
+"""Elements that end where such a start tag follows (13.1.2.4)."""
+
+_UNCLOSED: Final = re.compile(
+    rb"|".join(rb"<" + name + rb">(?=<" + _any_of(closing) + rb">)" for name, closing in _CLOSED_BY.items())
+    + rb"|<(" + _any_of(_SPECIAL - _INTEGRATION) + rb")>(?:<(?:dd|dt|li|optgroup|option|p|rb|rp|rt|rtc)>){1,8}+</\1>"
+    + rb"|<(" + _any_of(_TABLE | _TABLE_PARTS) + rb")>(?:<" + _any_of(_TABLE_PARTS | {b"colgroup", b"p"})
+    + rb">){1,8}+</\2>"
+)  # fmt: skip
+"""Elements whose end tag is omitted, and elements that end them (13.2.6.1)."""
 
 
 def may_exceed(html: bytes) -> bool:
     """Return True if markup may go beyond the limits. `bound_markup` counts exactly, and takes longer than parsing.
 
-    An element counts as open until its own end tag comes while it is the innermost one, except for those whose end tag
-    may be omitted. That is at least what a parser has open, and in ordinary pages not much more.
+    An element that begins and ends leaves nothing open, so that the innermost elements are removed, again and again,
+    until few are left. What is nested deeper than the number of rounds is left.
     """
-    opened: list[bytes] = []
-    formatting = roots = foreign = uncertain = 0
-    is_drawing = False  # whether the innermost elements are a drawing
-    for _, inner, script, name, end in _TAG.findall(html.lower()):
-        if not name:
-            if uncertain and (inner or script):
-                return True
-        elif not end:  # more attributes than a tag may have, or text that looks like tags
-            return True
-        elif name[0] == _SLASH:
-            name, at = name[1:], len(opened) - 1
-            if at < 0:
-                continue
-            if opened[at] != name:
-                is_drawing = False
-                if foreign or name not in _ENDS_IMPLIED:
-                    continue
-                implied = _IMPLIED_IN_TABLE if name in _OF_TABLES else _IMPLIED
-                last = max(at - _MAX_IMPLIED, 0)
-                while at > last and opened[at] in implied:
-                    at -= 1
-                if opened[at] != name:
-                    continue
-            del opened[at:]
-            if name in _FORMATTING:
-                formatting -= 1
-            elif name in _UNCERTAIN:
-                uncertain, foreign, is_drawing = uncertain - 1, foreign - (name in _FOREIGN), False
-        elif name in _VOID and (not foreign or name in _BREAKOUT):
-            continue
-        elif name in _ROOTS:
-            roots += 1
-            if roots > MAX_ROOTS:
-                return True
-        else:
-            if is_drawing:
-                if name in _DRAWN:
-                    if end == b"/>":
-                        continue
-                else:
-                    is_drawing = False
-            if not foreign and name in _CLOSED_AT_ONCE:
-                closed = _CLOSED_AT_ONCE[name]
-                while opened and opened[-1] in closed:
-                    formatting -= opened.pop() == b"a"
-            if name in _FORMATTING:
-                formatting += 1
-            elif name in _UNCERTAIN:
-                uncertain, foreign = uncertain + 1, foreign + (name in _FOREIGN)
-                is_drawing = name == b"svg" and end == b">"
-            opened.append(name)
-            if len(opened) > MAX_DEPTH or formatting > MAX_FORMATTING:
-                return True
-    return False
+    names = _TAG.findall(b"%b<%b>" % (html.lower(), _LAST))
+    kinds = set(names)
+    if names[-1] != _LAST or not kinds.isdisjoint(_ODD):
+        return True
+    unclosed = _VOID if kinds.isdisjoint(_FOREIGN) else _VOID & _BREAKOUT
+    if kinds.isdisjoint(_UNCERTAIN):
+        unclosed |= _TEXT_ENDS
+    left = b"<%b>" % b"><".join([name for name in names if name and name not in unclosed])
+    if sum(left.count(b"<%b>" % root) for root in _ROOTS) > MAX_ROOTS:
+        return True
+    for number in range(_MAX_ROUNDS):
+        left = _PAIR.sub(b"", left)
+        if left.count(b"<") - left.count(b"</") <= _MAX_LEFT:
+            starts = left[1:-1].split(b"><")
+            is_clear = _TEXT_ENDS.isdisjoint(starts) or not any(name in _UNCERTAIN for name in starts)
+            if is_clear and sum(name in _FORMATTING for name in starts) <= _MAX_FORMATTING_LEFT:
+                return False
+        if number % 2:
+            left = _UNCLOSED.sub(b"", left)
+    return True

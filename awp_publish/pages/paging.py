@@ -37,12 +37,12 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
     groups: dict[int, list[tuple[int, str, bool]]] = {}
     tags, attributes = tree.tags, tree.attributes
     found: dict[int, str] = {}
-    for link in range(tree.size):
-        if tags[link] != "a" or "href" not in attributes[link]:
-            continue
+    for link in tree.find("a"):
         given = attributes[link]
+        if "href" not in given:
+            continue
         text = _text_of(tree, link) or given.get("aria-label", "").strip()
-        if not _RELATIONS.isdisjoint(given.get("rel", "").lower().split()):
+        if "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split()):
             groups.setdefault(_block_of(tree, link), []).append((link, text, True))
         elif text and (_NUMBER.fullmatch(text) or _TURN.fullmatch(text)):
             groups.setdefault(_block_of(tree, link), []).append((link, text, False))
@@ -59,6 +59,9 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
 
 def _text_of(tree: Tree, link: int) -> str:
     """Return the text of a link, or "" if it is longer than that of a pagination."""
+    only = tree.only(link)
+    if only is not None:
+        return " ".join(only.split()) if len(only.strip()) <= MAX_TEXT else ""
     texts, length = list[str](), 0
     for at in range(link + 1, tree.ends[link]):
         if not tree.tags[at]:

@@ -73,22 +73,24 @@ def choose(
     }
     # Links that are identical to an earlier one are dropped (8.2.1): to one in the same region or, if the document
     # would exceed its usual size, in the page.
-    said_by, total, seen = dict[int, str](), 0, set[str]()
-    for candidate, element in made.items():
-        dumped = orjson.dumps(element)
-        total += len(dumped) + ID_BYTES
-        if roles[candidate] == "link":
-            said_by[candidate] = dumped.decode()  # bytes objects made by orjson keep 4 KB each
+    total = _size_of(made)
+    first_ones, seen = dict[tuple[str, str], SomElement](), set[str]()
     for pool, lost in zip(pools, losses, strict=True):
         if total <= MAX_USUAL:
+            first_ones.clear()
             seen.clear()
         for candidate in pool:
             if roles[candidate] != "link" or candidate in survey.shadows:
                 continue
-            if not _leads_away(tree.attributes[survey.nodes[candidate]].get("href", "")):
+            href = tree.attributes[survey.nodes[candidate]].get("href", "")
+            if not _leads_away(href):
                 continue
-            said = said_by[candidate]
-            if said in seen:
+            link = made[candidate]
+            first = first_ones.setdefault((href, link.get("text", "")), link)
+            if first is link:
+                continue
+            said = orjson.dumps(link).decode()  # bytes objects made by orjson keep 4 KB each
+            if link == first or said in seen:
                 lost[DUPLICATES] += 1
                 total -= len(said) + ID_BYTES
                 del made[candidate]
@@ -99,9 +101,14 @@ def choose(
     if total <= _MAX_CONDENSED * room:
         made = {candidate: elements.make(candidate, condensed, losses[0]) for candidate in made}
         made = {candidate: element for candidate, element in made.items() if len(element) > _BARE_MEMBERS}
-        if sum(len(orjson.dumps(element)) + ID_BYTES for element in made.values()) + around <= room:
+        if _size_of(made) + around <= room:
             return made, losses
     return Cut(tree, survey, elements, pools, lengths, of_regions, room).select()
+
+
+def _size_of(made: Mapping[int, SomElement]) -> int:
+    """Return the bytes of elements with their ids and the commas between them."""
+    return len(orjson.dumps(list(made.values()))) - 1 + (ID_BYTES - 1) * len(made) if made else 0
 
 
 def _candidates_of(survey: Survey, region: Region) -> Iterator[int]:

@@ -24,7 +24,7 @@ def hidden_in(matcher: Matcher, page: PageNodes, sheets: Sequence[Sheet]) -> set
     declared: dict[int, list[Declarations]] = {}
     with suppress(ExhaustedError):
         for sheet in sheets:
-            for rule in sheet.hiding_rules(matcher.by.keys()):
+            for rule in sheet.hiding_rules(matcher.names):
                 declared.update((at, []) for at in matcher.matching(rule.selector))
     names = {page.tags[at] for at in declared}
     for given in (page.attributes[at] for at in declared):

@@ -125,7 +125,8 @@ class Surroundings:
 
     def _around(self, parent: int) -> tuple[Sequence[int], dict[int, int]]:
         if parent not in self._places:
-            children = self._tree.children(parent)
+            tree = self._tree
+            children = tree.content(parent) if parent in tree.contents else tree.children(parent)
             self._places[parent] = children, {child: place for place, child in enumerate(children)}
         return self._places[parent]
 

@@ -132,6 +132,8 @@ HOSTILE = {
     "options in a formula": "<math><mi><option></math>",
     "links in a drawing": "<svg><a>",
     "closed elements of drawings elsewhere": "<svg></svg><path/>",
+    "elements of drawings that end elsewhere": "<path><svg></path><g/><g/></svg></path>",
+    "names with the first sign of a tag": "<q<a></a><z></q<z>",
     "names of formulas elsewhere": "<mi><p></mi>",
     "names of formulas elsewhere around terms": "<mi><dd></mi>",
     "templates": "<template>",

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 
 from awp_publish.pages.markdown import write_markdown
@@ -228,6 +228,16 @@ def squeezed(page: str) -> str:
 @given(st.lists(BLOCKS, max_size=4).map("".join))
 def test_the_text_of_a_page_survives_the_way_there_and_back(body):
     assert squeezed(READER.render(write(body))) == squeezed(body)
+
+
+@settings(deadline=None)
+@given(st.lists(BLOCKS, max_size=4).map("".join))
+@example("<p>a *</p>")
+@example("<p>a &lt;</p>")
+@example("<ul><li>R&amp;D</ul>")
+def test_white_space_that_browsers_do_not_show_does_not_change_the_text(body):
+    spaced = re.sub(r"(</?(?:p|h2|ul|ol|li|blockquote|div|form)>)", r"\n  \1\n\t", re.sub(" +", "\n  ", body))
+    assert write(spaced) == write(body)
 
 
 @settings(deadline=None)

@@ -380,3 +380,11 @@ def test_content_is_written_in_its_slots():
         "<p><slot name=more>None</slot></template>Ada<b slot=title>Tea</b></x-card>"
     )
     assert write_markdown(html, URL) == "## **Tea**\n\nBy Ada\n\nNone\n"
+
+
+def test_controls_directly_in_a_shadow_root_have_the_text_before_them():
+    html = "<x-y><template shadowrootmode=open>City <input><button>Go</button><button>Go</button></template></x-y>"
+    (region,) = compiled(html)["regions"]
+    field, *buttons = region["elements"][0]["shadow"]["elements"][-3:]
+    assert field["label"] == "City"
+    assert [button["text"] for button in buttons] == ["Go", "Go"]

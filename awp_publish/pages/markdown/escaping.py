@@ -14,10 +14,10 @@ _UNUSUAL: Final = re.compile("[\x00\t\f\r\xa0\xad\u200b\u2060\ufeff]|[ \n][ \n]"
 
 _SPECIAL: Final = re.compile(
     r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
-    r"""|\*(?!\ )|(?<!\ )\*"""
+    r"""|\*(?!\ [^ ])|(?<![^ ]\ )\*"""  # unless words stand on both sides, apart from it
     r"""|(?<![^\W_])_|_(?![^\W_])"""  # not within a word, where it is text (section 6.2, rules 3 and 4)
-    r"""|<(?=[A-Za-z/!?]|$)"""
-    r"""|&(?=\#|[A-Za-z][A-Za-z0-9]*(?:;|$)|$)"""
+    r"""|<(?=[A-Za-z/!?]|\ ?$)"""  # what follows the white space at an end is not known here
+    r"""|&(?=\#|[A-Za-z][A-Za-z0-9]*(?:;|\ ?$)|\ ?$)"""
     r"""|\](?=[(\[:])"""
     r"""|(?<!\S)\[(?=[ xX]\](?!\S))"""  # the box of a task
 )

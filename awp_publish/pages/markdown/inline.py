@@ -10,24 +10,17 @@ from awp_publish.pages.landmarks import is_permalink
 from awp_publish.pages.markdown.controls import CONTROLS, Controls
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
 from awp_publish.pages.markdown.joining import BREAK, CLOSE, Mark, Piece, join_pieces
-from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, SILENT, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
-from awp_publish.pages.tree import written_in
+from awp_publish.pages.visibility import INLINE
 
 MAX_INLINE_DEPTH: Final = 60
 """Levels of nested elements; of deeper ones only the text is written."""
 
-_EMPHASIS: Final[Mapping[str, str]] = {
-    "b": "**",
-    "strong": "**",
-    "em": "_",
-    "i": "_",
-    "cite": "_",
-    "dfn": "_",
-    "var": "_",
-    "del": "~~",
-    "s": "~~",
-    "strike": "~~",
+_EMPHASIS: Final[Mapping[str, Mark]] = {
+    **dict.fromkeys(("b", "strong"), Mark("**")),
+    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), Mark("_")),
+    **dict.fromkeys(("del", "s", "strike"), Mark("~~")),
 }
 _CODE: Final = frozenset({"code", "kbd", "samp", "tt"}) | PREFORMATTED
 _SCRIPTS: Final = {
@@ -61,6 +54,7 @@ class Inline:
         self._formulas = formulas
         self.later: set[int] = set()
         """Nodes that are written elsewhere."""
+        self._noted = self._visible.visibility.withdrawn | self._formulas.keys()
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -98,78 +92,128 @@ class Inline:
             fit = fit.replace("(", "%28").replace(")", "%29")
         return fit
 
-    def pieces(self, node: int, depth: int = 0, linked: bool = False) -> list[Piece]:
+    def pieces(self, node: int, linked: bool = False) -> list[Piece]:
         """Return the pieces for a node. `linked` means inside of a link, where there can be no other link."""
+        pieces = list[Piece]()
+        if self._visible.tags[node]:
+            self._add(node, pieces, 0, linked)
+        else:
+            pieces.append(escape_text(collapse(self._visible.tree.texts[node]), linked))
+        return pieces
+
+    def _add(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
+        """Add the pieces for an element."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
-        if not tag:
-            return [escape_text(collapse(tree.texts[node]), in_brackets=linked)]
         if self._formulas and node in self._formulas:
-            return [Mark("markdown", code_span(self._formulas[node]))]
-        if node in self.later or not self._visible.shows(node):
-            return []
-        if depth >= MAX_INLINE_DEPTH:
-            return [escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked)]
-        if tag not in _OWN_WRITING:
-            before: list[Piece] = []
+            pieces.append(Mark("markdown", code_span(self._formulas[node])))
+        elif node in self.later or not self._visible.shows(node):
+            pass
+        elif depth >= MAX_INLINE_DEPTH:
+            pieces.append(escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked))
+        elif tag not in _OWN_WRITING:
+            is_block = tag in BLOCKS
+            if is_block:
+                pieces.append(BREAK)
             if tag == "form" and not self.controls.read_form(node).is_button:
-                before = [
-                    Mark("control", f"[form: {', '.join((self.controls.target(node), *self.controls.hidden(node)))}]"),
-                    " ",
-                ]
-            pieces = [*before, *self._inside(node, depth, linked)]
-            return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
-        if tag == "a":
-            if "href" in given and is_permalink(tree, node):
-                return []
-            address = self.address(given["href"]) if "href" in given and not linked else None
-            if address is None:
-                return self._inside(node, depth, linked)
-            paragraphs = join_pieces(self._inside(node, depth, True))
-            text = " ".join(line for lines in paragraphs for line in lines)
-            if node in self.controls.distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
-                text = escape_text(self.controls.name(node), True) or text
-            if not text:
-                return []
-            # White space at the ends of a link's text goes around the link.
-            held = tree.children(node)
-            space = [" "] if held and tree.texts[held[0]][:1].isspace() else []
-            after = [" "] if held and tree.texts[held[-1]][-1:].isspace() else []
-            return [*space, link_to(text, address), *after]
-        if tag == "br":
-            return [BREAK]
-        if tag in _EMPHASIS:
-            return [Mark(_EMPHASIS[tag]), *self._inside(node, depth, linked), CLOSE]
+                facts = self.controls.target(node), *self.controls.hidden(node)
+                pieces += (Mark("control", f"[form: {', '.join(facts)}]"), " ")
+            self._add_content(node, pieces, depth, linked)
+            if is_block:
+                pieces.append(BREAK)
+        elif tag == "a":
+            self._add_link(node, pieces, depth, linked)
+        elif tag == "br":
+            pieces.append(BREAK)
+        elif tag in _EMPHASIS:
+            pieces.append(_EMPHASIS[tag])
+            self._add_content(node, pieces, depth, linked)
+            pieces.append(CLOSE)
+        elif tag in CONTROLS:
+            if control := self.controls.write(node):
+                pieces += (" ", *control, " ")
+        elif tag == "q":
+            pieces.append("“")
+            self._add_content(node, pieces, depth, linked)
+            pieces.append("”")
+        elif tag in _SCRIPTS:
+            text = tree.only(node) or ""
+            if text and _SCRIPTS[tag].keys() >= set(map(ord, text)):
+                pieces.append(text.translate(_SCRIPTS[tag]))
+            else:
+                self._add_content(node, pieces, depth, linked)
+        elif tag == "svg":
+            titles = (self._visible.plain_text(child) for child in tree.children(node) if tree.tags[child] == "title")
+            label = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
+            pieces.append(escape_text(collapse(label), in_brackets=linked))
+        elif text := self._embedded(node, tag, linked):
+            pieces.append(Mark("markdown", text))
+
+    def _add_content(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
+        """Add the pieces for what is in an element; elements that mean nothing are entered like the element itself."""
+        tree = self._visible.tree
+        tags, texts, ends = tree.tags, tree.texts, tree.ends
+        if tree.contents:  # with slots, the order is another
+            for child in self._visible.children(node):
+                if tags[child]:
+                    self._add(child, pieces, depth + 1, linked)
+                else:
+                    pieces.append(escape_text(collapse(texts[child]), linked))
+            return
+        at, end = node + 1, ends[node]
+        while at < end:
+            tag = tags[at]
+            if not tag:
+                pieces.append(escape_text(collapse(texts[at]), linked))
+                at += 1
+            elif tag in _MEANINGLESS and at not in self._noted and at not in self.later:
+                at += 1
+            else:
+                self._add(at, pieces, depth + 1, linked)
+                at = ends[at]
+
+    def _add_link(self, link: int, pieces: list[Piece], depth: int, linked: bool) -> None:
+        tree, given = self._visible.tree, self._visible.attributes[link]
+        if "href" in given and is_permalink(tree, link):
+            return
+        address = self.address(given["href"]) if "href" in given and not linked else None
+        if address is None:
+            self._add_content(link, pieces, depth, linked)
+            return
+        only = self._visible.only(link)
+        if only is not None:
+            text = escape_text(collapse(only), True).strip(" ")
+        else:
+            inner = list[Piece]()
+            self._add_content(link, inner, depth, True)
+            text = " ".join([line for lines in join_pieces(inner) for line in lines])
+        if link in self.controls.distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
+            text = escape_text(self.controls.name(link), True) or text
+        if not text:
+            return
+        # White space at the ends of a link's text goes around the link.
+        children = [link + 1] if only is not None else tree.children(link)
+        if children and tree.texts[children[0]][:1].isspace():
+            pieces.append(" ")
+        pieces.append(link_to(text, address))
+        if children and tree.texts[children[-1]][-1:].isspace():
+            pieces.append(" ")
+
+    def _embedded(self, node: int, tag: str, linked: bool) -> str:
+        """Return an image, code, a formula or a link to what is embedded, as Markdown; "" if it says nothing."""
+        tree, given = self._visible.tree, self._visible.attributes[node]
         if tag == "img":  # without a description it is decoration, or its content is unknown
             described = given.get("alt") if "alt" in given else given.get("aria-label") or given.get("title")
             text = escape_text(collapse(described or "").strip(), in_brackets=True)
             source = given.get("src") or given.get("data-src") or ""
-            address = self.address(source) if source else None
-            return [Mark("markdown", f"![{text}]({address})" if address else text)] if text else []
-        if tag in CONTROLS:
-            control = self.controls.write(node)
-            return [" ", *control, " "] if control else []
-        if tag in _CODE or tag == "math":
-            text = (
-                self._visible.raw_text(node)
-                if tag != "math"
-                else given.get("alttext") or self._visible.plain_text(node)
-            )
-            span = code_span(text)
-            return [Mark("markdown", span)] if span else []
-        if tag in _SCRIPTS:
-            text = written_in(tree, node) if len(tree.children(node)) == 1 else ""
-            if text and _SCRIPTS[tag].keys() >= set(map(ord, text)):
-                return [text.translate(_SCRIPTS[tag])]
-            return self._inside(node, depth, linked)
-        if tag == "q":
-            return ["“", *self._inside(node, depth, linked), "”"]
-        if tag == "svg":
-            titles = (self._visible.plain_text(child) for child in tree.children(node) if tree.tags[child] == "title")
-            label = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
-            return [escape_text(collapse(label), in_brackets=linked)]
+            address = self.address(source) if text and source else None
+            return f"![{text}]({address})" if address else text
+        if tag in _CODE:
+            return code_span(self._visible.raw_text(node))
+        if tag == "math":
+            return code_span(given.get("alttext") or self._visible.plain_text(node))
         if linked or tag == "wbr":
-            return []
+            return ""
         if tag == "iframe":
             address = self.address(given["src"]) if given.get("src") else None
             title = given.get("title") or given.get("name") or "embedded page"
@@ -177,24 +221,16 @@ class Inline:
             sources = (tree.attributes[child].get("src") for child in (node, *tree.children(node)))
             address = self.address(next(filter(None, sources), "about:blank"))
             title = given.get("aria-label") or given.get("title") or tag
-        return [link_to(escape_text(collapse(title).strip(), True), address)] if address else []
-
-    def _inside(self, node: int, depth: int, linked: bool) -> list[Piece]:
-        tree, pieces = self._visible.tree, list[Piece]()
-        if (only := self._visible.only(node)) is not None:
-            return [escape_text(collapse(only), linked)]
-        for child in self._visible.children(node):
-            if tree.tags[child]:
-                pieces += self.pieces(child, depth + 1, linked)
-            else:
-                pieces.append(escape_text(collapse(tree.texts[child]), linked))
-        return pieces
+        return link_to(escape_text(collapse(title).strip(), True), address).text if address else ""
 
 
 _OWN_WRITING: Final = (
     {"a", "br", "img", "svg", "iframe", "video", "audio", "math", "q", "wbr"} | _EMPHASIS.keys() | _CODE | CONTROLS
 ) | _SCRIPTS.keys()
-"""Elements for which `Inline.pieces` writes more than their content."""
+"""Elements of which more than their content is written."""
+
+_MEANINGLESS: Final = INLINE - _OWN_WRITING - BLOCKS - SILENT
+"""Elements that are written as what is in them."""
 
 
 def link_to(text: str, address: str) -> Mark:

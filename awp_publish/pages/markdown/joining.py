@@ -40,6 +40,9 @@ class _Span:
 _END_OF_CONTROL: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """A marker between parts, which texts never contain; it is removed again."""
 
+_JOINING: Final = frozenset("`!]")
+"""Characters that may form markup together with what follows."""
+
 _ROUNDS: Final = 3
 """Leaving out one delimiter may invalidate another. After so many rounds all are left out."""
 
@@ -55,14 +58,14 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
         text = pieces[0].strip(" ")
         return [[text]] if text else []
-    lines: list[tuple[list[str], list[_Span]]] = [([], [])]
+    parts, spans = list[str](), list[_Span]()
+    lines = [(parts, spans)]
     opened: list[tuple[str, _Span | None]] = []
     closed: list[_Span] = []
     waits = has_space = False
 
     def close(span: _Span | None) -> None:
         if span is not None and span.closes < 0:
-            parts = lines[-1][0]
             span.closes = len(parts)
             parts.append("")
             closed.append(span)
@@ -70,61 +73,50 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     for piece in pieces:
         if isinstance(piece, str):
             text = piece.strip(" ")
-            has_space = has_space or piece.startswith(" ")
+            has_space = has_space or piece[:1] == " "
             if not text:
                 continue
-        elif piece.kind in ("markdown", "control"):
-            text = piece.text
-        elif piece is CLOSE:
-            close(opened.pop()[1])
-            continue
-        elif piece is BREAK:
-            for _, span in reversed(opened):
-                close(span)
-            opened = [(kind, None) for kind, _ in opened]
-            waits, has_space = bool(opened), False
-            lines.append(([], []))
-            closed.clear()
-            continue
+            kind, ends_with_space = "", piece[-1] == " "
         else:
-            opened.append((piece.kind, None))
-            waits = True
-            continue
-        parts, spans = lines[-1]
+            kind, text, ends_with_space = piece.kind, piece.text, False
+            if piece is CLOSE:
+                close(opened.pop()[1])
+                continue
+            if piece is BREAK:
+                for _, span in reversed(opened):
+                    close(span)
+                opened = [(kind, None) for kind, _ in opened]
+                waits, has_space = bool(opened), False
+                parts, spans = [], []
+                lines.append((parts, spans))
+                closed.clear()
+                continue
+            if kind not in ("markdown", "control"):
+                opened.append((kind, None))
+                waits = True
+                continue
         if has_space and parts:
             parts.append(" ")
-        has_space = isinstance(piece, str) and piece.endswith(" ")
+        has_space = ends_with_space
         if waits:
             waits = False
-            for number, (kind, span) in enumerate(opened):
-                if span is not None:
-                    continue
-                if any(
-                    around is not None and around.kind == kind and around.closes < 0 for _, around in opened[:number]
-                ):
-                    continue  # it has no effect within emphasis of the same kind
-                if closed and closed[-1].kind == kind and closed[-1].closes == len(parts) - 1:
-                    span = closed.pop()
-                    parts.pop()
-                    span.closes = -1
-                else:
-                    span = _Span(kind, kind, len(parts))
-                    parts.append("")
-                    spans.append(span)
-                opened[number] = kind, span
-        closed.clear()
+            _open(opened, closed, parts, spans)
+        if closed:
+            closed.clear()
         # The text must not form new markup together with what precedes it.
         last = parts[-1] if parts else ""
         if last == _END_OF_CONTROL:
             parts[-1] = " " if text[0] in "([:" else ""
-        elif last.endswith("]") and text[0] in "(:":
+        elif last[-1:] not in _JOINING:
+            pass
+        elif last[-1] == "]" and text[0] in "(:":
             text = "\\" + text
-        elif last.endswith("`") and text[0] == "`" and (last[0] == "`" or not last.endswith("\\`")):
+        elif last[-1] == "`" and text[0] == "`" and (last[0] == "`" or not last.endswith("\\`")):
             parts.append(" ")  # otherwise both fences would merge; in code a backslash does not escape
-        elif last.endswith("!") and text[0] == "[":
+        elif last[-1] == "!" and text[0] == "[":
             parts[-1] = last[:-1] + "\\!"
         parts.append(text)
-        if not isinstance(piece, str) and piece.kind == "control":
+        if kind == "control":
             parts.append(_END_OF_CONTROL)
     paragraphs: list[list[str]] = [[]]
     for parts, spans in lines:
@@ -136,12 +128,29 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     return [lines for lines in paragraphs if lines]
 
 
+def _open(opened: list[tuple[str, _Span | None]], closed: list[_Span], parts: list[str], spans: list[_Span]) -> None:
+    """Write the delimiters of emphasis that waits for a text."""
+    for number, (kind, span) in enumerate(opened):
+        if span is not None:
+            continue
+        if any(around is not None and around.kind == kind and around.closes < 0 for _, around in opened[:number]):
+            continue  # it has no effect within emphasis of the same kind
+        if closed and closed[-1].kind == kind and closed[-1].closes == len(parts) - 1:
+            span = closed.pop()
+            parts.pop()
+            span.closes = -1
+        else:
+            span = _Span(kind, kind, len(parts))
+            parts.append("")
+            spans.append(span)
+        opened[number] = kind, span
+
+
 def _join_line(parts: list[str], spans: list[_Span]) -> str:
     """Return a line, with the delimiters that take effect."""
-    for number, part in enumerate(parts):
-        if part == _END_OF_CONTROL:
-            parts[number] = ""
-    for number in range(_ROUNDS + 1):
+    if _END_OF_CONTROL in parts:
+        parts = ["" if part == _END_OF_CONTROL else part for part in parts]
+    for number in range(_ROUNDS + 1) if spans else ():
         for span in spans:
             if number == _ROUNDS:
                 span.delimiter = ""
@@ -154,10 +163,11 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
     # Separate parts that would form markup after the delimiter between them was left out.
     joined, last = list[str](), ""
     for part in filter(None, parts):
-        if last[-1:] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):
-            joined.append(" ")
-        elif last[-1:] + part[0] in ("](", "]:"):
-            joined.append("\\")
+        if last[-1:] in _JOINING:
+            if last[-1] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):
+                joined.append(" ")
+            elif last[-1] + part[0] in ("](", "]:"):
+                joined.append("\\")
         joined.append(part)
         last = part
     return "".join(joined).strip(" ")

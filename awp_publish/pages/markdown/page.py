@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from awp_publish.pages.attributes import base_of
@@ -109,14 +109,23 @@ class _Page:
         self._holders: set[int] = set()
         """Inline elements that contain blocks, such as a link around a heading."""
         tags, parents = tree.tags, tree.parents
-        slots = ((slot, child) for slot, inner in visibility.flat.assigned.items() for child in inner)
-        roots = (node for start, end in tree.contents.values() for node in range(start, end))
-        inner = ((parents[node], node) for node in chain(range(tree.body_at, tree.ends[tree.body_at]), roots))
-        for above, node in chain(slots, inner):
-            if tags[node] in BLOCKS or node in self._holders:
-                while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
-                    self._holders.add(above)
-                    above = parents[above]
+        for slot, assigned in visibility.flat.assigned.items():
+            for node in assigned:
+                if tags[node] in BLOCKS:
+                    self._hold(slot)
+        for node in range(tree.body_at, len(tags)):
+            if tags[node] in BLOCKS and tags[parents[node]] not in BLOCKS:
+                self._hold(parents[node])
+        for slot, assigned in visibility.flat.assigned.items():
+            if not self._holders.isdisjoint(assigned):
+                self._hold(slot)
+
+    def _hold(self, node: int) -> None:
+        """Note that an inline element and those around it contain a block."""
+        tags, parents = self._tree.tags, self._tree.parents
+        while node >= 0 and tags[node] not in BLOCKS and node not in self._holders:
+            self._holders.add(node)
+            node = parents[node]
 
     @cached_property
     def _content(self) -> MainContent:
