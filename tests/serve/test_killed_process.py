@@ -4,8 +4,6 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.processes import Process
 from tests.redis_server import free_port
 from tests.serve.test_real_server import NO_CERTIFICATES
 
@@ -80,15 +79,15 @@ class Server:
         self._port = free_port()
         self.address = ("127.0.0.1", self._port)
         self.url = f"http://127.0.0.1:{self._port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(self._port), "--log-level", "error"]
+        words = ("uvicorn", "shop:app", "--port", str(self._port), "--log-level", "error")
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "STORE": self._store}
-        self._process = subprocess.Popen(command, cwd=self.folder, env=environment)
+        self._process = Process(*words, cwd=self.folder, env=environment)
         wait_until(self._answers)
 
-    def stop(self) -> "subprocess.Popen[bytes]":
+    def stop(self) -> Process:
         """Ask the process to stop."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)

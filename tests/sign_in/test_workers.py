@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from tests.django.servers import ROOT, environment, wait_for
+from tests.processes import Process
 from tests.redis_server import free_port
 from tests.sign_in.shop import URL, Agent, invoke, make_shop
 
@@ -35,8 +34,8 @@ class Worker(httpx.BaseTransport):
         port = free_port()
         self._place = {"scheme": "http", "host": "127.0.0.1", "port": port}
         factory = f"{__name__}:make_worker"
-        command = [sys.executable, "-m", "uvicorn", "--factory", factory, "--port", str(port), "--log-level", "error"]
-        self._process = subprocess.Popen(command, cwd=ROOT, env={**environment(), STORE: store})
+        words = ("uvicorn", "--factory", factory, "--port", str(port), "--log-level", "error")
+        self._process = Process(*words, cwd=ROOT, env={**environment(), STORE: store})
         self._http = httpx.HTTPTransport()
         wait_for(f"http://127.0.0.1:{port}")
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.processes import Process
 from tests.redis_server import free_port
 from tests.serve.mcp_messages import headers_of, message
 
@@ -102,14 +103,19 @@ NEXT_KEY = "the-next-secret-key-of-this-test-and-nobody-else"
 
 
 class Version:
-    """One version of the site, served by a process."""
+    """One version of the site, served by a process; with a seed of hashes, by a new one of Python."""
 
     def __init__(self, folder: Path, store: str, address: str, name: str, keys: str = KEY, seed: int = 0) -> None:
         port = free_port()
         environment = {"STORE": store, "ADDRESS": address, "SHOP": name, "KEYS": keys, "PYTHONHASHSEED": str(seed)}
         path = {"PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(port), "--log-level", "error"]
-        self._process = subprocess.Popen(command, cwd=folder, env={**os.environ, **environment, **path})
+        words = ("uvicorn", "shop:app", "--port", str(port), "--log-level", "error")
+        env = {**os.environ, **environment, **path}
+        self._process: Process | subprocess.Popen[bytes]
+        if seed:
+            self._process = subprocess.Popen([sys.executable, "-m", *words], cwd=folder, env=env)
+        else:
+            self._process = Process(*words, cwd=folder, env=env)
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"host": address.partition("://")[2]})
         wait_until(self._answers)
 
@@ -187,7 +193,7 @@ def old(start: Callable[..., Version]) -> Version:
 
 @pytest.fixture(scope="module")
 def new(start: Callable[..., Version], old: Version) -> Version:
-    return start("new", keys=f"{NEXT_KEY} {KEY}", seed=7)
+    return start("new", keys=f"{NEXT_KEY} {KEY}")
 
 
 def code(answer: httpx.Response) -> str:
