@@ -7,16 +7,14 @@ has ended. What needs no loop is done where it is asked for, and nobody waits fo
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextvars import copy_context
-from functools import partial
 from typing import Any, cast
 
 import anyio
 import anyio.from_thread
-import sniffio
+from anyio._core._eventloop import set_current_async_library
 
-FREE = (anyio.Event, anyio.CancelScope, anyio.create_memory_object_stream)
-"""What may be made in any thread, as long as anyio knows for which library."""
+FREE = (anyio.Event, anyio.create_memory_object_stream)
+"""What may be made in any thread."""
 
 
 class Portal(anyio.from_thread.BlockingPortal):
@@ -26,7 +24,7 @@ class Portal(anyio.from_thread.BlockingPortal):
         """Return what a function returns, which runs in the loop if it has to."""
         if getattr(func, "__origin__", func) in FREE:
             self._check_running()
-            return _as_in_asyncio(func, *args)
+            return func(*args)
         return super().call(func, *args)
 
     def _spawn_task_from_thread(
@@ -37,14 +35,11 @@ class Portal(anyio.from_thread.BlockingPortal):
         name: object,
         future: Future[Any],
     ) -> None:
-        start = partial(self._task_group.start_soon, self._call_func, func, args, kwargs, future, name=name)
-        cast(AbstractEventLoop, self._token.native_token).call_soon_threadsafe(_as_in_asyncio, start)
+        def start() -> None:
+            set_current_async_library("asyncio")
+            self._task_group.start_soon(self._call_func, func, args, kwargs, future, name=name)
 
-
-def _as_in_asyncio(func: Callable[..., Any], *args: Any) -> Any:
-    context = copy_context()
-    context.run(sniffio.current_async_library_cvar.set, "asyncio")
-    return context.run(func, *args)
+        cast(AbstractEventLoop, self._token.native_token).call_soon_threadsafe(start)
 
 
 def install() -> None:

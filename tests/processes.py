@@ -5,6 +5,7 @@ import os
 import runpy
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -27,14 +28,27 @@ _context.set_forkserver_preload(PRELOADED)
 class Process:
     """What `subprocess.Popen` is for `python -m module`."""
 
-    def __init__(self, module: str, *arguments: str, cwd: Path, env: Mapping[str, str]) -> None:
-        self._process: ForkServerProcess = _context.Process(target=_run, args=(module, arguments, cwd, dict(env)))
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        cwd: Path,
+        env: Mapping[str, str] = os.environ,
+        is_strict: bool = False,
+    ) -> None:
+        """Start it. In a strict one, warnings are errors."""
+        started = (module, arguments, cwd, dict(env), is_strict)
+        self._process: ForkServerProcess = _context.Process(target=_run, args=started)
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            assert self._process.pid is not None
-            os.kill(self._process.pid, number)
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         self._process.kill()
@@ -51,7 +65,9 @@ class Process:
         return status
 
 
-def _run(module: str, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> None:
+def _run(module: str, arguments: tuple[str, ...], folder: Path, environment: dict[str, str], is_strict: bool) -> None:
+    if is_strict:
+        warnings.simplefilter("error")
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.processes import Process
 from tests.serve.test_real_server import NO_CERTIFICATES, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -33,12 +32,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def start(command: Sequence[str]) -> tuple["subprocess.Popen[bytes]", str]:
+def start(command: Sequence[str]) -> tuple[Process, str]:
     """A server and its address. `{port}` and `{place}` in the command are where it has to listen."""
     port = free_port()
     place = f"127.0.0.1:{port}"
     words = [word.format(port=port, place=place) for word in command]
-    return subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT, env=environment()), f"http://{place}"
+    return Process(*words, cwd=ROOT, env=environment()), f"http://{place}"
 
 
 @contextmanager

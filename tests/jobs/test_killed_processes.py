@@ -13,10 +13,11 @@ import pytest
 from awp_publish.plugin import open_store
 from awp_publish.problems import JobInterrupted
 from tests.jobs.conftest import House, new_namespace, until
+from tests.processes import Process
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 
-Start = Callable[..., "subprocess.Popen[bytes]"]
+Start = Callable[..., Process]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -43,9 +44,9 @@ def diary(tmp_path: Path) -> Path:
 def start(url: str, namespace: str, diary: Path) -> Iterator[Start]:
     with ExitStack() as stack:
 
-        def start_one(seconds: float = 0.0) -> "subprocess.Popen[bytes]":
-            words = [sys.executable, "-m", "tests.jobs.worker_process", url, namespace, str(diary), str(seconds)]
-            process = subprocess.Popen(words, cwd=Path(__file__).parents[2])
+        def start_one(seconds: float = 0.0) -> Process:
+            words = ("tests.jobs.worker_process", url, namespace, str(diary), str(seconds))
+            process = Process(*words, cwd=Path(__file__).parents[2])
             stack.callback(process.wait)
             stack.callback(process.kill)
             return process
@@ -60,7 +61,7 @@ async def store(url: str, namespace: str):
     await store.close()
 
 
-def kill(process: "subprocess.Popen[bytes]") -> None:
+def kill(process: Process) -> None:
     process.kill()
     process.wait()
 

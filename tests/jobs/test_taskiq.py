@@ -20,11 +20,11 @@ from awp_publish.plugins.jobs.worker import Runner, Worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
 from awp_publish.stores.store import Store
 from tests.jobs.conftest import REPEATABLE, House, new_namespace
+from tests.processes import Process
 from tests.redis_server import RedisServer, start_redis as start_redis
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 
-Process = subprocess.Popen[bytes]
 ROOT = Path(__file__).parents[2]
 
 
@@ -64,8 +64,7 @@ def start(redis_url: str, queue_url: str, namespace: str) -> Iterator[Callable[.
 
         def start_one(lease: float = 60.0) -> Process:
             arguments = [redis_url, queue_url, namespace, str(lease)]
-            words = [sys.executable, "-W", "error", "-m", "tests.jobs.taskiq_process", *arguments]
-            process = subprocess.Popen(words, cwd=ROOT)
+            process = Process("tests.jobs.taskiq_process", *arguments, cwd=ROOT, is_strict=True)
             stack.callback(process.wait)
             stack.callback(process.kill)
             return process

@@ -1,9 +1,8 @@
 """An approval takes effect in all processes of a site without a restart."""
 
 import re
+import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.processes import Process
 from tests.serve.test_approval import open_shop, published
 from tests.serve.test_real_server import free_port, wait_until
 
@@ -49,14 +49,14 @@ def is_open(port: int) -> bool:
 @contextmanager
 def worker(folder: Path) -> Iterator[httpx2.Client]:
     port = free_port()
-    run = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(port), "--log-level", "warning"]
-    process = subprocess.Popen(run, cwd=folder, env={"PYTHONPATH": f"{ROOT}:{folder}", "PATH": "/usr/bin:/bin"})
+    run = ("uvicorn", "shop:app", "--port", str(port), "--log-level", "warning")
+    process = Process(*run, cwd=folder, env={"PYTHONPATH": f"{ROOT}:{folder}", "PATH": "/usr/bin:/bin"})
     try:
         wait_until(lambda: is_open(port))
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers={"host": "shop.example"}) as client:
             yield client
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.wait(20)
 
 

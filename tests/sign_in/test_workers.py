@@ -18,7 +18,7 @@ from tests.processes import Process
 from tests.redis_server import free_port
 from tests.sign_in.shop import URL, Agent, invoke, make_shop
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 
 STORE = "TESTED_STORE"
 

@@ -18,7 +18,7 @@ from tests.processes import Process
 from tests.redis_server import free_port
 from tests.serve.mcp_messages import headers_of, message
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 
 SHOP = """
 import asyncio, os
