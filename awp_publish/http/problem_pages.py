@@ -45,6 +45,10 @@ def _write_page(code: str, status: str, meaning: str, recovery: str, site: str, 
 
 
 def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
-    base = catalog.absolute(catalog.paths.problems)
+    return _write_index(codes, catalog.site.name, catalog.absolute(catalog.paths.problems))
+
+
+@lru_cache(16)
+def _write_index(codes: tuple[str, ...], site: str, base: str) -> bytes:
     types = [tag("li", tag("a", slug_of(code), href=f"{base}/{slug_of(code)}")) for code in codes]
-    return _FILL("page", title="Problem types", site=catalog.site.name, types=types).encode()
+    return _FILL("page", title="Problem types", site=site, types=types).encode()
