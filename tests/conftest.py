@@ -80,6 +80,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(2, cores * 3 // 2)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that wait, which the first process then has to itself while the others use the cores."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from looking at half a million objects that stay, over and over."""
     gc.enable()

@@ -71,6 +71,7 @@ def publish(folder: Path, *arguments: str) -> str:
     return run(folder, sys.executable, "-m", "awp_publish", *arguments)
 
 
+@pytest.mark.slow
 def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "main.py").write_text(FASTAPI)
@@ -105,6 +106,7 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
     assert "uses awp_publish already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
     (tmp_path / "pages.py").write_bytes(STARLETTE.replace("\n", "\r\n").encode())
     (tmp_path / "other.py").write_text(STARLETTE)
@@ -118,6 +120,7 @@ def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
     assert "http://127.0.0.1:8000/" in shown
 
 
+@pytest.mark.slow
 def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
     run(tmp_path, sys.executable, "-m", "django", "startproject", "shop", ".")
     views = "from django.http import HttpResponse\n\n\ndef lamps(request):\n    return HttpResponse('<h1>Lamps</h1>')\n"

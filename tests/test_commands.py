@@ -379,6 +379,7 @@ def test_a_confirmation_is_not_given_by_itself(tmp_path):
     assert run_shop(tmp_path, "call", "shop:app", "process", "data=tea", "--yes").stdout == "ordered tea\n"
 
 
+@pytest.mark.slow
 def test_at_a_terminal_missing_inputs_and_consent_are_asked_for(tmp_path):
     (tmp_path / "shop.py").write_text(SHOP)
     leader, follower = pty.openpty()
@@ -438,6 +439,7 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}"}
     environment.pop("DJANGO_SETTINGS_MODULE", None)  # of other tests

@@ -52,6 +52,7 @@ if failed:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_example_runs(tmp_path, part):
     """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
@@ -85,6 +86,7 @@ def test_every_example_runs(tmp_path, part):
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
 def test_the_shop_of_the_tutorial_is_guarded_where_it_is_deployed(tmp_path):
     """Its second program with the site of its last step, served by two workers."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
@@ -123,6 +125,7 @@ def wait_for(port: int) -> None:
     raise TimeoutError(port)
 
 
+@pytest.mark.slow
 async def test_clients_connect_as_their_page_says():
     """Whatever of it runs here, with the address of a site that is there: blocks of Python, and lines of curl."""
 

@@ -28,6 +28,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", BROKEN)
 def test_migrate_makes_its_tables_and_check_tells_the_error(agents, tmp_path: Path):
     shop = tmp_path / "shop"

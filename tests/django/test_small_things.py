@@ -147,6 +147,7 @@ site = Site(name="Shop", description="Sells books.", url="https://testserver")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("apps", "more", "said", "logged"),
     [

@@ -76,6 +76,7 @@ def test_the_wheel_has_a_bill_of_materials_that_names_what_it_needs(installed):
     assert bill["dependencies"][0]["dependsOn"] == refs[1:]
 
 
+@pytest.mark.slow
 def test_a_project_runs_from_the_wheel(installed, tmp_path):
     [example] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "django.md").read_text(), re.DOTALL)
     database = 'DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},'

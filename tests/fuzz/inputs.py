@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlencode
@@ -1208,6 +1208,7 @@ def _call(door: str, action: str, given: bytes, token: str | None = None) -> Inp
 _CALLED: Final = ("woa", "plain", "mcp", "a2a", "a2a 0.3", "awp")
 
 
+@cache
 def _names(count: int, *, last_twice: bool) -> bytes:
     names = [b'"n%d":0' % number for number in range(count)]
     return b"{" + b",".join([*names, names[-1]] if last_twice else names) + b"}"

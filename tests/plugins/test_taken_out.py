@@ -49,6 +49,7 @@ def link_all_but(source: Path, name: str, target: Path) -> None:
             (target / path.name).symlink_to(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_first_example_runs_without(folder, tmp_path):
     link_all_but(ROOT / "awp_publish", "plugins", tmp_path / "awp_publish")

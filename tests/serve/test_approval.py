@@ -159,6 +159,7 @@ app = AgentPublisher(Starlette(), site=site)
 '''
 
 
+@pytest.mark.slow
 def test_the_command_lists_what_waits_and_approves_it(tmp_path):
     (tmp_path / "shop.py").write_text(SHOP)
     root = Path(__file__).parents[2]

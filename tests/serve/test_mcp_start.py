@@ -44,10 +44,12 @@ def started(folder: Path, options: str = "") -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_site_of_one_process_imports_the_sdk_with_the_first_request(tmp_path):
     assert started(tmp_path) == "False False"
 
 
+@pytest.mark.slow
 def test_a_site_of_several_processes_imports_it_at_once(tmp_path):
     """Its workers tell each other of changes, whoever of them has clients."""
     assert started(tmp_path, 'store="sqlite:///agents.db"') == "True True"

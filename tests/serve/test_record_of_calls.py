@@ -264,6 +264,7 @@ def spans_of(*arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_calls_are_spans_where_a_tracer_provider_is_set():
     inside, nested, failed, refused, private = spans_of("with")
     assert (inside["name"], inside["parent"]) == ("inside", nested["id"])
@@ -275,5 +276,6 @@ def test_calls_are_spans_where_a_tracer_provider_is_set():
     assert "private" not in str(private)
 
 
+@pytest.mark.slow
 def test_there_are_no_spans_without_a_tracer_provider():
     assert spans_of("without") == []

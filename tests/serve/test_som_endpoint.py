@@ -333,6 +333,7 @@ def test_every_representation_of_a_page_has_the_links_of_its_html(open_client):
         assert "alternate" not in told, "there is no file of what a form answered"
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_lines():
     command = [sys.executable, "-m", "awp_publish", "robots", "demo_site.app:app"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

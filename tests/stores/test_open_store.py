@@ -121,6 +121,7 @@ def run_python(script):
     return subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "scheme", "extra"),
     [("redis", "redis", "redis"), ("psycopg", "postgresql", "postgres"), ("psycopg_pool", "postgresql", "postgres")],
