@@ -109,7 +109,7 @@ def set_checkbox(control: Control, act: Act, *, checked: bool) -> Effect:
 def choose_radio(control: Control, act: Act) -> Effect:
     """Check a radio button, and uncheck the others of its group."""
     group = act.markup.radio_group(control)
-    return Effect(act.with_changes(*((one.place, Changed(checked=one.place == control.place)) for one in group)))
+    return Effect(act.with_changes(*((radio.place, Changed(checked=radio.place == control.place)) for radio in group)))
 
 
 def toggle_details(place: Place, act: Act) -> Effect:

@@ -87,8 +87,8 @@ def parse_address(text: str, base: WebAddress | None = None) -> WebAddress:
     text = text.encode("utf-8", "replace").decode().strip(_EDGES).translate(_INSIDE)
     rest, hash_sign, after_hash = text.partition("#")
     fragment = quote(after_hash, safe=_IN_FRAGMENT) if hash_sign else None
-    if found := _SCHEME.match(rest):
-        scheme, rest = found[1].lower(), rest[found.end() :]
+    if match := _SCHEME.match(rest):
+        scheme, rest = match[1].lower(), rest[match.end() :]
     elif base is not None:
         scheme = base.scheme
     else:

@@ -31,15 +31,15 @@ def describe_cookie(cookie: Cookie) -> JsonObject:
     }
 
 
-def read_cookie(given: JsonObject, browser: Browser) -> Cookie:
+def read_cookie(members: JsonObject, browser: Browser) -> Cookie:
     """Read a cookie that an agent sets: a name, a value, and optionally the other members of `describe_cookie`.
 
     Raises:
         AwpError: INVALID_REQUEST for what no header can carry, and for a domain that is not this site's.
     """
-    given = {**given, "http_only": given.get("http_only", given.get("httpOnly"))}
-    given = {**given, "same_site": given.get("same_site", given.get("sameSite"))}
-    url, expires = read_text(given, "url", "cookie."), given.get("expires")
+    members = {**members, "http_only": members.get("http_only", members.get("httpOnly"))}
+    members = {**members, "same_site": members.get("same_site", members.get("sameSite"))}
+    url, expires = read_text(members, "url", "cookie."), members.get("expires")
     home = browser.origins.home if url is None else browser.resolve(url, None)
     if expires == -1:  # browsers' own tools write the end of the session like this
         expires = None
@@ -47,15 +47,15 @@ def read_cookie(given: JsonObject, browser: Browser) -> Cookie:
     if expires is not None and not is_time:
         refuse("Invalid param: cookie.expires must be Unix seconds", param="cookie.expires")
     cookie = Cookie(
-        name=require_text(given, "name", "cookie."),
-        value=require_text(given, "value", "cookie."),
-        domain=(read_text(given, "domain", "cookie.") or home.host).removeprefix(".").lower(),
-        path=read_text(given, "path", "cookie.") or "/",
-        host_only=read_flag(given, "host_only", "cookie.") if "host_only" in given else "domain" not in given,
+        name=require_text(members, "name", "cookie."),
+        value=require_text(members, "value", "cookie."),
+        domain=(read_text(members, "domain", "cookie.") or home.host).removeprefix(".").lower(),
+        path=read_text(members, "path", "cookie.") or "/",
+        host_only=read_flag(members, "host_only", "cookie.") if "host_only" in members else "domain" not in members,
         expires=float(expires) if isinstance(expires, int | float) else None,
-        secure=read_flag(given, "secure", "cookie."),
-        http_only=read_flag(given, "http_only", "cookie."),
-        same_site=(read_text(given, "same_site", "cookie.") or "").capitalize(),
+        secure=read_flag(members, "secure", "cookie."),
+        http_only=read_flag(members, "http_only", "cookie."),
+        same_site=(read_text(members, "same_site", "cookie.") or "").capitalize(),
     )
     wrong = {
         "name": _COOKIE_NAME.fullmatch(cookie.name) is None,

@@ -55,13 +55,13 @@ class Compiled:
     @cached_property
     def last_inside(self) -> dict[Place, Place]:
         """The place of the last element inside of each place."""
-        found: dict[Place, Place] = {}
+        labels: dict[Place, Place] = {}
         for place in self.elements:
             outer = parent_of(place)
-            while outer and outer not in found:
-                found[outer] = place
+            while outer and outer not in labels:
+                labels[outer] = place
                 outer = parent_of(outer)
-        return found
+        return labels
 
     @cached_property
     def by_id(self) -> dict[str, JsonObject]:
@@ -70,8 +70,8 @@ class Compiled:
 
     def label_of(self, element_id: str | None) -> str | None:
         """Return the visible label of an element, or its text."""
-        found = self.by_id.get(element_id or "", {})
-        label = found.get("label") or found.get("text")
+        element = self.by_id.get(element_id or "", {})
+        label = element.get("label") or element.get("text")
         return None if label is None else str(label)
 
 

@@ -38,11 +38,11 @@ def _merged(
     listed: list[dict[str, Any]], every: list[dict[str, Any]], places: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a region's listed elements and all interactive ones, in the order of the page; a summary has no place."""
-    known = {element["id"]: element for element in listed if element["id"] in places}
+    elements = {element["id"]: element for element in listed if element["id"] in places}
     missing = []
     for element in every:
-        if element["id"] in known or element["role"] in INTERACTIVE:
-            yield known.get(element["id"], element)
+        if element["id"] in elements or element["role"] in INTERACTIVE:
+            yield elements.get(element["id"], element)
         else:
             missing.append(element)
     for summary in listed:

@@ -30,14 +30,14 @@ def parse_cookie_date(text: str) -> float | None:
     """
     time = day = month = year = None
     for token in _DATE_TOKENS.findall(text):
-        if time is None and (found := _TIME.fullmatch(token)):
-            time = found.groups()
-        elif day is None and (found := _DAY.fullmatch(token)):
-            day = int(found[1])
+        if time is None and (match := _TIME.fullmatch(token)):
+            time = match.groups()
+        elif day is None and (match := _DAY.fullmatch(token)):
+            day = int(match[1])
         elif month is None and token[:3].lower() in _MONTHS:
             month = _MONTHS.index(token[:3].lower()) + 1
-        elif year is None and (found := _YEAR.fullmatch(token)):
-            year = int(found[1])
+        elif year is None and (match := _YEAR.fullmatch(token)):
+            year = int(match[1])
     if time is None or day is None or month is None or year is None:
         return None
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0

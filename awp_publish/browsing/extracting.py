@@ -29,8 +29,8 @@ def extract(document: JsonObject, params: Mapping[str, object], limits: SessionL
         return {"structured_data": document.get("structured_data"), "url": document["url"]}
     elements = list(elements_of(document))
     if read_flag(params, "interactive_elements"):
-        found = [{name: e.get(name) for name in _SHOWN} for e in elements if e["role"] in INTERACTIVE]
-        return {"interactive_elements": found, "count": len(found)}
+        controls = [{name: e.get(name) for name in _SHOWN} for e in elements if e["role"] in INTERACTIVE]
+        return {"interactive_elements": controls, "count": len(controls)}
     fields = params.get("fields", params.get("queries"))  # `queries` is the draft's name
     if not isinstance(fields, Mapping):
         refuse(_NO_FIELDS, param="fields")
@@ -87,8 +87,8 @@ def _value(element: JsonObject, props: list[str], query: JsonObject) -> object:
         ):
             return find_match(pattern, text)
         return text
-    known = {**_attributes(element), **{name: element[name] for name in ("text", "label") if name in element}}
-    return {name: known[name] for name in props if name in known}
+    values = {**_attributes(element), **{name: element[name] for name in ("text", "label") if name in element}}
+    return {name: values[name] for name in props if name in values}
 
 
 def _attributes(element: JsonObject) -> JsonObject:

@@ -85,8 +85,8 @@ def _write_value(control: Control, value: str, act: Act) -> Overlay:
     if "readonly" in attributes:
         raise AwpError("CONFLICT", "The element is read-only", act.target.describe())
     if kind in FORMATS:
-        given, value = value, value.strip()
-        if given and (COLOUR.fullmatch(value) if kind == "color" else number_of(kind, value)) is None:
+        original, value = value, value.strip()
+        if original and (COLOUR.fullmatch(value) if kind == "color" else number_of(kind, value)) is None:
             refuse(f"The field takes {FORMATS[kind]}", **act.target.describe(), input_type=kind)
     value = value.replace("\r\n", "\n").replace("\r", "\n") if kind == "textarea" else sanitise(kind, value, attributes)
     longest = length_of(attributes.get("maxlength"))

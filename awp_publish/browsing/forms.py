@@ -170,7 +170,7 @@ def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
             return direction
         if node is control.node and direction == "auto":
             classes = map(unicodedata.bidirectional, value_of(control, overlay))
-            return "rtl" if next((found for found in classes if found in _STRONG), "L") != "L" else "ltr"
+            return "rtl" if next((bidi for bidi in classes if bidi in _STRONG), "L") != "L" else "ltr"
         if node.parent is None or (node is control.node and kind == "tel"):
             break
         node = node.parent

@@ -66,7 +66,7 @@ class History:
     def show(self, entry: HistoryEntry) -> None:
         """Show an existing entry."""
         self._remember()
-        self.position = next(number for number, known in enumerate(self.entries) if known is entry)
+        self.position = next(number for number, other in enumerate(self.entries) if other is entry)
         self._forget()
 
     def replace(self, entry: HistoryEntry, page: LoadedPage, title: str) -> None:
@@ -95,18 +95,18 @@ class History:
 
     def _forget(self) -> None:
         """Keep the bodies nearest to the present entry, and the latest moments, as far as the allowed bytes suffice."""
-        shown = self.current
+        current = self.current
         room = self._limits.kept_bytes
-        known = set() if shown is None or shown.page is None else {shown.page.digest}
+        digests = set() if current is None or current.page is None else {current.page.digest}
         nearest = sorted(range(len(self.entries)), key=lambda index: abs(index - self.position))
         around = (self.entries[index] for index in nearest if index != self.position)
         holders: list[HistoryEntry | Moment] = [*around, *reversed(self._moments)]
         for holder in holders:
             page = holder.page
-            if page is None or page.digest in known:
+            if page is None or page.digest in digests:
                 continue
             room -= len(page.html)
-            known.add(page.digest)
+            digests.add(page.digest)
             if room >= 0:
                 continue
             if isinstance(holder, Moment):  # drop all earlier moments too

@@ -77,8 +77,8 @@ def _compare_by_order(before: Sequence[object], after: Sequence[object], path: s
 
 def _has_ids(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
     """Return True if all items are objects with unique ids."""
-    known = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
-    return len(known) == len(items)
+    ids = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
+    return len(ids) == len(items)
 
 
 def _longest_common_order(before: Members, after: Members) -> set[object]:

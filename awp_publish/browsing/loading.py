@@ -120,9 +120,9 @@ def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> 
     try:
         address = parse_address(location, visit.address)
     except BadAddress as error:
-        message, shown = f"The site redirects to an invalid address: {error}", location
+        message, place = f"The site redirects to an invalid address: {error}", location
     else:
         if browser.origins.owns(address):
             return address
-        message, shown = "The site redirects to another site", str(address)
-    raise AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), "location": shown, "status": status})
+        message, place = "The site redirects to another site", str(address)
+    raise AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), "location": place, "status": status})

@@ -41,8 +41,8 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     if budget is None:
         refuse(f"Invalid param: budget must be one of {', '.join(BUDGETS)}", param="budget")
     cursor = params.get("cursor")
-    if isinstance(cursor, str) and (found := _CURSOR.fullmatch(cursor)):
-        cursor = int(found[1])
+    if isinstance(cursor, str) and (match := _CURSOR.fullmatch(cursor)):
+        cursor = int(match[1])
     if cursor is not None and (not isinstance(cursor, int) or isinstance(cursor, bool)):
         refuse("Invalid param: cursor must be one that page.observe returned", param="cursor")
     encoding = read_text(params, "format")  # the frame selects between them
@@ -102,16 +102,16 @@ def _render_elements(
         node = None if state is None else compiled.tree.node_at(place)
         if state is not None and node is not None:
             attributes = dict(element.get("attrs", {}))
-            given = {"value": state.value, "checked": state.checked, "open": state.open}
-            attributes.update((name, value) for name, value in given.items() if value is not None)
+            facts = {"value": state.value, "checked": state.checked, "open": state.open}
+            attributes.update((name, value) for name, value in facts.items() if value is not None)
             if state.selected is not None:
                 # A small budget has only some options of a long list: these stay, and the chosen ones are added.
                 whole: Mapping[str, Any] = compiled.by_id.get(element["id"], {})
-                shown = {_identity(option) for option in attributes.get("options", ())}
+                options = {_identity(option) for option in attributes.get("options", ())}
                 attributes["options"] = [
                     {**dict(_identity(option)), **({"selected": True} if number in state.selected else {})}
                     for number, option in enumerate(whole.get("attrs", {}).get("options", []))
-                    if number in state.selected or _identity(option) in shown
+                    if number in state.selected or _identity(option) in options
                 ]
                 values = [option.value for option in options_of(node) if option.number in state.selected]
                 for name in ("value", "selected_values"):

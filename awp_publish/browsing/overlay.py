@@ -75,14 +75,14 @@ class SelectOption:
 
 def options_of(select: Node) -> list[SelectOption]:
     """Return the options of a select: its children, and those of its groups (HTML 4.10.7)."""
-    found: list[SelectOption] = []
+    options: list[SelectOption] = []
     for number, option in enumerate(read_options(select.tree, select.at)):
         node = select.tree.node(option.node)
         text = " ".join(read_text(node).split())
         label = node.attributes.get("label") or text
         value = node.attributes.get("value", text)
-        found.append(SelectOption(number, node, value, text or label, label, option.is_disabled))
-    return found
+        options.append(SelectOption(number, node, value, text or label, label, option.is_disabled))
+    return options
 
 
 def selected_options(control: Control, overlay: Overlay) -> list[SelectOption]:

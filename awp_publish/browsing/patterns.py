@@ -53,7 +53,9 @@ def find_match(pattern: str, text: str) -> str | None:
     The engine only reports whether there is a match. The end of the match is found by bisection; the match is then
     extended to the left step by step, and to the right by at most `_MOST_GROWTH` characters.
     """
-    somewhere, begins, is_whole = (compile_pattern(one) for one in (pattern, f"^(?:{pattern})", f"^(?:{pattern})$"))
+    somewhere, begins, is_whole = (
+        compile_pattern(variant) for variant in (pattern, f"^(?:{pattern})", f"^(?:{pattern})$")
+    )
     if somewhere is None or begins is None or is_whole is None or not somewhere(text):
         return None
     low, high = 0, len(text)
@@ -83,8 +85,8 @@ def compile_constraint(pattern: str) -> Matches | None:
     """
 
     def stand_in(escape: re.Match[str]) -> str:
-        known = escape[0][1]
-        return _SET if escape[1] else _ANYWHERE if known in _KNOWN else _IN_CLASS_ONLY if known in _RESERVED else _NEVER
+        sign = escape[0][1]
+        return _SET if escape[1] else _ANYWHERE if sign in _KNOWN else _IN_CLASS_ONLY if sign in _RESERVED else _NEVER
 
     if len(pattern) > _MAX_PATTERN:
         return None

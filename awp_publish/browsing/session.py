@@ -116,8 +116,8 @@ class Session:
 
     def get_cookies(self, params: JsonObject) -> JsonObject:
         """Return cookies (`find_cookies`) in the form for agents."""
-        found = [describe_cookie(cookie) for cookie in self.find_cookies(params)]
-        return {"cookies": found, "count": len(found)}
+        cookies = [describe_cookie(cookie) for cookie in self.find_cookies(params)]
+        return {"cookies": cookies, "count": len(cookies)}
 
     def set_cookies(self, params: JsonObject) -> JsonObject:
         """Store every cookie of `cookies`, or none if one of them is invalid."""

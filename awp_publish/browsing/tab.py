@@ -161,8 +161,8 @@ class Tab:
         with self._exclusively():
             act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
             effect = VERBS[action](act)
-            known = target.element.get("actions")
-            is_known = isinstance(known, list) and action in known
+            actions = target.element.get("actions")
+            is_known = isinstance(actions, list) and action in actions
             if refuse_idle and effect is NOTHING and not is_known and act.own_control() is None:
                 raise act.refusal()
             changed = effect.overlay is not None and effect.overlay != act.overlay

@@ -42,8 +42,8 @@ class ResolvedTarget:
     def describe(self) -> JsonObject:
         """Return the `resolved` member of an answer."""
         text = self.element.get("text")
-        shown = f"{text[:_MAX_SHOWN]}..." if isinstance(text, str) and len(text) > _MAX_SHOWN else text
-        return {"element_id": self.element["id"], "role": self.element["role"], "text": shown}
+        shortened = f"{text[:_MAX_SHOWN]}..." if isinstance(text, str) and len(text) > _MAX_SHOWN else text
+        return {"element_id": self.element["id"], "role": self.element["role"], "text": shortened}
 
     def describe_certainty(self) -> JsonObject:
         """Return the `target_resolved` member of an answer (draft, Result Object)."""
@@ -76,31 +76,33 @@ def resolve_target(
         wanted = {**(read_object(wanted, "query", where) or {}), **wanted}
         ref = read_text(wanted, "ref", where) or read_text(wanted, "element_ref", where)
         text, role, css = (read_text(wanted, member, where) for member in ("text", "role", "css"))
-        found = None
+        resolved = None
         if ref is not None:
             attempts.append({"ref": ref, "strategy": "direct_lookup"})
             soms = (som for som in map(compiled.som, Budget) if ref in som.places)
-            known = ((one, som) for som in soms for one in elements_of(som.document) if one["id"] == ref)
-            found = next((ResolvedTarget(one, som.places[ref], CERTAIN) for one, som in known), None)
-            if found is None and forms:
-                found = _in_form(compiled, CERTAIN, ref=ref)
-        if found is None and (text is not None or role is not None):
+            candidates = (
+                (element, som) for som in soms for element in elements_of(som.document) if element["id"] == ref
+            )
+            resolved = next((ResolvedTarget(element, som.places[ref], CERTAIN) for element, som in candidates), None)
+            if resolved is None and forms:
+                resolved = _in_form(compiled, CERTAIN, ref=ref)
+        if resolved is None and (text is not None or role is not None):
             attempts.append({"strategy": "semantic_query", "text": text, "role": role})
-            found = _by_text_and_role(text, role, action, compiled, forms)
-        if found is None and css is not None:
+            resolved = _by_text_and_role(text, role, action, compiled, forms)
+        if resolved is None and css is not None:
             try:
                 places = compiled.tree.select(css)
                 attempts.append({"strategy": "css", "css": css, "matches": len(places)})
             except ValueError as error:
                 places = []
                 attempts.append({"strategy": "css", "css": css, "reason": str(error)})
-            found = next((near for place in places if (near := _nearest(place, compiled))), None)
-        if found is not None:
-            return found
+            resolved = next((near for place in places if (near := _nearest(place, compiled))), None)
+        if resolved is not None:
+            return resolved
         fallback = wanted.get("fallback")
         if fallback is not None:
             several = fallback if isinstance(fallback, list) else [fallback]
-            waiting.extend((one, where + "fallback") for one in reversed(several))
+            waiting.extend((fallback, where + "fallback") for fallback in reversed(several))
         fallbacks += 1
     if not attempts:
         refuse("intent.target is empty: it needs ref, text, role, css or fallback", target=dict(target))
@@ -127,8 +129,8 @@ def _by_text_and_role(
                 continue
             is_whole = found_text == wanted
             sure = _ROLE_ONLY if wanted is None else _WHOLE_TEXT if is_whole else _PART_OF_TEXT
-            known = element.get("actions")
-            rank = (isinstance(known, list) and action in known, is_whole)
+            actions = element.get("actions")
+            rank = (isinstance(actions, list) and action in actions, is_whole)
             if best is None or rank > best[0]:
                 best = rank, ResolvedTarget(element, som.places[str(element["id"])], sure)
     if best is not None:

@@ -54,12 +54,12 @@ def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
         return _sanitise_slider(value, attributes)
     if kind in SCALED and number_of(kind, value) is None:
         return ""
-    if kind == "datetime-local" and (found := _SCALED[kind].fullmatch(value)):
+    if kind == "datetime-local" and (match := _SCALED[kind].fullmatch(value)):
         # With a T as the separator, and the shortest possible time (HTML 2.3.5.5).
-        fraction = (found["fraction"] or "").rstrip("0")
-        seconds = f":{found['second']}" if fraction or found["second"] not in (None, "00") else ""
-        day = value[: found.start("hour") - 1]
-        return f"{day}T{found['hour']}:{found['minute']}{seconds}" + (f".{fraction}" if fraction else "")
+        fraction = (match["fraction"] or "").rstrip("0")
+        seconds = f":{match['second']}" if fraction or match["second"] not in (None, "00") else ""
+        day = value[: match.start("hour") - 1]
+        return f"{day}T{match['hour']}:{match['minute']}{seconds}" + (f".{fraction}" if fraction else "")
     return value
 
 
@@ -77,7 +77,7 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
         # step that is not too large, of two equally near ones the larger.
         step = number_of("number", step_text)
         step = Decimal(1) if step is None or step <= 0 else step
-        base = next((one for one in (declared["min"], declared["value"]) if one is not None), Decimal(0))
+        base = next((limit for limit in (declared["min"], declared["value"]) if limit is not None), Decimal(0))
         rounded = base + ((number - base) / step).to_integral_value(ROUND_HALF_UP) * step
         number = rounded - step if number <= largest < rounded else rounded
     if number == given:
@@ -91,20 +91,20 @@ def number_of(kind: str, value: str) -> Decimal | None:
     Numbers are themselves; months are counted since 1970, dates, weeks and times in milliseconds.
     """
     form = _SCALED.get(kind)
-    found = form.fullmatch(value) if form is not None and len(value) <= 100 else None
-    if found is None:
+    match = form.fullmatch(value) if form is not None and len(value) <= 100 else None
+    if match is None:
         return None
     if kind in ("number", "range"):
         number = Decimal(value)
         return number if abs(number) < _LARGEST_DOUBLE else None
-    parts = {name: int(digits) for name, digits in found.groupdict("0").items() if name != "fraction"}
+    parts = {name: int(digits) for name, digits in match.groupdict("0").items() if name != "fraction"}
     year, month = parts.get("year", 0), parts.get("month", 0)
     if kind == "month":
         return Decimal((year - 1970) * 12 + month - 1) if year > 0 and 1 <= month <= 12 else None
     clock = 0
     if "hour" in parts:
         clock = ((parts["hour"] * 60 + parts["minute"]) * 60 + parts["second"]) * 1000
-        clock += int((found["fraction"] or "0").ljust(3, "0"))
+        clock += int((match["fraction"] or "0").ljust(3, "0"))
     if kind == "time":
         return Decimal(clock)
     try:

@@ -36,7 +36,9 @@ class MapChecks:
         `status` is `passed`, `failed`, `error` (it could not run) or `skipped` (it is for another state).
         """
         return [
-            await self._check(one) for one in self._map.objects("checks") if ids is None or one.get("id") in set(ids)
+            await self._check(check)
+            for check in self._map.objects("checks")
+            if ids is None or check.get("id") in set(ids)
         ]
 
     async def _check(self, check: JsonObject) -> JsonObject:
@@ -118,10 +120,10 @@ class MapChecks:
                 raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
             evidence = await inspect(self._page, target, assertion, drift)
             collected.append({name: value for name, value in evidence.items() if name != "candidates"})
-        given = output if isinstance(output, Mapping) else {}
+        members = output if isinstance(output, Mapping) else {}
         for name, value in reading.part(check, "expected_result").items():  # `..._contains` compares parts of texts
-            actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
-            is_part = name.endswith("_contains") and name not in given
+            actual = members.get(name.removesuffix("_contains")) if name not in members else members[name]
+            is_part = name.endswith("_contains") and name not in members
             if not (str(value) in str(actual) if is_part else actual == value):
                 message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
                 raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
@@ -137,8 +139,8 @@ class MapChecks:
                 stored["dom_snapshot"] = (await self._page.html())[:MAX_EVIDENCE]
             alternates = {}
             for css in reading.texts(failing, "alternate_selectors"):
-                found = [one for one in await self._page.find(css) if one.is_visible]
-                alternates[css] = [describe(one) for one in found[:3]]
+                elements = [element for element in await self._page.find(css) if element.is_visible]
+                alternates[css] = [describe(element) for element in elements[:3]]
             if alternates:
                 stored["alternate_selectors"] = alternates
         except PrimitiveError as error:

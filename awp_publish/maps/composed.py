@@ -49,7 +49,7 @@ class ComposedMap:
 
     def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
         """Return the first object of a section with this name."""
-        return next((one for one in self.objects(section) if one.get(member) == name), None)
+        return next((item for item in self.objects(section) if item.get(member) == name), None)
 
     def validator(self, key: str, schema: object) -> Validator | None:
         """Return the validator of a schema, compiled when it is first needed; `key` identifies the schema.

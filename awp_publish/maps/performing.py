@@ -126,11 +126,11 @@ async def _hide_menu(page: LivePage, arguments: JsonObject, drift: list[str]) ->
 
 async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
     """Read a list of elements and their fields: the first attribute that exists, or the text."""
-    given, scope = arguments["fields"], arguments.get("scope", {})
-    assert isinstance(given, list)
+    declared, scope = arguments["fields"], arguments.get("scope", {})
+    assert isinstance(declared, list)
     assert isinstance(scope, Mapping)
-    fields = [one for one in reading.objects(arguments, "fields") if isinstance(one.get("name"), str)]
-    if not fields or len(fields) < len(given):
+    fields = [field for field in reading.objects(arguments, "fields") if isinstance(field.get("name"), str)]
+    if not fields or len(fields) < len(declared):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
     if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
         raise PrimitiveError("capability_unavailable", f"A scope cannot be found by {unknown[0][:50]!r}.")
@@ -144,29 +144,29 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
             own = asked.get("selector", ":scope")
             reads[f"{at}/{choice}"] = read if own == ":scope" else {**read, "selector": own}
     listed = {"id": "items", "selector": arguments["item_selector"], "many": True, "fields": reads}
-    found: object = None
+    records: object = None
     equal, part = scope.get("text_equals"), scope.get("text_contains")
     roots = [scope["selector"]] if "selector" in scope else scope.get("selectors", ["body"] if scope else [])
     for root in roots if isinstance(roots, list) else []:
         within = {"id": "root", "selector": str(root), "fields": {"text": {"property": "innerText"}, "items": listed}}
         regions = (await page.extract([within])).records.get("root")
         fitting = (
-            one
-            for one in (regions if isinstance(regions, list) else [])
-            if (equal is None or one["text"] == equal) and (part is None or str(part) in str(one["text"]))
+            region
+            for region in (regions if isinstance(regions, list) else [])
+            if (equal is None or region["text"] == equal) and (part is None or str(part) in str(region["text"]))
         )
         if (region := next(fitting, None)) is not None:
-            found = region["items"]
+            records = region["items"]
             break
     else:
         if scope:
             raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
-        found = (await page.extract([listed])).records.get("items")
+        records = (await page.extract([listed])).records.get("items")
     items = []
-    for one in found if isinstance(found, list) else []:
+    for record in records if isinstance(records, list) else []:
         item: dict[str, object] = {}
         for at, asked in enumerate(fields):
-            values = (value for name, value in one.items() if name.startswith(f"{at}/") and value not in (None, ""))
+            values = (value for name, value in record.items() if name.startswith(f"{at}/") and value not in (None, ""))
             item[str(asked["name"])] = next(values, None)
         items.append(item)
     return {"items": items, "item_count": len(items)}
@@ -185,8 +185,8 @@ async def _sections(page: LivePage, arguments: JsonObject, drift: list[str]) -> 
         total += 1
         if len(listed) >= min(int(str(most)), 200):
             continue
-        found = await page.find(str(headings or _HEADINGS), within=section.ref)
-        heading = next((one.text for one in found if one.is_visible), section.name)
+        inside = await page.find(str(headings or _HEADINGS), within=section.ref)
+        heading = next((element.text for element in inside if element.is_visible), section.name)
         entry: dict[str, object] = {"heading": heading[: int(str(longest))], "document_y": section.box.y}
         if isinstance(items, str):
             entry["item_count"] = len(await page.find(items, within=section.ref))

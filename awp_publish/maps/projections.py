@@ -66,7 +66,7 @@ class Snapshot:
 
 def summaries_of(projection: JsonObject) -> list[str]:
     """Return the names of a projection's summaries."""
-    named = (one.get("name") for one in reading.objects(projection, "summaries"))
+    named = (summary.get("name") for summary in reading.objects(projection, "summaries"))
     return [name for name in named if isinstance(name, str)]
 
 
@@ -97,26 +97,26 @@ async def read_projection(
     ):
         raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
     try:
-        found = await page.extract(reading.objects(snapshot, "extract"))
+        extracted = await page.extract(reading.objects(snapshot, "extract"))
         title = await page.title()
     except PrimitiveError as error:
         code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
         cause = {"code": error.code, "message": error.message, **error.evidence}
         raise ProjectionError(code, error.message, cause=cause) from error
     url = page.url
-    document = {"records": found.records, "url": url, "title": title, "projection": {"name": name}}
+    document = {"records": extracted.records, "url": url, "title": title, "projection": {"name": name}}
     state = _evaluated(how["expression"], document, MAX_DOCUMENT_BYTES, "state_projection_failed")
     if depth_exceeds(state, rules.MAX_DEPTH):
         raise ProjectionError("state_projection_failed", f"The state is nested more than {rules.MAX_DEPTH} deep.")
     diagnostics = {
-        "selector_counts": dict(found.selector_counts),
-        "missing_required_fields": list(found.missing),
+        "selector_counts": dict(extracted.selector_counts),
+        "missing_required_fields": list(extracted.missing),
         "schema_valid": True,
         "truncated": False,
     }
     wrong = () if validator is None else validator(state)
     if wrong:
-        errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
+        errors = [{"path": violation.pointer, "message": violation.detail} for violation in wrong]
         message = f"The state of {name} does not match its schema: {errors[0]['path']} {errors[0]['message']}"
         raise ProjectionError(
             "state_schema_validation_failed",
@@ -134,28 +134,28 @@ async def read_projection(
     markers = projection.get("markers")
     if markers is not None:
         if isinstance(markers, str):
-            given = {"records": found.records, "state": state, "url": url, "projection": {"name": name}}
+            given = {"records": extracted.records, "state": state, "url": url, "projection": {"name": name}}
             limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
             markers = _evaluated(markers, given, limit, "state_markers_failed")
         if (fault := marker_fault(markers)) is not None:
             raise ProjectionError("invalid_state_markers", fault)
         answer["markers"] = markers
     answer["diagnostics"] = diagnostics
-    return Snapshot(projection, state, found.records, url, encoded, answer)
+    return Snapshot(projection, state, extracted.records, url, encoded, answer)
 
 
 def marker_fault(markers: object) -> str | None:
     """Return why markers are invalid, or None if they are valid."""
     if not isinstance(markers, list):
         return "Markers must be an array."
-    known: set[str] = set()
+    names: set[str] = set()
     for marker in markers:
         name = marker.get("id") if isinstance(marker, Mapping) else None
         if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
             return "A marker must be an object with an id."
-        if name in known:
+        if name in names:
             return f"The id {name!r} is that of two markers."
-        known.add(name)
+        names.add(name)
         if marker.get("type") not in ("cursor", "pointer"):
             return f"The type of the marker {name!r} is cursor or pointer."
         recipe = marker.get("recipe")
@@ -179,7 +179,7 @@ def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
 def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
     """Return a summary of a state, the first without a name. Raises ProjectionError."""
     declared = reading.objects(taken.projection, "summaries")
-    summary = next((one for one in declared if name in (None, one.get("name"))), None)
+    summary = next((candidate for candidate in declared if name in (None, candidate.get("name"))), None)
     if summary is None:
         message = f"There is no summary {name!r}." if name else "The projection has no summaries."
         raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
@@ -243,12 +243,12 @@ def _delta(patch: Mapping[str, object]) -> JsonObject:
 
 def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
     """Return why a postcondition does not hold for a state, or None if it holds. Raises ProjectionError."""
-    given = reading.part(postcondition, "verify")
-    if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
+    check = reading.part(postcondition, "verify")
+    if check.get("language") != "jsonata" or not isinstance(check.get("expression"), str):
         raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
     limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
     document = {"state": state, "input": arguments}
-    value = _evaluated(given["expression"], document, limit, "state_postcondition_failed")
+    value = _evaluated(check["expression"], document, limit, "state_postcondition_failed")
     if value:
         return None
     message = postcondition.get("failure_message")

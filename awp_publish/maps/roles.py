@@ -76,5 +76,5 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
     explicit = attributes.get("role", "").lower().split()
     if explicit and tag != "form":  # a form with the role search is still a form
         aria = explicit[0]
-    found = {aria, *explicit[:1], role_of(tag, attributes)}
-    return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
+    roles = {aria, *explicit[:1], role_of(tag, attributes)}
+    return frozenset(role for alias in roles if alias for role in (alias, _ALSO.get(alias)) if role)

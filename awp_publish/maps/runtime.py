@@ -99,7 +99,9 @@ class Runtime:
     def _require_ready(self) -> None:
         if not self.map.is_valid:
             errors = [finding for finding in self.map.findings if finding.level == "error"]
-            findings = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
+            findings = [
+                {"check": error.check, "pointer": error.pointer, "message": error.message} for error in errors[:20]
+            ]
             message = f"The map of this page is not valid: {errors[0].message}"
             raise RuntimeFailure("runtime_not_ready", message, {"findings": findings}, recoverable=False)
 
@@ -130,7 +132,7 @@ class Runtime:
         An action has `name`, `description`, `input_schema` and, if it is bound to addresses, `target_url_contains`. An
         invalid map has none.
         """
-        known: dict[str, JsonObject] = {}
+        results: dict[str, JsonObject] = {}
         actions = []
         for tool in self._tools():
             name, target, x_actions = tool.get("name"), reading.part(tool, "target"), reading.part(tool, "x_actions")
@@ -138,7 +140,7 @@ class Runtime:
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
             is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
-            if is_bound and await self._states.misfit(target, known) is not None:
+            if is_bound and await self._states.misfit(target, results) is not None:
                 continue
             is_executable = (
                 bool(reading.part(x_actions, "execution").get("steps"))
@@ -149,7 +151,7 @@ class Runtime:
                 or handler in PRIMITIVES
                 or (handler in self._handlers and name not in self.map.foreign)
             )
-            if not is_executable or not all(can_run(self.page, one) for one in reading.texts(tool, "requires")):
+            if not is_executable or not all(can_run(self.page, needed) for needed in reading.texts(tool, "requires")):
                 continue
             action = {
                 "name": name,
@@ -159,9 +161,13 @@ class Runtime:
             part = bound if isinstance(bound, str) else target.get("url_contains") if is_bound else None
             actions.append(action | ({"target_url_contains": part} if isinstance(part, str) else {}))
         projections = [
-            {"name": one.get("name"), "description": one.get("description"), "summaries": summaries_of(one)}
-            for one in self._projections()
-            if one.get("purpose") != rules.POSTCONDITION
+            {
+                "name": projection.get("name"),
+                "description": projection.get("description"),
+                "summaries": summaries_of(projection),
+            }
+            for projection in self._projections()
+            if projection.get("purpose") != rules.POSTCONDITION
         ]
         return {"actions": actions, "projections": projections}
 
@@ -200,8 +206,8 @@ class Runtime:
         await self._signals.listen()
         states = await self._states.summary()
         attachments = [
-            {"id": one.get("id"), "state": await self._attachments.update(one)}
-            for one in self.map.objects("attachments")
+            {"id": attachment.get("id"), "state": await self._attachments.update(attachment)}
+            for attachment in self.map.objects("attachments")
         ]
         return {
             "url": self.page.url,
@@ -237,17 +243,17 @@ class Runtime:
             raise RuntimeFailure("handler_timeout", message, evidence, recoverable=not trace.has_changed) from None
 
     async def _call(self, name: str, arguments: object, trace: Trace, deadline: float) -> ToolResult:
-        tool = next((one for one in self._tools() if one.get("name") == name), None)
+        tool = next((candidate for candidate in self._tools() if candidate.get("name") == name), None)
         if tool is None:
-            known = [str(one.get("name")) for one in self._tools()]
-            message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
-            raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
+            names = [str(tool.get("name")) for tool in self._tools()]
+            message = f"Unknown action {name[:100]!r}. {did_you_mean(name, names)}".strip()
+            raise RuntimeFailure("unknown_action", message, {"actions": names[:50]})
         x_actions = reading.part(tool, "x_actions")
-        given = arguments if isinstance(arguments, Mapping) else None
+        members = arguments if isinstance(arguments, Mapping) else None
         schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
         validator = self.map.validator(f"tools/{name}/input", schema)
-        wrong = () if given is None or validator is None else validator(dict(given))
-        if given is None or wrong:
+        wrong = () if members is None or validator is None else validator(dict(members))
+        if members is None or wrong:
             first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They must be an object."
             message = f"The arguments of {name} are wrong: {first}"
             raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
@@ -259,16 +265,16 @@ class Runtime:
         if isinstance(part, str) and part not in self.page.url:
             evidence = {"url": self.page.url, "target_url_contains": part}
             raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
-        missing = [one for one in reading.texts(tool, "requires") if not can_run(self.page, one)]
+        missing = [needed for needed in reading.texts(tool, "requires") if not can_run(self.page, needed)]
         if missing:
             message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
             lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
             raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
         if x_actions.get("scope") != "persistent":
             await self._require_target(name, reading.part(tool, "target"), trace)
-        moves = await self._transitions.begin(tool, given, deadline)
+        moves = await self._transitions.begin(tool, members, deadline)
         try:
-            result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
+            result, was_outside = await self._execute(tool, HandlerCall(name, members, bound), trace)
         finally:  # a failed call may have changed the page as well
             self._transitions.note(moves)
         wrong = () if result_validator is None else result_validator(result)
@@ -277,9 +283,9 @@ class Runtime:
             details: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
             raise RuntimeFailure("invalid_result", message, details, recoverable=False)
         if not was_outside:
-            await self._verify(name, {**bound, **given}, trace)
+            await self._verify(name, {**bound, **members}, trace)
         for transition in moves:
-            await self._transitions.end(transition, given, result)
+            await self._transitions.end(transition, members, result)
         return ToolResult(result, trace.steps, trace.drift)
 
     async def _require_target(self, name: str, target: JsonObject, trace: Trace) -> None:
@@ -413,17 +419,17 @@ class Runtime:
 
     async def _snapshot(self, name: str | None) -> Snapshot:
         scoped = self._projections()
-        projection = next((one for one in scoped if one.get("name") == name), None)
-        readable = [one for one in scoped if one.get("purpose") != rules.POSTCONDITION]
+        projection = next((candidate for candidate in scoped if candidate.get("name") == name), None)
+        readable = [projection for projection in scoped if projection.get("purpose") != rules.POSTCONDITION]
         if name is None and len(readable) == 1:
             projection = readable[0]
         if projection is None:
-            here = [str(one.get("name")) for one in readable]
+            here = [str(candidate.get("name")) for candidate in readable]
             message = f"No projection {name!r} fits this page." if name else "Name the projection."
             message = message if here else "No projection applies to this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
         schema = reading.part(projection, "snapshot").get("output_schema")
-        place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
+        place = next(at for at, item in enumerate(self.map.objects("state_projections")) if item is projection)
         validator = self.map.validator(f"state_projections/{place}", schema)
         return await read_projection(self.page, projection, validator, self._now())
 

@@ -88,14 +88,20 @@ class ScriptPage:
         roles: frozenset[str] | None = None,
         text_contains: str | None = None,
     ) -> Sequence[FoundElement]:
-        found = await self.ask("find", {"css": css, "within": within, "text_contains": text_contains})
-        return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        elements = await self.ask("find", {"css": css, "within": within, "text_contains": text_contains})
+        return (
+            [self._read(element) for element in elements if isinstance(element, dict)]
+            if isinstance(elements, list)
+            else []
+        )
 
     def _read(self, described: Mapping[str, object]) -> ScriptElement:
         """Read an element from the script's description; missing members are empty."""
         tag, box = str(described.get("tag", "")), described.get("box")
         attributes = {str(name): str(value) for name, value in _object(described.get("attributes")).items()}
-        sides = [float(one) if isinstance(one, (int, float)) else 0.0 for one in (box if isinstance(box, list) else ())]
+        sides = [
+            float(side) if isinstance(side, (int, float)) else 0.0 for side in (box if isinstance(box, list) else ())
+        ]
         element = ScriptElement(
             ref=str(described.get("ref", "")),
             tag=tag,
@@ -117,15 +123,15 @@ class ScriptPage:
         return {**point, "document": document} if document else point
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
-        found = await self.ask("closest", {"ref": ref, "css": css})
-        return self._read(found) if isinstance(found, dict) else None
+        element = await self.ask("closest", {"ref": ref, "css": css})
+        return self._read(element) if isinstance(element, dict) else None
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
         return _object(await self.ask("insert", {"ref": ref, "text": text, "mode": mode}))
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        given = self.from_document(arguments) if primitive.startswith("pointer.") else arguments
-        return _object(await self.ask("perform", {"primitive": primitive, "arguments": given}))
+        members = self.from_document(arguments) if primitive.startswith("pointer.") else arguments
+        return _object(await self.ask("perform", {"primitive": primitive, "arguments": members}))
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
         extracted = _object(await self.ask("extract", {"extracts": list(extracts)}))
@@ -133,7 +139,7 @@ class ScriptPage:
         return Extraction(
             _object(records),
             {str(name): int(count) for name, count in _object(counts).items() if isinstance(count, (int, float))},
-            [str(one) for one in missing] if isinstance(missing, list) else [],
+            [str(name) for name in missing] if isinstance(missing, list) else [],
         )
 
     async def invoke(self, handler: str, arguments: JsonObject) -> object:
@@ -146,23 +152,23 @@ class ScriptPage:
         await self.ask("detach", {"id": attachment_id})
 
     async def attached(self) -> frozenset[str]:
-        found = await self.ask("attached", {})
-        return frozenset(str(one) for one in found) if isinstance(found, list) else frozenset()
+        attached = await self.ask("attached", {})
+        return frozenset(str(name) for name in attached) if isinstance(attached, list) else frozenset()
 
     async def listen(self, events: frozenset[str]) -> None:
         await self.ask("listen", {"events": sorted(events)})
 
     async def take_events(self) -> Sequence[PageEvent]:
-        found = await self.ask("takeEvents", {})
+        events = await self.ask("takeEvents", {})
         return [
             PageEvent(
-                str(one.get("event", "")),
-                one.get("detail"),
-                str(one.get("url", "")),
-                tuple(str(ref) for ref in refs) if isinstance(refs := one.get("refs"), list) else (),
+                str(event.get("event", "")),
+                event.get("detail"),
+                str(event.get("url", "")),
+                tuple(str(ref) for ref in refs) if isinstance(refs := event.get("refs"), list) else (),
             )
-            for one in (found if isinstance(found, list) else [])
-            if isinstance(one, dict)
+            for event in (events if isinstance(events, list) else [])
+            if isinstance(event, dict)
         ]
 
 

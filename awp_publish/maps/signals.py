@@ -24,7 +24,7 @@ class Signals:
         self.dropped = 0
 
     async def listen(self) -> None:
-        wanted = frozenset(str(one.get("event")) for one in self._enabled_signals())
+        wanted = frozenset(str(signal.get("event")) for signal in self._enabled_signals())
         if wanted - self._listening:
             await self._page.listen(wanted)
             self._listening = wanted
@@ -34,12 +34,12 @@ class Signals:
         signals = self._map.objects("signals")
         ways = ("html_to_agent", "bidirectional")
         return [
-            one
-            for one in signals
-            if one.get("ingestion") == "enabled"
-            and isinstance(one.get("event"), str)
-            and one.get("direction", ways[0]) in ways
-            and one.get("name") not in self._hidden
+            signal
+            for signal in signals
+            if signal.get("ingestion") == "enabled"
+            and isinstance(signal.get("event"), str)
+            and signal.get("direction", ways[0]) in ways
+            and signal.get("name") not in self._hidden
         ]
 
     async def take(self) -> Sequence[JsonObject]:

@@ -70,7 +70,7 @@ class _Look:
         self.number_at: dict[Place, int] = {}
         tags, parents, body = tree.tags, tree.parents, tree.body_at
         # By an element's number in the tree: its place, and how many of its children have been visited.
-        known, passed = {parents[body]: ""}, {parents[body]: 0}
+        paths, passed = {parents[body]: ""}, {parents[body]: 0}
         at, end = body, tree.ends[body]
         while at < end:
             above = parents[at]
@@ -79,7 +79,7 @@ class _Look:
             if tags[at] in ("", "!", "template"):
                 at = tree.ends[at]
                 continue
-            place = known[at] = f"{known[above]}/{count}" if at != body else "0"
+            place = paths[at] = f"{paths[above]}/{count}" if at != body else "0"
             passed[at] = 0
             self.number_at[place] = len(self.places)
             self.places.append(place)
@@ -260,10 +260,10 @@ class SitePage:
         look, overlay = self._look(), self._overlay()
         if self._texts[0] is not look or self._texts[1] is not overlay:
             self._texts = (look, overlay, {})
-        known = self._texts[2]
-        if number not in known:
-            known[number] = self._text(look, overlay, number)
-        return known[number]
+        names = self._texts[2]
+        if number not in names:
+            names[number] = self._text(look, overlay, number)
+        return names[number]
 
     def _text(self, look: _Look, overlay: Overlay, number: int) -> str:
         control = look.compiled.markup.controls.get(look.places[number])
@@ -322,7 +322,7 @@ class SitePage:
             if number is None:
                 raise PrimitiveError("target_not_found", "The element is no longer on the page.")
             first, last = number + 1, look.ends[number]
-        found: list[_SiteElement] = []
+        elements: list[_SiteElement] = []
         if css is not None:
             numbers = self._select(css, max(first - 1, 0))
             for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
@@ -331,12 +331,12 @@ class SitePage:
                     continue
                 element = _SiteElement(self, look, number)
                 if text_contains is None or text_contains in element.text:
-                    found.append(element)
-                if len(found) >= MAX_FOUND:
+                    elements.append(element)
+                if len(elements) >= MAX_FOUND:
                     break
-            return found
+            return elements
         number = first
-        while number < last and len(found) < MAX_FOUND:
+        while number < last and len(elements) < MAX_FOUND:
             element = _SiteElement(self, look, number)
             if text_contains is not None and element.control is None and text_contains not in element.text:
                 # Its descendants do not have the text either, except as values of controls.
@@ -345,9 +345,9 @@ class SitePage:
                 number = number + 1 if has_controls else look.ends[number]
                 continue
             if roles is None or roles & element.roles:
-                found.append(element)
+                elements.append(element)
             number += 1
-        return found
+        return elements
 
     def _select(self, css: str, scope: int = -1) -> list[int]:
         """Return the numbers of the elements that a selector matches; `scope` is the number of what `:scope` means.
@@ -443,8 +443,8 @@ class SitePage:
         if primitive == "viewport.scroll":
             bottom = float(len(self._look().places) * _HEIGHT)
             for axis, name in enumerate(("delta_x", "delta_y")):
-                given = arguments.get(name, 0)
-                step = float(given) if isinstance(given, (int, float)) else 0.0
+                value = arguments.get(name, 0)
+                step = float(value) if isinstance(value, (int, float)) else 0.0
                 self._scroll[axis] = max(0.0, min(self._scroll[axis] + step, bottom if axis else 0.0))
             return {"scroll_x": self._scroll[0], "scroll_y": self._scroll[1]}
         if primitive == "keyboard.press":
@@ -575,27 +575,27 @@ class SitePage:
             return [number]
 
         def read_fields(fields: object, number: int, path: str) -> JsonObject:
-            given = fields if isinstance(fields, Mapping) else {}
-            return {name: read(field, number, f"{path}.{name}") for name, field in given.items()}
+            members = fields if isinstance(fields, Mapping) else {}
+            return {name: read(field, number, f"{path}.{name}") for name, field in members.items()}
 
         def read(field: object, number: int, path: str) -> object:
             field = field if isinstance(field, Mapping) else {}
             nonlocal left
             css, xpath = field.get("selector"), field.get("xpath")
-            found = matches(css, xpath, number)
-            left -= 1 + len(found)
+            numbers = matches(css, xpath, number)
+            left -= 1 + len(numbers)
             if left < 0:
                 message = f"The records have more than {MAX_VALUES} values. Narrow the selectors."
                 raise PrimitiveError("invalid_result", message)
             if field.get("many") is True:
-                counts[path] = len(found)
+                counts[path] = len(numbers)
                 if isinstance(field.get("fields"), Mapping):
-                    return [read_fields(field["fields"], one, f"{path}.{at}") for at, one in enumerate(found)]
-                values = [value for one in found if (value := value_at(field, one)) is not None]
+                    return [read_fields(field["fields"], match, f"{path}.{at}") for at, match in enumerate(numbers)]
+                values = [value for match in numbers if (value := value_at(field, match)) is not None]
                 if not values and field.get("required") is True:
                     missing.append(path)
                 return values
-            target: int | None = found[0] if found else None
+            target: int | None = numbers[0] if numbers else None
             closest = field.get("closest")
             if target is not None and isinstance(closest, str) and closest:
                 matched, place = set(self._select(closest)), look.places[target]
@@ -605,7 +605,7 @@ class SitePage:
             if target is None:
                 value = None
             elif isinstance(field.get("fields"), Mapping):
-                counts[path] = len(found)
+                counts[path] = len(numbers)
                 return read_fields(field["fields"], target, f"{path}.0")
             else:
                 value = value_at(field, target)
@@ -637,15 +637,15 @@ class SitePage:
             record_id, fields = str(extract.get("id")), extract.get("fields")
             css = extract.get("selector")
             if isinstance(css, str) and css and _SCOPE not in css:
-                found = self._select(css)[:MAX_FOUND]  # may match the body too
+                numbers = self._select(css)[:MAX_FOUND]  # may match the body too
             else:
-                found = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
-            counts[record_id] = len(found)
+                numbers = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
+            counts[record_id] = len(numbers)
             values: list[object]
             if isinstance(fields, Mapping):
-                values = [read_fields(fields, one, f"{record_id}.{at}") for at, one in enumerate(found)]
+                values = [read_fields(fields, match, f"{record_id}.{at}") for at, match in enumerate(numbers)]
             else:
-                values = [self.text_of(one) for one in found]
+                values = [self.text_of(match) for match in numbers]
             records[record_id] = values if extract.get("many") is not False else values[0] if values else None
         return Extraction(records, counts, missing)
 
@@ -653,8 +653,8 @@ class SitePage:
         look, overlay = self._look(), self._overlay()
         control = look.compiled.markup.controls.get(look.places[number])
         if control is None:
-            given = look.node(number).attributes.get("value") if name == "value" else None
-            return given if look.node(number).tag in ("data", "option", "li", "button", "meter", "progress") else None
+            value = look.node(number).attributes.get("value") if name == "value" else None
+            return value if look.node(number).tag in ("data", "option", "li", "button", "meter", "progress") else None
         kind = kind_of(control.node)
         if name == "checked":
             return is_checked(control, overlay, look.compiled.markup) if kind in ("checkbox", "radio") else None

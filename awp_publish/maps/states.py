@@ -28,37 +28,37 @@ class States:
             return known[name]
         known[name] = {"holds": None, "diagnostics": []}
         results = []
-        for one in reading.objects(self._map.find("states", name) or {}, "diagnostics"):
-            if "target" not in one:
+        for diagnostic in reading.objects(self._map.find("states", name) or {}, "diagnostics"):
+            if "target" not in diagnostic:
                 continue
             try:
-                match = await locate(self._page, reading.part(one, "target"))
-                result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
+                match = await locate(self._page, reading.part(diagnostic, "target"))
+                result = {"name": diagnostic.get("name"), "holds": bool(match.elements), **match.evidence}
                 result.pop("candidates", None)
             except PrimitiveError as error:
-                result = {"name": one.get("name"), "holds": False, "reason": error.message}
+                result = {"name": diagnostic.get("name"), "holds": False, "reason": error.message}
             results.append(result)
-        known[name] = {"holds": all(one["holds"] for one in results) if results else None, "diagnostics": results}
+        known[name] = {"holds": all(result["holds"] for result in results) if results else None, "diagnostics": results}
         return known[name]
 
     async def summary(self) -> JsonObject:
         """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
-        known: dict[str, JsonObject] = {}
+        results: dict[str, JsonObject] = {}
         names = [str(state.get("name")) for state in self._map.objects("states")]
         for name in names:
-            await self.diagnose(name, known)
+            await self.diagnose(name, results)
         return {
-            "current": [name for name in names if known[name]["holds"]],
-            "unknown": [name for name in names if known[name]["holds"] is None],
-            "diagnostics": {name: known[name]["diagnostics"] for name in names},
+            "current": [name for name in names if results[name]["holds"]],
+            "unknown": [name for name in names if results[name]["holds"] is None],
+            "diagnostics": {name: results[name]["diagnostics"] for name in names},
         }
 
-    async def misfit(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
+    async def misfit(self, target: JsonObject, results: dict[str, JsonObject]) -> str | None:
         """Return why a tool does not belong to the page's address or state, or None if it does."""
         if not rules.url_fits(target, self._page.url):
             return another_address(target)
         state = target.get("state")
-        if isinstance(state, str) and (await self.diagnose(state, known))["holds"] is False:
+        if isinstance(state, str) and (await self.diagnose(state, results))["holds"] is False:
             return f"The state {state} does not hold."
         return None
 
@@ -68,11 +68,11 @@ class States:
         Every predicate of `load_when` has to hold, and of a list any entry. With a task, blocks that share most words
         with it come first. The blocks are documentation: a tool that one mentions need not be permitted.
         """
-        known: dict[str, JsonObject] = {}
+        results: dict[str, JsonObject] = {}
         blocks = [
-            one
-            for one in self._map.objects("context")
-            if await self._applies(reading.part(one, "load_when"), task, known)
+            item
+            for item in self._map.objects("context")
+            if await self._applies(reading.part(item, "load_when"), task, results)
         ]
         words = {word for word in task.casefold().split() if len(word) > 2}
 
@@ -85,10 +85,10 @@ class States:
 
         return sorted(blocks, key=rank)
 
-    async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
+    async def _applies(self, when: JsonObject, task: str, results: dict[str, JsonObject]) -> bool:
         if not rules.url_fits(when, self._page.url):
             return False
-        held = [(await self.diagnose(name, known))["holds"] for name in reading.texts(when, "states")]
+        held = [(await self.diagnose(name, results))["holds"] for name in reading.texts(when, "states")]
         if "states" in when and not any(held):
             return False
         if "tasks" in when and not any(part.casefold() in task.casefold() for part in reading.texts(when, "tasks")):
@@ -96,9 +96,9 @@ class States:
         targets = when.get("targets")
         if targets is None:
             return True
-        for one in targets if isinstance(targets, list) else [targets]:
+        for candidate in targets if isinstance(targets, list) else [targets]:
             try:
-                target = {"selector": one} if isinstance(one, str) else one
+                target = {"selector": candidate} if isinstance(candidate, str) else candidate
                 if isinstance(target, Mapping) and (await locate(self._page, target)).elements:
                     return True
             except PrimitiveError:

@@ -38,12 +38,12 @@ class Match:
     @property
     def evidence(self) -> JsonObject:
         """Return what was tried, and the elements that were found."""
-        found = [describe(element) for element in self.elements[:MAX_CANDIDATES]]
+        elements = [describe(element) for element in self.elements[:MAX_CANDIDATES]]
         evidence: dict[str, object] = {"attempted": list(self.attempted)}
         if self.reason:
             evidence["reason"] = self.reason
-        if found:
-            evidence |= {"candidate_count": len(self.elements), "candidates": found}
+        if elements:
+            evidence |= {"candidate_count": len(self.elements), "candidates": elements}
         return evidence | ({"drift": list(self.drift)} if self.drift else {})
 
 
@@ -99,7 +99,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
     for css, is_fallback in candidates:
         hint = part if equal is None else equal
         try:
-            found = await page.find(css, roles=frozenset((role,)) if role else None, text_contains=hint)
+            elements = await page.find(css, roles=frozenset((role,)) if role else None, text_contains=hint)
         except PrimitiveError as error:
             if error.code != "invalid_selector":
                 raise
@@ -108,7 +108,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
             continue
         fitting = [
             element
-            for element in found
+            for element in elements
             if (not role or role in element.roles)
             and (equal is None or element.text == equal)
             and (part is None or part in element.text)
@@ -122,13 +122,13 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
             fitting = [element for element in fitting if element.ref not in outer]
         visible = fitting if attached else [element for element in fitting if element.is_visible]
         hidden += len(fitting) - len(visible)
-        attempted.append({"selector": css, "matches": len(found), "fitting": len(fitting), "visible": len(visible)})
+        attempted.append({"selector": css, "matches": len(elements), "fitting": len(fitting), "visible": len(visible)})
         if visible:
             drift = [f"{css!r} was found in place of {candidates[0][0]!r}."] if is_fallback else []
             if name and not same_name:
                 drift.append(f"No name is {target['name']!r}; it is {visible[0].name[:100]!r}.")
             return await _retargeted(page, Match(visible, "", attempted, drift), target)
-    if fault_of_selector is not None and all("error" in one for one in attempted):
+    if fault_of_selector is not None and all("error" in attempt for attempt in attempted):
         raise fault_of_selector
     reason = "Every matching element is hidden." if hidden else "No element matches the target."
     return Match((), reason, attempted)
@@ -162,8 +162,8 @@ async def _retargeted(page: LivePage, match: Match, target: Locator) -> Match:
         around = await page.closest(element.ref, closest)
         if around is None:
             continue
-        found = [around] if inner is None else await page.find(inner, within=around.ref)
-        reached |= {one.ref: one for one in found if one.is_visible}
+        elements = [around] if inner is None else await page.find(inner, within=around.ref)
+        reached |= {element.ref: element for element in elements if element.is_visible}
     return replace(
         match,
         elements=tuple(reached.values()),
@@ -202,15 +202,15 @@ async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift:
     Assertions are `visible` (true or false), `enabled`, `text_contains`, `text_equals`, `count`; the default is
     `visible`.
     """
-    known = {"visible", "enabled", "text_contains", "text_equals", "count"}
-    if not wanted.keys() & known:
+    names = {"visible", "enabled", "text_contains", "text_equals", "count"}
+    if not wanted.keys() & names:
         wanted = {"visible": True}
     match = await locate(page, target, attached=wanted.get("visible") is False)
     drift += match.drift
     evidence: JsonObject = {"url": page.url, "target": dict(target), **match.evidence}
-    shown = [element for element in match.elements if element.is_visible]
+    visible = [element for element in match.elements if element.is_visible]
     if wanted.get("visible") is False:
-        if shown:
+        if visible:
             raise PrimitiveError(
                 "assertion_failed", "It is visible, but should not be.", assertion="visible", **evidence
             )
@@ -229,7 +229,9 @@ async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift:
         if not isinstance(text, str):
             continue
         plain = " ".join(text.split())
-        fits = (plain in one.text if name == "text_contains" else plain == one.text for one in match.elements)
+        fits = (
+            plain in element.text if name == "text_contains" else plain == element.text for element in match.elements
+        )
         if not any(fits):
             raise PrimitiveError("assertion_failed", f"The text is not {text[:100]!r}.", assertion=name, **evidence)
     return evidence

@@ -26,18 +26,20 @@ class Transitions:
 
     async def begin(self, tool: JsonObject, arguments: JsonObject, deadline: float) -> Sequence[JsonObject]:
         """Return the transitions that a call makes, after checking their conditions. Raises RuntimeFailure."""
-        known: dict[str, JsonObject] = {}
+        results: dict[str, JsonObject] = {}
         moves = []
         for transition in self._map.objects("transitions"):
             if transition.get("tool") != tool.get("name"):
                 continue
-            starts = [(await self._states.diagnose(name, known))["holds"] for name in reading.texts(transition, "from")]
+            starts = [
+                (await self._states.diagnose(name, results))["holds"] for name in reading.texts(transition, "from")
+            ]
             if starts and not any(held is not False for held in starts):
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
             for condition in reading.texts(transition, "preconditions"):  # those that are not states are documentation
-                diagnosed = await self._states.diagnose(condition, known)
+                diagnosed = await self._states.diagnose(condition, results)
                 if diagnosed["holds"] is False:
                     evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
                     message = f"{tool.get('name')} needs the state {condition}, which does not hold."
