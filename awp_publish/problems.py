@@ -620,7 +620,6 @@ def _code_in(source: object) -> str | None:
 
 
 def _words(document: object) -> str:
-    """Return the reason in a route's own words, or "" if its answer has none."""
     return shorten(_reason(document, MAX_REASON_DEPTH))
 
 

@@ -76,7 +76,6 @@ def _compare_by_order(before: Sequence[object], after: Sequence[object], path: s
 
 
 def _has_ids(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
-    """Return True if all items are objects with unique ids."""
     ids = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
     return len(ids) == len(items)
 

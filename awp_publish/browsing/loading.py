@@ -108,7 +108,6 @@ def _follow(
 
 
 def _location(fetched: Fetched) -> str:
-    """Return the address to which a response redirects, or ""."""
     location = header_of(fetched.headers, "location") if fetched.status in _REDIRECTS else ""
     with suppress(UnicodeError):  # browsers decode it as UTF-8 if it is valid
         location = location.encode("latin-1").decode("utf-8")

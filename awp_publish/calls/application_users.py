@@ -107,7 +107,6 @@ class ApplicationUser:
 
 
 def _log_once(is_logged: Event, text: str) -> None:
-    """Log what is true of every call once only."""
     if not is_logged.is_set():
         is_logged.set()
         logger.error(text)

@@ -111,7 +111,6 @@ class Credentials(NamedTuple):
 
 
 def _nobody() -> Credentials:
-    """Return the credentials of a caller who has sent none."""
     return Credentials({})
 
 

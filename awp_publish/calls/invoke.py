@@ -440,7 +440,6 @@ class Invoker:
         return result
 
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
-        """Record and count the result of a call, then deliver it."""
         if prepared.guard is not None:
             await prepared.guard.conclude(call, result)
         self._count(call, result)

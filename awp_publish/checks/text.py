@@ -149,7 +149,6 @@ def _parse(data: bytes | str, reading: ParsedDocument) -> object:
 
 
 def _plain(value: object) -> object:
-    """Copy mappings and sequences of any kind into dicts and lists."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value

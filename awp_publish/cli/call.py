@@ -106,7 +106,6 @@ def call(
 
 
 def _wire_of(door: str, site: DeclaredSite | None) -> Wire:
-    """Return a door of installed plug-ins, or of those of a site. Raises DeclarationError."""
     listed = {**doors(), **(wires_of(setup.plugin for setup in site.plugins.values()) if site is not None else {})}
     if door not in listed:
         raise DeclarationError(f"--door {door}", "is unknown.", f"There are: {', '.join(listed)}.")

@@ -107,7 +107,6 @@ def explain_checks(console: Console, check_id: str) -> int:
 
 
 def _rules(name: str) -> list[tuple[str, str, str, str]]:
-    """Return the rules of a group, or the one rule of that name."""
     drift = [(kind, str(level), about, hint) for kind, (level, about, hint) in KINDS.items()]
     model = [(rule, "warning", about, hint) for rule, (about, hint) in RULES.items()]
     return {"drift": drift, "model": model}.get(name) or [row for row in (*drift, *model) if row[0] == name]

@@ -40,7 +40,6 @@ _NOT_OF_THE_ANSWER: Final = re.compile(
 
 
 def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
-    """Return the headers, in lower case, that the description or the framework's own document names."""
     named = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
     return frozenset(name.encode("latin-1", "replace") for name in named if not _NOT_OF_THE_ANSWER.fullmatch(name))
 

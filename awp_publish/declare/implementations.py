@@ -91,7 +91,6 @@ def _site_checks_credentials(operation: Operation, credential_headers: Collectio
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
-    """Describe a declared type that only the route's framework understands."""
     route, method = chosen
     return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 

@@ -188,7 +188,6 @@ _TEST: Final = re.compile(r"(?:^|[/_-])(?:tests?|testing|debug)(?:[/_-]|$)", re.
 
 
 def _redirects(handler: object) -> bool:
-    """Return True if a handler is annotated to answer with a redirect."""
     notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers_of(handler))
     return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
 

@@ -107,7 +107,6 @@ def _read(value: object) -> tuple[Plugin, object]:
 
 
 def _beside(kind: type) -> list[Plugin]:
-    """Return the plug-ins in the module that defines a class of options."""
     module = sys.modules.get(kind.__module__)
     return [value for value in vars(module).values() if isinstance(value, Plugin)] if module is not None else []
 

@@ -178,7 +178,6 @@ def _action_level(catalog: Catalog, action: Action) -> str | None:
 
 
 def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
-    """Return 1.0's `rateLimit`."""
     if limit is None:
         return None
     return present({"requests": limit.requests, "window": limit.window, "scope": limit.scope})

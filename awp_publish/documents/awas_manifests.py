@@ -105,7 +105,6 @@ def _metadata(catalog: Catalog) -> dict[str, object]:
 
 
 def _door_addresses(catalog: Catalog) -> dict[str, object]:
-    """Return the live endpoints and the OpenAPI document by name, for `endpoints` of both manifests."""
     addresses: dict[str, object] = {door.protocol: located(catalog, door.path) for door in catalog.doors}
     if catalog.openapi:
         addresses["openapi"] = located(catalog, catalog.openapi.path)

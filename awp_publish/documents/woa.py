@@ -132,7 +132,6 @@ def _agent(
 
 
 def _schema(schema: JsonObject) -> dict[str, object]:
-    """Return a schema that names its dialect first (section 4.2)."""
     return {"$schema": DIALECT, **schema}
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from awp_publish.calls.call import Principal
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import AsgiApp, Fields, Scope, read_fields
+from awp_publish.http.exchange import Fields, Scope, read_fields
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 
@@ -14,9 +14,6 @@ Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
 
 ENTRANCE: Final = "awp_publish.entrance"
 """The scope member in which the adapter of another framework gives its outermost application."""
-
-Entrance: TypeAlias = Callable[[Scope], AsgiApp]
-"""Returns the outermost application, including all middleware, for the scope of an incoming connection."""
 
 
 def session_ids_of(context: Context) -> Any:

@@ -73,7 +73,6 @@ class FieldReader:
 
 
 def _is_left_empty(values: list[str | bytes]) -> bool:
-    """Return True for the only value of a field that was not filled in."""
     return values == [""] or (len(values) == 1 and isinstance(values[0], Upload) and values[0].is_empty)
 
 

@@ -180,7 +180,6 @@ class _GuardedRoute:
         return inputs | self._reader.read(pairs)
 
     def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
-        """Return the declared parameters of one place, by their names in the action."""
         parameters = self._by_place.get(place, {})
         return [(parameters[name].name, value) for name, value in pairs if name in parameters]
 

@@ -454,6 +454,5 @@ class Runtime:
 
 
 def _done(trace: Trace) -> dict[str, object]:
-    """Return what a call has done so far, for the evidence of its failure."""
     done: dict[str, object] = {"steps": list(trace.steps)}
     return done | ({"drift": list(trace.drift)} if trace.drift else {})

@@ -94,7 +94,6 @@ class Walker:
         return self._keywords[key](value)
 
     def _look(self, walk: _Walk, at: str, value: object, path: _Path, is_secret: bool) -> None:
-        """Describe a value if it does not conform to the part of the schema at a pointer."""
         if not walk.is_over() and not self._conforms(at, value):
             self._describe(walk, at, value, path, is_secret)
 
@@ -290,7 +289,6 @@ class Walker:
         return at
 
     def _resolved(self, at: str) -> JsonObject:
-        """Return the part of the schema at a pointer, with references followed; {} for true, false or nothing."""
         part = part_at(self._schema, self._address(at))
         return part if isinstance(part, Mapping) else {}
 

@@ -23,7 +23,6 @@ def layers_of(handler: object) -> Iterator[object]:
 
 
 def _method_called(handler: object) -> object:
-    """Return the `__call__` of a callable object whose class is written in Python."""
     if inspect.isfunction(handler):
         return None
     called = inspect.getattr_static(type(handler), "__call__", None)

@@ -151,7 +151,6 @@ def plain_json(value: object) -> object:
 
 
 def _is_writable(value: str | int | float) -> bool:
-    """Return True if a text can be encoded as UTF-8, or a number as JSON."""
     if isinstance(value, str):
         return re.search("[\ud800-\udfff]", value) is None
     return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)

@@ -275,7 +275,6 @@ class _TimedEntries:
         return entry
 
     def _tidy(self) -> None:
-        """Rebuild the heap once stale entries outnumber the names."""
         if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
             self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
             heapify(self.heap)

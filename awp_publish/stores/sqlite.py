@@ -271,6 +271,5 @@ def _detail(error: Exception) -> str:
 
 
 def _adds(request: StoreRequest) -> list[str]:
-    """Return the keys under which a request may store something new."""
     steps = request.order.steps if isinstance(request.order, RunSteps) else ()
     return [step.key for step in steps if type(step) is Add and step.seconds > 0]

@@ -272,7 +272,6 @@ def _refuse(state: object) -> NoReturn:
 
 
 def _state(state: str, ask: _Claim) -> bytes:
-    """Return a record without an answer."""
     return orjson.dumps({"state": state, "for": ask.fingerprints[0]}) + b"\n"
 
 

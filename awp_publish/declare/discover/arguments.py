@@ -49,7 +49,6 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
 
 
 def _fields_of(kind: object) -> frozenset[str]:
-    """Return the fields of a model or dataclass, which its values always have; none for a RootModel."""
     if isinstance(kind, type) and issubclass(kind, BaseModel) and not issubclass(kind, RootModel):
         return frozenset(kind.model_fields)
     is_dataclass = isinstance(kind, type) and dataclasses.is_dataclass(kind)

@@ -382,7 +382,6 @@ def _may_be_none(consumer: Dependant, dependency: Dependant) -> bool:
 
 
 def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
-    """Return the type of a dependency's value, without None."""
     kind = _annotation(consumer, dependency)
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     kinds = [alternative for alternative in get_args(kind) if alternative is not type(None)]

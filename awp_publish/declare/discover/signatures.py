@@ -82,7 +82,6 @@ _MARKERS: Final = ("Depends", "Header", "Cookie")
 
 
 def _marker_kind(value: object) -> str:
-    """Return the kind of marker that a default or an annotation's metadata is; "" if it is none."""
     params = sys.modules.get("fastapi.params")
     is_marker = params is not None and any(isinstance(value, getattr(params, marker)) for marker in _MARKERS)
     return type(value).__name__ if is_marker else ""

@@ -270,7 +270,6 @@ class A2aDoor:
         return None
 
     def _refuse(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> Reply:
-        """Return the response to a request that could not be accepted."""
         return _reply(problem.status, self._say(request, problem, is_rpc=is_rpc), _own_headers(request, problem))
 
     def _say(

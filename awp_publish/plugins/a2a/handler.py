@@ -562,7 +562,6 @@ class A2aHandler(RequestHandler):
         return record
 
     async def _push(self, params: SendMessageRequest, request: A2aRequest, record: TaskRecord) -> None:
-        """Store the config that came with a message, if its task is stored."""
         if params.configuration.HasField("task_push_notification_config") and (record.raw or record.job):
             config = params.configuration.task_push_notification_config
             await self._pushes.create(record, config, self._address_of(request))
@@ -680,7 +679,6 @@ class A2aHandler(RequestHandler):
 
 
 def _replace_parts(message: Message, parts: list[Part]) -> None:
-    """Replace everything in a caller's message with these parts."""
     message.ClearField("metadata")
     del message.parts[:]
     message.parts.extend(parts)

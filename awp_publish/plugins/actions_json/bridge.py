@@ -978,6 +978,5 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
 
 
 def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
-    """Return the failure for a value that does not match its schema."""
     listed = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
     return invalid(f"{words}: {listed}", errors=errors_of(violations))

@@ -159,7 +159,6 @@ def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
 
 
 def _wanted(place: Locator) -> Step:
-    """Return a place as the locator of a step, which has no address."""
     return present({"selector": place.css, "text_equals": place.text_equals, "text_contains": place.text_contains})
 
 
@@ -202,7 +201,6 @@ def _filling(action: Action, name: str, schema: JsonObject, *, is_optional: bool
 
 
 def _click(name: str, locator: Step, members: Step) -> tuple[Step, Step]:
-    """Return the steps of a click: find the element, and click its centre."""
     centre = f"steps.find_{name}.output.clickable_center"
     find: Step = {"id": f"find_{name}", "primitive": "locator.element_info", "args": {"locator": locator}}
     point = {"x": slot(f"{centre}.x"), "y": slot(f"{centre}.y")}

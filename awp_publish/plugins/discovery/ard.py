@@ -91,7 +91,6 @@ def _queries(action: Action) -> list[str]:
 
 
 def _filled(queries: list[str], description: str) -> list[str]:
-    """Return two to five different queries, as ARD requires."""
     said = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
     return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MAX_QUERIES]
 

@@ -253,6 +253,5 @@ def _refuse(detail: str, remedy: str) -> NoReturn:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Return one text or several as a tuple, without values of other types."""
     values = (value,) if isinstance(value, str) else value if isinstance(value, Sequence) else ()
     return tuple(text for text in values if isinstance(text, str) and text)

@@ -47,11 +47,6 @@ def metadata_url(catalog: Catalog) -> str | None:
     return catalog.absolute(PATH) if is_published(catalog) else None
 
 
-def metadata_url_of_mcp(catalog: Catalog) -> str | None:
-    """Return the address for challenges at the MCP endpoint, None without a document."""
-    return catalog.absolute(path_of_mcp(catalog)) if is_published_of_mcp(catalog) else None
-
-
 def path_of_mcp(catalog: Catalog) -> str:
     """Return the path of the MCP endpoint's document, which ends with that of the endpoint."""
     return PATH + catalog.paths.mcp

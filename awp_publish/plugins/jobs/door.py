@@ -91,7 +91,6 @@ class JobsDoor(Endpoint):
         self._identify = identify
 
     async def _has_renewed(self, job_id: str, session_id: str) -> bool:
-        """Return True if a job has given the session with an id its new one."""
         sessions = self._sessions
         return sessions is not None and await sessions.has_moved_to(session_id, sessions.ids_of_job(job_id))
 

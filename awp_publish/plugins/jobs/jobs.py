@@ -584,7 +584,6 @@ def _queue_of_caller(share: str) -> str:
 
 
 def _turn_of(share: str) -> str:
-    """Return the queue of the one job that has the turn of a share."""
     return f"{{jobs}}turn of {share}"
 
 

@@ -395,7 +395,6 @@ class Worker:
             await self._sleep(2 * self._jobs.beat_seconds)
 
     async def _sleep(self, seconds: float) -> None:
-        """Pause without being woken up by newly accepted jobs."""
         end = self._loop.time() + seconds
         while not self._is_stopping and (left := end - self._loop.time()) > 0:
             self._wake.clear()

@@ -95,7 +95,6 @@ def _page() -> str:
 
 
 def _has_card(action: Action) -> bool:
-    """Return True if there is something to show: a question, or an answer that is a list or an object."""
     answered = answer_schema(action)
     if action.needs_confirmation:
         return True

@@ -251,7 +251,6 @@ class Tools:
             exchange.ended.set()
 
     def _find(self, tools: Mapping[str, Tool], name: str) -> Tool | None:
-        """Return the tool with a name, None for one that is not an action."""
         is_own = self.tasks is not None and name in self.tasks.own_tools
         return tools.get(name, None if is_own else self._absent)
 
@@ -467,7 +466,6 @@ class Tools:
 
 
 def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
-    """Return what accompanies a call in the request's `_meta`: key, confirmation, receipts and session."""
     key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
     places = {key_field: "idempotencyKey", **{name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}}
     meta = cast(Mapping[str, Any], context.meta or {})
@@ -475,7 +473,6 @@ def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
 
 
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
-    """Return the refusal for an unknown tool."""
     meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 

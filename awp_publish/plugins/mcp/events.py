@@ -370,7 +370,6 @@ class EventExtension:
         return None if current is None else webhooks.QUIET_SECONDS
 
     def _message(self, hook: Any, one: Any, key: list[Any], after: Positions | None = None) -> Any:
-        """Return the message for an occurrence (Webhook event delivery)."""
         body = orjson.dumps({**one.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
         return hook.message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
 
@@ -422,7 +421,6 @@ def _floor(params: SubscriptionParams) -> datetime | None:
 
 
 def _holds_thread(context: RequestContext) -> bool:
-    """Return True if a stream would occupy one of the server's few threads."""
     return HOLDS_THREAD in exchange_of(context).scope
 
 

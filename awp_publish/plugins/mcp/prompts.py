@@ -58,7 +58,6 @@ class PromptHandlers:
         return {"prompts": listed, **LISTED, "cacheScope": cache_scope}
 
     async def _find(self, context: RequestContext, name: str) -> Prompt | None:
-        """Return a prompt if its caller may read it. Raises MCPError."""
         prompt = self._prompts.get(name)
         admitted = prompt is None or await self._readers.admit(context, self._readers.find(prompt.action))
         return prompt if admitted else None

@@ -405,7 +405,6 @@ class TaskExtension:
         return await admit_caller(context, self._identify)
 
     def _need(self, context: RequestContext) -> None:
-        """Refuse a client that has not declared the extension."""
         if not self.is_declared(context):
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
@@ -524,7 +523,6 @@ class TaskExtension:
         return described
 
     def _times(self, age: float, ran: float = 0.0) -> WireResult:
-        """Return the lifetime of a task from its creation, and the pause between two polls, in milliseconds."""
         pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
         return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
 

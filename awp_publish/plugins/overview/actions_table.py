@@ -153,7 +153,6 @@ def _grouped(actions: Iterable[Action]) -> list[tuple[str, list[Action]]]:
 
 
 def _shared(guards: Sequence[Sequence[Badge]]) -> list[Badge]:
-    """Return the guards that all actions have, if there are several actions."""
     return [guard for guard in guards[0] if all(guard in own for own in guards)] if len(guards) > 1 else []
 
 

@@ -116,7 +116,6 @@ def callers_section(view: View, asked: str) -> Html:
 
 
 def _count_named(public: int, visible: int) -> str:
-    """Say how many of the actions that a caller may know of are in documents."""
     if public == visible:
         return "the only action" if public == 1 else f"all {count_words(public, 'action')}"
     return f"{public} of {count_words(visible, 'action')}"

@@ -206,7 +206,6 @@ def _path_of(scope: Scope) -> str:
 
 
 def _without_suffix(path: str) -> str:
-    """Return the path of the page that a `.md` path belongs to."""
     shorter = path.removesuffix(FILE_SUFFIX)
     return shorter.removesuffix("index") if shorter.endswith("/index") else shorter
 
@@ -214,10 +213,6 @@ def _without_suffix(path: str) -> str:
 _HTML: Final = tuple(sorted(HTML_TYPES))
 _JSON: Final = b"application/json"
 _VARY: Final = (b"vary", b"Accept")
-
-
-_HEAD_TRIED: Final = "awp_publish.head_asked"
-"""The scope member that marks a HEAD request which is tried on the application first, before it is sent as GET."""
 
 
 def negotiate(
@@ -339,7 +334,6 @@ class NegotiatedResponder:
                 await self._flush()
 
     async def _flush(self) -> None:
-        """Send the buffered messages unchanged, and stop buffering."""
         buffer, self._buffer = self._buffer, []
         for message in buffer:
             await self._pass(message)

@@ -191,7 +191,6 @@ def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> st
 
 
 def _yaml(value: str) -> str:
-    """Return a text as a YAML scalar. A JSON string is one."""
     return orjson.dumps(value).decode()
 
 

@@ -325,7 +325,6 @@ def _remove(index: PageIndex, path: str) -> None:
 
 
 async def _call(function: Callable[..., Any], query: str) -> object:
-    """Call the site's own search, in a thread unless it is async."""
     answer = function(query) if inspect.iscoroutinefunction(function) else await run_in_thread(lambda: function(query))
     return await answer if inspect.isawaitable(answer) else answer
 

@@ -55,9 +55,6 @@ TOTALS: Final = "totals"
 
 TOTALS_SECONDS: Final = 10 * 365 * 86_400.0
 
-
-LABELS: Final = ("verified", "unknown", "unsigned impostor", "forged")
-
 _Who: TypeAlias = tuple[str, str, str]
 """Caller, label and outcome."""
 
