@@ -14,6 +14,9 @@ from awp_publish.browsing.errors import AwpError, refuse
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+"""The statuses of responses that lead to another address."""
+
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _INSIDE: Final = str.maketrans("", "", "\t\n\r")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")

@@ -6,12 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from awp_publish.browsing.addresses import BadAddress, Visit, WebAddress, parse_address
+from awp_publish.browsing.addresses import REDIRECTS, BadAddress, Visit, WebAddress, parse_address
 from awp_publish.browsing.browser import Browser
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import NO_CONTENT, Fetch, Fetched, LoadedPage, header_of, read_page
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _REFRESH: Final = re.compile(r"\s*(\d{1,9})(?:[\d.]*)(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -108,7 +107,7 @@ def _follow(
 
 
 def _location(fetched: Fetched) -> str:
-    location = header_of(fetched.headers, "location") if fetched.status in _REDIRECTS else ""
+    location = header_of(fetched.headers, "location") if fetched.status in REDIRECTS else ""
     with suppress(UnicodeError):  # browsers decode it as UTF-8 if it is valid
         location = location.encode("latin-1").decode("utf-8")
     return location

@@ -39,10 +39,10 @@ def check_document(
     by the members or the path. Another kind raises `ValueError`. `path` is where the document is served. With
     `lenient`, faults that only strict readers of actions.json reject, in maps older than V1, are warnings.
     """
-    wanted = next((one for one in specifications() if one.name == kind), None)
+    wanted = next((specification for specification in specifications() if specification.name == kind), None)
     if kind is not None and wanted is None:
-        known = ", ".join(one.name for one in specifications())
-        raise ValueError(f"Unknown kind of document {kind!r}. The kinds are {known}.")
+        names = ", ".join(specification.name for specification in specifications())
+        raise ValueError(f"Unknown kind of document {kind!r}. The kinds are {names}.")
     reading = text.read(document)
     return _judge(reading, wanted or recognise(reading.document, path), path, lenient=lenient)
 
@@ -64,9 +64,9 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
         if kind is not None and not seen:
             findings += _judge(reading, kind, path)
     order = {path: index for index, path in enumerate(parsed)}
-    for found in sorted(SITE.judge(parsed), key=lambda found: order[found.document]):
-        findings.append(replace(found, subject=subject_of(parsed[found.document], found.pointer)))
-    return sorted(findings, key=lambda found: LEVELS.index(found.level))
+    for judged in sorted(SITE.judge(parsed), key=lambda one: order[one.document]):
+        findings.append(replace(judged, subject=subject_of(parsed[judged.document], judged.pointer)))
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
 
 def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, lenient: bool = False) -> list[Finding]:
@@ -80,6 +80,6 @@ def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, le
         found = list(kind.judge(document))
         findings += found
         # White space counts, too, but the check itself only sees the parsed document.
-        if kind is AWAS and not any(one.check == awas.too_large.id for one in found):
+        if kind is AWAS and not any(finding.check == awas.too_large.id for finding in found):
             findings += map(awas.too_large.complete, awas.oversize(reading.size))
     return in_order(findings, document, path)

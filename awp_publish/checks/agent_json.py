@@ -350,9 +350,9 @@ def unknown_entities(document: JsonObject) -> Iterator[Finding]:
 @check("agent-json-array-item", WARNING, "8", hint="Declare the entity in entities, or write a defined type.")
 def unknown_items(document: JsonObject) -> Iterator[Finding]:
     """`array[x]` contains a defined type or a declared entity."""
-    known = {*members(document.get("entities")), "object", "array", "enum", "any"}
+    types = {*members(document.get("entities")), "object", "array", "enum", "any"}
     for pointer, text, reading in each_type(document):
-        if reading.item and reading.item not in known:
+        if reading.item and reading.item not in types:
             message = f"{shown(text)} contains {shown(reading.item)}, which is neither a type nor a declared entity."
             yield finding(pointer, message)
 
@@ -460,19 +460,19 @@ def unexplained_auth(document: JsonObject) -> Iterator[Finding]:
         return
     for pointer, action in objects(document, "/actions/[]"):
         if action.get("auth_required") is True:
-            said = 'auth.type is "none"' if auth else "there is no auth"
-            yield finding(f"{pointer}/auth_required", f"The action requires authentication, and {said}.")
+            state = 'auth.type is "none"' if auth else "there is no auth"
+            yield finding(f"{pointer}/auth_required", f"The action requires authentication, and {state}.")
             return
 
 
 @check("agent-json-dependency", ERROR, "11", hint="Name an action by its id.")
 def unknown_dependencies(document: JsonObject) -> Iterator[Finding]:
     """Dependencies name actions, on both sides."""
-    known = action_ids(document)
+    ids = action_ids(document)
     for name in members(document.get("dependencies")):
-        if name not in known:
+        if name not in ids:
             yield finding(child("/dependencies", name), f"No action has the id {shown(name)}.")
-    yield from unknown_names(document, known, "/dependencies/{}/[]")
+    yield from unknown_names(document, ids, "/dependencies/{}/[]")
 
 
 @check(

@@ -240,8 +240,8 @@ def bad_timestamp(document: JsonObject) -> Iterator[Finding]:
 @check("awas-optional-for", WARNING, SCHEMA_1_1, hint="Name an action by its id.")
 def unknown_optional(document: JsonObject) -> Iterator[Finding]:
     """authentication.optional_for names actions of the manifest."""
-    known = {identifier for _, identifier in strings(document, "/actions/[]/id")}
-    return unknown_names(document, known, "/authentication/optional_for/[]")
+    ids = {identifier for _, identifier in strings(document, "/actions/[]/id")}
+    return unknown_names(document, ids, "/authentication/optional_for/[]")
 
 
 @check("awas-workflow-id", WARNING, SCHEMA_1_1, hint="Rename one of the workflows.")
@@ -377,8 +377,8 @@ def unmet_levels(document: JsonObject) -> Iterator[Finding]:
 
 
 def _only_reads(action: JsonObject) -> bool:
-    said = (action.get("method"), action.get("intent", "read"), action.get("sideEffect", "safe"))
-    return said == ("GET", "read", "safe")
+    statement = (action.get("method"), action.get("intent", "read"), action.get("sideEffect", "safe"))
+    return statement == ("GET", "read", "safe")
 
 
 def _lacking(action: JsonObject, level: str) -> Iterator[str]:

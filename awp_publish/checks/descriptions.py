@@ -130,8 +130,8 @@ class Judgement:
 
     @property
     def score(self) -> int:
-        found = fmean(self.scores.values()) if self.scores else 100
-        return max(0, round(found) - (10 if any(one.check == "model-too-many" for one in self.findings) else 0))
+        mean = fmean(self.scores.values()) if self.scores else 100
+        return max(0, round(mean) - (10 if any(finding.check == "model-too-many" for finding in self.findings) else 0))
 
 
 def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
@@ -151,20 +151,20 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
         for rule, message, pointer in _faults(tool):
             note(tool, rule, message, pointer)
     meant: dict[tuple[str, ...], JudgedAction] = {}
-    said: dict[str, JudgedAction] = {}
+    by_words: dict[str, JudgedAction] = {}
     for tool in tools:
         words = _words(tool.id)
         meaning = (_SAME_VERBS.get(words[0], words[0]), *sorted(words[1:])) if words else ()
         text = " ".join(tool.description.lower().split())
-        if (other := said.get(text) if text else None) is not None:
+        if (other := by_words.get(text) if text else None) is not None:
             note(tool, "model-twins", f"Its description is that of {shown(other.id)}.")
         elif (other := meant.get(meaning)) is not None:
             note(tool, "model-twins", f"Its name means the same as {shown(other.id)}.")
-        said.setdefault(text, tool)
+        by_words.setdefault(text, tool)
         meant.setdefault(meaning, tool)
     of_each = len(RULES) - 1  # one is about the site
     return Judgement(
-        tuple(findings), {name: round(100 * (of_each - len(one)) / of_each) for name, one in broken.items()}
+        tuple(findings), {name: round(100 * (of_each - len(rules)) / of_each) for name, rules in broken.items()}
     )
 
 
@@ -181,32 +181,34 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
         yield "model-verb-first", f"Its description begins with {shown(begun)}, which is not a verb.", "/description"
     if len(tool.id) <= MAX_TERSE_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
         yield "model-ambiguous-name", f"{shown(tool.id)} does not say what it applies to.", ""
-    found = islice(_inputs(tool.inputs, tool.inputs), MAX_INPUTS)
-    inputs = [(name, given, resolve(given, tool.inputs), place) for name, given, place in found]
+    first_inputs = islice(_inputs(tool.inputs, tool.inputs), MAX_INPUTS)
+    inputs = [(name, declared, resolve(declared, tool.inputs), place) for name, declared, place in first_inputs]
     has_secret = any(schema.get("format") == "password" or schema.get("writeOnly") for _, _, schema, _ in inputs)
     if inputs and not tool.has_examples and not has_secret:
         yield "model-examples", "No example shows how its inputs go together.", ""
-    for name, given, schema, pointer in inputs:
-        words = " ".join(str(one.get("description") or "") for one in (given, schema) if isinstance(one, Mapping))
+    for name, declared, schema, pointer in inputs:
+        words = " ".join(str(part.get("description") or "") for part in (declared, schema) if isinstance(part, Mapping))
         if name.lower() in _VAGUE_INPUTS or (len(name) <= MAX_TERSE_NAME and not words.strip()):
             yield "model-ambiguous-name", f"The input {shown(name)} has no type.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
-        missing = [shown(one) for one in values_in(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", one)]
+        missing = [
+            shown(value) for value in values_in(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", value)
+        ]
         if missing:
-            told = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
-            yield "model-enum-words", f"The input {shown(name)} has values that are not explained: {told}.", pointer
+            values = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
+            yield "model-enum-words", f"The input {shown(name)} has values that are not explained: {values}.", pointer
 
 
 def _inputs(
     schema: JsonObject, root: JsonObject, place: str = "/inputs", depth: int = 0
 ) -> Iterator[tuple[str, object, str]]:
     """Yield name, schema and pointer of each input, including nested ones."""
-    for name, given in _properties(schema, root).items():
+    for name, declared in _properties(schema, root).items():
         pointer = child(place, name)
-        yield str(name), given, pointer
+        yield str(name), declared, pointer
         if depth < MAX_NESTING:
-            yield from _inputs(resolve(given, root), root, pointer, depth + 1)
+            yield from _inputs(resolve(declared, root), root, pointer, depth + 1)
 
 
 def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
@@ -216,8 +218,8 @@ def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
         if isinstance(properties, Mapping):
             return properties
         union = schema.get("anyOf") or schema.get("oneOf")
-        within = [resolve(one, root) for one in (schema.get("items"), *(union if isinstance(union, list) else ()))]
-        objects = [one for one in within if one.get("properties") or "items" in one]
+        within = [resolve(part, root) for part in (schema.get("items"), *(union if isinstance(union, list) else ()))]
+        objects = [part for part in within if part.get("properties") or "items" in part]
         if len(objects) != 1:
             break
         schema = objects[0]
@@ -239,8 +241,8 @@ def _may_be_verb(word: str) -> bool:
 
 
 def _mentions(words: str, value: str) -> bool:
-    found = re.escape(value).replace("_", "[_ -]").replace(r"\-", "[_ -]")
-    return re.search(rf"(?<!\w){found}(?!\w)", words, re.IGNORECASE) is not None
+    pattern = re.escape(value).replace("_", "[_ -]").replace(r"\-", "[_ -]")
+    return re.search(rf"(?<!\w){pattern}(?!\w)", words, re.IGNORECASE) is not None
 
 
 def resolve(schema: object, root: JsonObject) -> JsonObject:
@@ -263,16 +265,22 @@ def values_in(schema: JsonObject, root: JsonObject, seen: set[int], depth: int =
     listed = schema.get("enum")
     if isinstance(listed, list) and len(listed) > 1:
         yield from (
-            str(one) for one in listed if isinstance(one, (str, int)) and not isinstance(one, bool) and one != ""
+            str(value)
+            for value in listed
+            if isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
         )
     inner: list[object] = [schema.get("items")] if depth == 0 else []
     for name in ("anyOf", "oneOf", "allOf"):
         among = schema.get(name)
-        branches = [resolve(one, root) for one in among] if isinstance(among, list) and depth < 3 else []
-        constants = [one for one in branches if "const" in one]
+        branches = [resolve(branch, root) for branch in among] if isinstance(among, list) and depth < 3 else []
+        constants = [branch for branch in branches if "const" in branch]
         if len(constants) > 1:
-            wordless = (one["const"] for one in constants if not (one.get("description") or one.get("title")))
+            wordless = (
+                constant["const"]
+                for constant in constants
+                if not (constant.get("description") or constant.get("title"))
+            )
             yield from (str(value) for value in wordless if isinstance(value, (str, int)))
         inner += branches
-    for one in inner:
-        yield from values_in(resolve(one, root), root, seen, depth + 1)
+    for part in inner:
+        yield from values_in(resolve(part, root), root, seen, depth + 1)

@@ -159,22 +159,22 @@ class Specification:
     def judge(self, document: JsonObject) -> Iterator[Finding]:
         """Run all checks. A mistake is reported once, even if it violates several parts of a schema."""
         for check in self.checks:
-            found = list(check(document))
-            yield from found
-            if found and check.decisive:
+            findings = list(check(document))
+            yield from findings
+            if findings and check.decisive:
                 return
         violations = list(self.violations(document))
         mistyped = {place for keyword, place, *_ in violations if keyword == "type"}
-        known: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         for violation in violations:
             keyword, place = violation.keyword, violation.pointer
             if keyword != "type" and place in mistyped:
                 continue
             text = f"{keyword} {place}"
-            claiming = (one for one in self.checks if one.violation and one.violation.fullmatch(text))
+            claiming = (check for check in self.checks if check.violation and check.violation.fullmatch(text))
             owner = next(claiming, None)
-            if owner and (owner.id, place) not in known:
-                known.add((owner.id, place))
+            if owner and (owner.id, place) not in reported:
+                reported.add((owner.id, place))
                 yield owner.explain(violation)
 
 
@@ -215,25 +215,27 @@ def subject_of(document: object, pointer: str) -> str:
 def in_order(findings: Iterable[Finding], document: object, path: str) -> list[Finding]:
     """Return the findings of one document, errors first, then in document order, each with its path and subject."""
     orders: dict[int, dict[str, int]] = {}
-    ordered = sorted(findings, key=lambda one: (LEVELS.index(one.level), position(document, one.pointer, orders)))
-    return [replace(one, document=path, subject=subject_of(document, one.pointer)) for one in ordered]
+    ordered = sorted(
+        findings, key=lambda finding: (LEVELS.index(finding.level), position(document, finding.pointer, orders))
+    )
+    return [replace(finding, document=path, subject=subject_of(document, finding.pointer)) for finding in ordered]
 
 
 def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[Finding]:
     """Find objects of one array that have the same `member`."""
     for place, array in arrays(document, items):
-        known: dict[str, int] = {}
+        first_places: dict[str, int] = {}
         for index, item in enumerate(array):
             name = item.get(member) if isinstance(item, dict) else None
-            if isinstance(name, str) and known.setdefault(name, index) != index:
-                message = f"The {member} {shown(name)} is also that of {place}/{known[name]}."
+            if isinstance(name, str) and first_places.setdefault(name, index) != index:
+                message = f"The {member} {shown(name)} is also that of {place}/{first_places[name]}."
                 yield finding(f"{place}/{index}/{member}", message)
 
 
-def unknown_names(document: JsonObject, known: Container[str], *places: str) -> Iterator[Finding]:
+def unknown_names(document: JsonObject, names: Container[str], *places: str) -> Iterator[Finding]:
     """Find names of unknown actions."""
     for pointer, name in strings(document, *places):
-        if name not in known:
+        if name not in names:
             yield finding(pointer, f"No action has the id {shown(name)}.")
 
 

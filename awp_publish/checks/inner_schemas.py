@@ -98,20 +98,20 @@ def _beyond_the_meta_schema(schema: Schema, pointer: str) -> Iterator[SchemaViol
 
 def _lost_references(schema: Schema, references: Iterable[tuple[str, str, Schema]]) -> Iterator[SchemaViolation]:
     base = schema.get("$id")
-    known = {DIALECT}
+    ids = {DIALECT}
     anchors: dict[int, set[object]] = {}
     for _, inner, _ in subschemas(schema, ""):
         if isinstance(identifier := inner.get("$id"), str):
-            known |= {identifier, _joined(base, identifier)}
+            ids |= {identifier, _joined(base, identifier)}
     for place, reference, resource in references:
         address, _, fragment = reference.partition("#")
         if not reference.startswith("#"):
-            if address not in known and _joined(base, address) not in known:
+            if address not in ids and _joined(base, address) not in ids:
                 yield SchemaViolation("external", place, reference, f"{shown(reference)} refers to another document.")
             continue
         fragment = unquote(fragment)
         if not fragment or fragment.startswith("/"):
-            found = exists(resource, fragment)
+            is_there = exists(resource, fragment)
         else:
             if id(resource) not in anchors:
                 anchors[id(resource)] = {
@@ -120,8 +120,8 @@ def _lost_references(schema: Schema, references: Iterable[tuple[str, str, Schema
                     for name in (inner.get("$anchor"), inner.get("$dynamicAnchor"))
                     if isinstance(name, str)
                 }
-            found = fragment in anchors[id(resource)]
-        if not found:
+            is_there = fragment in anchors[id(resource)]
+        if not is_there:
             message = f"{shown(reference)} does not lead to anything in this schema."
             yield SchemaViolation("reference", place, reference, message)
 

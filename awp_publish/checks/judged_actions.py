@@ -23,8 +23,8 @@ class JudgedAction:
 
 def tools_of(catalog: Catalog) -> list[JudgedAction]:
     """Return the actions of a catalog, except the one that we add ourselves."""
-    declared = (one for one in catalog.actions if one.id != SITE_ACTION)
-    return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in declared]
+    declared = (action for action in catalog.actions if action.id != SITE_ACTION)
+    return [JudgedAction(action.id, action.description, action.inputs, bool(action.examples)) for action in declared]
 
 
 def tools_in(document: JsonObject | None) -> list[JudgedAction]:
@@ -38,23 +38,23 @@ def tools_in(document: JsonObject | None) -> list[JudgedAction]:
         for member in ("agents", "actions", "tools"):
             listed = holder.get(member)
             if isinstance(listed, list) and listed:
-                return [one for one in _read(listed, f"{place}/{member}") if one.id != SITE_ACTION]
+                return [action for action in _read(listed, f"{place}/{member}") if action.id != SITE_ACTION]
     return []
 
 
 def _read(listed: Iterable[object], place: str) -> Iterator[JudgedAction]:
-    for number, one in enumerate(listed):
-        if not isinstance(one, Mapping):
+    for number, tool in enumerate(listed):
+        if not isinstance(tool, Mapping):
             continue
-        schemas = [one.get(name) for name in ("inputSchema", "input_schema", "inputs")]
-        schema = next((found for found in schemas if isinstance(found, Mapping)), {})
+        schemas = [tool.get(name) for name in ("inputSchema", "input_schema", "inputs")]
+        schema = next((candidate for candidate in schemas if isinstance(candidate, Mapping)), {})
         if schema and not isinstance(schema.get("properties"), Mapping):  # agent.json: name by name
             schema = {"properties": schema} if all(isinstance(value, Mapping) for value in schema.values()) else {}
-        listed_parts = one.get("parameters")
+        listed_parts = tool.get("parameters")
         parts = [part for part in listed_parts if isinstance(part, Mapping)] if isinstance(listed_parts, list) else []
         of_parts = any("example" in part for part in parts)
         if parts and not isinstance(schema.get("properties"), Mapping):  # AWAS: the schema may stand elsewhere
             schema = {"properties": {str(part.get("name")): part for part in parts}}
-        described = isinstance(schema.get("examples"), list) or bool(one.get("examples"))
-        name = str(one.get("id") or one.get("name") or "")
-        yield JudgedAction(name, str(one.get("description") or ""), schema, described or of_parts, f"{place}/{number}")
+        described = isinstance(schema.get("examples"), list) or bool(tool.get("examples"))
+        name = str(tool.get("id") or tool.get("name") or "")
+        yield JudgedAction(name, str(tool.get("description") or ""), schema, described or of_parts, f"{place}/{number}")

@@ -34,8 +34,8 @@ def select(document: object, pattern: str) -> list[tuple[str, object]]:
             ]
         elif "|" in token:
             names = token.split("|")
-            found = [(at, value) for at, value in places if isinstance(value, dict)]
-            places = [(f"{at}/{name}", value[name]) for at, value in found for name in names if name in value]
+            inside = [(at, value) for at, value in places if isinstance(value, dict)]
+            places = [(f"{at}/{name}", value[name]) for at, value in inside for name in names if name in value]
         else:
             step = child("", token)
             places = [(at + step, value[token]) for at, value in places if isinstance(value, dict) and token in value]
@@ -79,12 +79,12 @@ def exists(document: object, pointer: str) -> bool:
     return True
 
 
-def position(document: object, pointer: str, known: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:
+def position(document: object, pointer: str, cached: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:
     """Return a sort key for document order; a missing member comes after the existing ones.
 
-    `known` caches the order of members between calls for the same document.
+    `cached` keeps the order of members between calls for the same document.
     """
-    orders = {} if known is None else known
+    orders = {} if cached is None else cached
     value, key = document, []
     for token in tokens(pointer):
         if isinstance(value, dict):

@@ -30,14 +30,14 @@ def specifications() -> tuple[Specification, ...]:
 
 @cache
 def specifications_of_plugins() -> tuple[Specification, ...]:
-    found: list[Specification] = []
+    specifications: list[Specification] = []
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
-            found.append(point.load())
+            specifications.append(point.load())
         except ModuleNotFoundError as error:
             if error.name is None or not f"{point.module}.".startswith(f"{error.name}."):
                 raise  # otherwise the plug-in was taken out
-    return tuple(found)
+    return tuple(specifications)
 
 
 @cache

@@ -35,11 +35,11 @@ def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
     """The catalogue of actions that the MCP and A2A manifests refer to is published."""
     for kind in (MCP, A2A):
         for path, manifest in _of_kind(site, kind):
-            if (found := catalogue(manifest)) is None:
+            if (entries := catalogue(manifest)) is None:
                 continue
-            at = _path_of(found[1])  # or there below a path, if the whole site is below it
-            if at not in site and not any(known in site and at.endswith(known) for known in AWAS.paths):
-                yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
+            at = _path_of(entries[1])  # or there below a path, if the whole site is below it
+            if at not in site and not any(path in site and at.endswith(path) for path in AWAS.paths):
+                yield finding(entries[0], f"Nothing is published at {shown(entries[1])}.", document=path)
 
 
 @check(

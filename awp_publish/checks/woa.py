@@ -187,8 +187,8 @@ def inputs_without_object_root(document: JsonObject) -> Iterator[Finding]:
     """Schemas of inputs have a root of type object, which is all that clients must support."""
     for pointer, schema in objects(document, *_INPUTS):
         if schema.get("type") != "object":
-            said = f"the type {shown(schema['type'])}" if "type" in schema else "no type"
-            yield finding(child(pointer, "type"), f"The root of the input schema has {said}.")
+            kind = f"the type {shown(schema['type'])}" if "type" in schema else "no type"
+            yield finding(child(pointer, "type"), f"The root of the input schema has {kind}.")
 
 
 @check("woa-agent-transport", ERROR, "4.1", hint="Configure the transport, or remove its name.")
@@ -273,8 +273,8 @@ def bad_placeholder(document: JsonObject) -> Iterator[Finding]:
     for pointer, path in strings(document, "/transports/rest/invoke_path"):
         rest = path.replace(PLACEHOLDER_TEXT, "")
         if "{" in rest or "}" in rest:
-            found = PLACEHOLDER.search(rest)
-            yield finding(pointer, f"{shown(found[0] if found else path)} is not {PLACEHOLDER_TEXT}.")
+            placeholder = PLACEHOLDER.search(rest)
+            yield finding(pointer, f"{shown(placeholder[0] if placeholder else path)} is not {PLACEHOLDER_TEXT}.")
 
 
 @check("woa-double-slash", WARNING, "4.3.1", hint='Remove the "/" at the end of base.')

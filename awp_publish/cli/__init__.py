@@ -57,7 +57,7 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
         options.framework, *rest = rest
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
         name = of_plugin.names
-    if rest and name and not any(one.startswith("-") for one in rest):
+    if rest and name and not any(word.startswith("-") for word in rest):
         if isinstance(before := getattr(options, name), list):
             setattr(options, name, before + rest)
             return []
@@ -115,7 +115,7 @@ def _run(console: Console, options: argparse.Namespace) -> int:
                 options.target,
                 options.action,
                 options.given,
-                given=options.input,
+                inputs_json=options.input,
                 door=options.door,
                 token=options.token,
                 headers=options.header,

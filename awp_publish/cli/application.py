@@ -55,11 +55,11 @@ class Application:
     @property
     def declared(self) -> Site:
         """The site that it publishes. Raises DeclarationError."""
-        found = site_of(self.app)
-        if found is None:
+        site = site_of(self.app)
+        if site is None:
             remedy = "Name the application that it was added to."
             raise DeclarationError(self.target, "has no AgentPublisher.", remedy)
-        return found
+        return site
 
     @cached_property
     def site(self) -> Site:
@@ -79,7 +79,7 @@ class Application:
             if (site := site_of(self.app)) is not None:
                 yield from (document.path_in(site.catalog) for document in published(known_protocols(), site.catalog))
 
-        return {path: one for path, (status, one) in self.read(paths).items() if status == 200}
+        return {path: document for path, (status, document) in self.read(paths).items() if status == 200}
 
     def read(self, paths: Callable[[], Iterable[str]]) -> Mapping[str, tuple[int, Published]]:
         """Return status and answer of GET requests, all made while the application runs.
@@ -138,15 +138,15 @@ def load(target: str) -> AsgiApp:
         raise DeclarationError(target, f"cannot be imported: {error}.", remedy) from error
     except Exception as error:  # a traceback through this package helps nobody; its end is in the application
         raise DeclarationError(target, f"cannot be imported: {described(error)}.") from error
-    found: object = getattr(module, attribute)
-    if isinstance(found, Site):
-        named = [f"{module_name}:{name}" for name, one in vars(module).items() if site_of(one) is found]
+    app: object = getattr(module, attribute)
+    if isinstance(app, Site):
+        named = [f"{module_name}:{name}" for name, value in vars(module).items() if site_of(value) is app]
         where = f": {named[0]}" if named else " that AgentPublisher was added to"
         raise DeclarationError(target, "is a Site, not an application.", f"Name the application{where}.")
-    if not callable(found) or isinstance(found, type):
-        kind = type(found).__name__
+    if not callable(app) or isinstance(app, type):
+        kind = type(app).__name__
         raise DeclarationError(target, f"is not an ASGI application: {kind}.", "Name the application itself.")
-    return cast(AsgiApp, found)
+    return cast(AsgiApp, app)
 
 
 def site_of(app: object) -> Site | None:
@@ -156,11 +156,11 @@ def site_of(app: object) -> Site | None:
         seen.add(id(app))
         if isinstance(app, AgentPublisher):
             return app.site
-        for one in getattr(app, "user_middleware", ()):
-            kwargs, args = getattr(one, "kwargs", {}), getattr(one, "args", ())
-            found = kwargs.get("site") or next((given for given in args if isinstance(given, Site)), None)
-            if isinstance(found, Site):
-                return found
+        for middleware in getattr(app, "user_middleware", ()):
+            kwargs, args = getattr(middleware, "kwargs", {}), getattr(middleware, "args", ())
+            site = kwargs.get("site") or next((arg for arg in args if isinstance(arg, Site)), None)
+            if isinstance(site, Site):
+                return site
         app = getattr(app, "app", None)
     return None
 
@@ -173,7 +173,7 @@ def extra_of(error: ImportError) -> str | None:
         needed = requires("awp-publish") or []
     except PackageNotFoundError:
         return None
-    pairs = [found.groups() for line in needed if (found := re.match(r"([\w.-]+).*; *extra == .([\w-]+).", line))]
+    pairs = [match.groups() for line in needed if (match := re.match(r"([\w.-]+).*; *extra == .([\w-]+).", line))]
     extras = [extra for package, extra in pairs if name and package.replace("-", "_") == name.partition(".")[0]]
     sizes = Counter(extra for _, extra in pairs)
     return min(extras, key=lambda extra: sizes[extra], default=None)  # the one that is about this package

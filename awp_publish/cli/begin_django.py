@@ -14,7 +14,7 @@ SETTINGS: Final = re.compile(r"DJANGO_SETTINGS_MODULE[\"']\s*,\s*[\"']([\w.]+)[\
 
 def plan_django(folder: Path, module: str) -> Iterator[FileChange]:
     base = folder.joinpath(*module.split("."))
-    path = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
+    path = next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
     text = read_source(path) if path is not None else None
     if path is None or text is None:
         raise DeclarationError(f"{folder}", f"manage.py names the settings {module}, which are not here.", "")

@@ -31,7 +31,7 @@ USUAL: Final = ("main.py", "app.py", "asgi.py", "server.py", "api.py", "__init__
 
 def starlette_applications(folder: Path) -> Iterator[FoundApplication]:
     """Yield the applications of a project, those in the most usual places first."""
-    waiting, found = [(folder, 0)], list[FoundApplication]()
+    waiting, applications = [(folder, 0)], list[FoundApplication]()
     while waiting:
         here, depth = waiting.pop(0)
         for entry in sorted(here.iterdir()):
@@ -40,8 +40,8 @@ def starlette_applications(folder: Path) -> Iterator[FoundApplication]:
                 if not is_left_out and depth < MAX_DEPTH and not entry.is_symlink():
                     waiting.append((entry, depth + 1))
             elif entry.suffix == ".py" and not entry.name.startswith(("test_", "conftest")):
-                found += applications_in(entry)
-    yield from sorted(found, key=order_of)
+                applications += applications_in(entry)
+    yield from sorted(applications, key=order_of)
 
 
 def order_of(application: FoundApplication) -> tuple[int, int, str]:
@@ -80,9 +80,9 @@ def applications_in(path: Path) -> Iterator[FoundApplication]:
         framework = imported.get(called) or (CLASSES.get(called) if isinstance(function, ast.Attribute) else None)
         if framework is not None:
             texts = {
-                one.arg: one.value.value
-                for one in made.keywords
-                if isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
+                keyword.arg: keyword.value.value
+                for keyword in made.keywords
+                if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
             }
             described = texts.get("summary") or texts.get("description", "")
             title = texts.get("title", "")
@@ -98,7 +98,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     name = application.title or title_of(folder)
     lines = text.splitlines()
     has_os = any(
-        isinstance(node, ast.Import) and any(one.name == "os" and one.asname is None for one in node.names)
+        isinstance(node, ast.Import) and any(name.name == "os" and name.asname is None for name in node.names)
         for node in application.tree.body
     )
     published = [

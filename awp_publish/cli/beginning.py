@@ -25,7 +25,7 @@ def begin(console: Console, path: Path, *, is_dry: bool) -> int:
     written = f"{len(changes)} {'file' if len(changes) == 1 else 'files'}"
     done = f"Nothing was written: {written} would be." if is_dry else f"{written} of this {framework} project written."
     console.say("", done, *following)
-    files = [{"file": str(one.path), "diff": one.diff()} for one in changes]
+    files = [{"file": str(change.path), "diff": change.diff()} for change in changes]
     console.json({"framework": framework, "is_written": not is_dry, "files": files})
     return 0
 
@@ -53,9 +53,9 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
             "awp-publish init fastapi.",
         )
     first = applications[0]
-    alike = [one for one in applications if order_of(one)[:2] == order_of(first)[:2]]
+    alike = [application for application in applications if order_of(application)[:2] == order_of(first)[:2]]
     if len(alike) > 1:
-        listed = ", ".join(f"{one.path.as_posix()} ({one.name})" for one in alike)
+        listed = ", ".join(f"{application.path.as_posix()} ({application.name})" for application in alike)
         raise DeclarationError(str(path), f"There are several applications: {listed}.", "Name the module of one.")
     target = f"{_module_of(first.path)}:{first.name}"
     framework = {"fastapi": "FastAPI", "starlette": "Starlette"}[first.framework]
@@ -63,8 +63,8 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
 
 
 def _next(serve: str, show: str) -> list[str]:
-    shown = "python manage.py agents show" if show.startswith("manage") else show
-    return [f"See what is published:  {shown}", f"Serve it:               {serve}"]
+    command = "python manage.py agents show" if show.startswith("manage") else show
+    return [f"See what is published:  {command}", f"Serve it:               {serve}"]
 
 
 def _module_of(path: Path) -> str:

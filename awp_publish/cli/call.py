@@ -26,7 +26,7 @@ def call(
     action: str,
     pairs: Sequence[str],
     *,
-    given: str = "{}",
+    inputs_json: str = "{}",
     door: str = "woa",
     token: str | None = None,
     headers: Sequence[str] = (),
@@ -65,10 +65,10 @@ def call(
                 if wire.path_of(catalog) is None:
                     remedy = f'Write Site(plugins=["{wire.door}"]), or use another door.'
                     raise DeclarationError(f"--door {door}", "is not open.", remedy)
-                schema = next((one.inputs for one in catalog.actions if one.id == action), None)
+                schema = next((declared.inputs for declared in catalog.actions if declared.id == action), None)
             else:
                 schema = _schema_at(client, action)
-            inputs = read_inputs(schema, pairs, given)
+            inputs = read_inputs(schema, pairs, inputs_json)
             if schema is not None and is_asking() and not console.as_json:
                 inputs |= _ask_for(schema, inputs)
             answer = client.send(action, inputs, key=key)
@@ -81,9 +81,9 @@ def call(
             code, question = problem.get("code") or problem.get("status") or "failed", problem.get("confirmation")
             lines = [f"awp-publish: {code}: {problem.get('detail', '')}"]
             errors = problem.get("errors")
-            for one in errors if isinstance(errors, list) else ():
-                if isinstance(one, Mapping):
-                    lines.append(f"  {one.get('pointer', '')}: {one.get('detail', '')}")
+            for violation in errors if isinstance(errors, list) else ():
+                if isinstance(violation, Mapping):
+                    lines.append(f"  {violation.get('pointer', '')}: {violation.get('detail', '')}")
             lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
             if isinstance(question, Mapping):
                 lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
@@ -124,20 +124,20 @@ def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
         if not isinstance(agent, dict) or agent.get("id") != agent_id:
             continue
         operations = agent.get("operations")
-        listed = [one for one in operations if isinstance(one, dict)] if isinstance(operations, list) else []
-        own = next((one for one in listed if one.get("name") == operation), {})
-        found = own.get("inputs") or agent.get("inputs")
-        return found if isinstance(found, dict) else None
+        listed = [entry for entry in operations if isinstance(entry, dict)] if isinstance(operations, list) else []
+        own = next((entry for entry in listed if entry.get("name") == operation), {})
+        inputs = own.get("inputs") or agent.get("inputs")
+        return inputs if isinstance(inputs, dict) else None
     return None
 
 
-def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], given: str) -> dict[str, Any]:
+def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], inputs_json: str) -> dict[str, Any]:
     """Return inputs from a JSON object and `name=value` pairs.
 
     Values are JSON if possible, unless the input is a text.
     """
     try:
-        inputs = orjson.loads(sys.stdin.buffer.read() if given == "-" else given)
+        inputs = orjson.loads(sys.stdin.buffer.read() if inputs_json == "-" else inputs_json)
     except ValueError as error:
         raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
@@ -177,7 +177,7 @@ def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for each missing required input until the answer fits its schema."""
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     members, required = _properties_of(schema), schema.get("required")
     for name in required if isinstance(required, list) else ():
         if not isinstance(name, str) or name in inputs:
@@ -186,8 +186,8 @@ def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         own = members.get(name)
         beside = (own.get("description") if isinstance(own, Mapping) else "") or member.get("description") or ""
         choices = member.get("enum")
-        told = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
-        question = f"{name}{f' ({told})' if told else ''}{f': {beside}' if beside else ''}"
+        kind = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
+        question = f"{name}{f' ({kind})' if kind else ''}{f': {beside}' if beside else ''}"
         validate = compile_schema({**member, "$defs": schema.get("$defs") or {}}, asserts_formats=True)
         while True:
             write(question, to=sys.stderr)
@@ -196,5 +196,5 @@ def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
             if not wrong:
                 break
             write(f"  It {wrong[0].detail}.", to=sys.stderr)
-        found[name] = value
-    return found
+        answers[name] = value
+    return answers

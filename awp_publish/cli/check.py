@@ -43,7 +43,7 @@ def check(
     """Check documents against their specifications. Returns 1 if there is an error."""
     if not targets:
         raise DeclarationError("check", "needs a target.", "Name a file, an http(s) address, or module:app.")
-    if kind is not None and kind not in (kinds := [one.name for one in specifications()]):
+    if kind is not None and kind not in (kinds := [specification.name for specification in specifications()]):
         raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
     findings: list[Finding] = []
     drifts: list[Drift] = []
@@ -52,7 +52,7 @@ def check(
             application = Application(target)
             documents = application.documents
             if site_of(application.app) is None:
-                findings += check_documents({path: one.body for path, one in documents.items()})
+                findings += check_documents({path: document.body for path, document in documents.items()})
             else:  # what start-up logs and the overview shows
                 site = application.site
                 routes = find_routes(unwrap(application.app))
@@ -68,14 +68,14 @@ def check(
         else:
             data, address = _read(target)
             findings += _check_with_imports(data, kind, address, lenient)
-    found: list[Finding | Drift] = [*findings, *drifts]
-    errors = sum(finding.level == "error" for finding in found)
+    listed: list[Finding | Drift] = [*findings, *drifts]
+    errors = sum(finding.level == "error" for finding in listed)
     console.say(*map(str, findings))
     for drift in drifts:
         sentence, _, evidence = str(drift).rpartition("\n")
         console.say(sentence, evidence)
-    console.say(f"{len(found)} findings, {errors} of them errors")
-    console.json({"findings": [asdict(one) for one in found], "errors": errors})
+    console.say(f"{len(listed)} findings, {errors} of them errors")
+    console.json({"findings": [asdict(finding) for finding in listed], "errors": errors})
     return int(errors > 0)
 
 
@@ -152,14 +152,14 @@ def check_as_model(console: Console, targets: Sequence[str]) -> int:
         if not tools:
             raise DeclarationError(target, "has no actions that can be judged.", "Name an application or a manifest.")
         judged = judge_descriptions(tools)
-        findings += [replace(one, document="" if is_application(target) else target) for one in judged.findings]
+        findings += [replace(finding, document="" if is_application(target) else target) for finding in judged.findings]
         scores[target] = judged
     console.say(*map(str, findings))
-    for target, told in scores.items():
-        console.table(("action", "#score"), told.scores.items())
-        console.say(f"{target}: {told.score} of 100; {len(findings)} findings")
-    facts = {target: {"score": told.score, "actions": told.scores} for target, told in scores.items()}
-    console.json({"scores": facts, "findings": [asdict(one) for one in findings]})
+    for target, score in scores.items():
+        console.table(("action", "#score"), score.scores.items())
+        console.say(f"{target}: {score.score} of 100; {len(findings)} findings")
+    facts = {target: {"score": score.score, "actions": score.scores} for target, score in scores.items()}
+    console.json({"scores": facts, "findings": [asdict(finding) for finding in findings]})
     return int(bool(findings))
 
 
@@ -186,16 +186,16 @@ def _documents_of(target: str) -> dict[str, bytes]:
     """
     if not _is_site(target):
         return {target: _read(target)[0]}
-    found = dict[str, bytes]()
+    bodies = dict[str, bytes]()
     failure: FetchRefused | None = None
     for path in (path for specification in specifications() for path in specification.paths):
         try:
-            found[path] = _read(urljoin(target, path.lstrip("/")))[0]
+            bodies[path] = _read(urljoin(target, path.lstrip("/")))[0]
         except FetchRefused as refused:
             failure = refused
-    if failure is not None and not found:
+    if failure is not None and not bodies:
         raise failure
-    return found
+    return bodies
 
 
 def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Sequence[Drift]"]:
@@ -204,8 +204,8 @@ def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Seq
 
     application = Application(target)
     site = application.site
-    found = asyncio.run(check_pages(application.app, lambda: site.catalog, browser=browser))
-    return [page.path for page in site.catalog.pages], found
+    differences = asyncio.run(check_pages(application.app, lambda: site.catalog, browser=browser))
+    return [page.path for page in site.catalog.pages], differences
 
 
 def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:
@@ -245,4 +245,4 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
     own = ActionMap.read(data, path=address, lenient=lenient)
     start = address if "://" in address else str(Path(address).resolve())
     composed = own.composed(load_import, start).findings[len(own.findings) :]
-    return findings + [one if one.document else replace(one, document=address) for one in composed]
+    return findings + [finding if finding.document else replace(finding, document=address) for finding in composed]

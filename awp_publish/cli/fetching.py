@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.checks.urls import is_private, split
-from awp_publish.http.outgoing import DEFAULT_PORTS, AddressNotPublic, Deadline, TooManyRedirects, request
+from awp_publish.http.outgoing import AddressNotPublic, Deadline, TooManyRedirects, request
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3

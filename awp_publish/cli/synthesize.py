@@ -119,23 +119,23 @@ class InspectedSite:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     openapi_addresses: list[str] = field(default_factory=list)
 
-    def add(self, found: Seen) -> None:
+    def add(self, seen: Seen) -> None:
         """Add an action under a unique id. The same request is only added once."""
-        target = found.action.target
+        target = seen.action.target
         for one in self.seen:
             other = one.action.target
             if target is not None and other is not None and (target.method, target.path) == (other.method, other.path):
-                names = found.action.inputs.get("properties")
-                if found.origin != "form" or one.origin != "form" or names == one.action.inputs.get("properties"):
+                names = seen.action.inputs.get("properties")
+                if seen.origin != "form" or one.origin != "form" or names == one.action.inputs.get("properties"):
                     return
         if len(self.seen) >= MAX_ACTIONS:
-            self.left_out.append((found.at, f"{found.action.id}: there are already {MAX_ACTIONS} actions"))
+            self.left_out.append((seen.at, f"{seen.action.id}: there are already {MAX_ACTIONS} actions"))
             return
-        taken = {one.action.id for one in self.seen}
-        number, unique = 2, found.action.id
+        taken = {seen.action.id for seen in self.seen}
+        number, unique = 2, seen.action.id
         while unique in taken:
-            unique, number = f"{found.action.id}_{number}", number + 1
-        self.seen.append(replace(found, action=replace(found.action, id=unique, agent_id=unique)))
+            unique, number = f"{seen.action.id}_{number}", number + 1
+        self.seen.append(replace(seen, action=replace(seen.action, id=unique, agent_id=unique)))
 
 
 def synthesize(
@@ -185,9 +185,9 @@ def synthesize(
         console.json({"pages": list(site.pages), "left_out": left_out})
         return 1
     documents = render_documents(site)
-    for one in check_documents({path: orjson.dumps(document) for path, document in documents.items()}):
-        if one.level == "error":
-            raise DeclarationError(url, "would have documents that are not valid.", str(one))
+    for finding in check_documents({path: orjson.dumps(document) for path, document in documents.items()}):
+        if finding.level == "error":
+            raise DeclarationError(url, "would have documents that are not valid.", str(finding))
     if out is not None:
         for path, document in documents.items():
             file = out / path.lstrip("/")
@@ -204,11 +204,11 @@ def synthesize(
         )
         console.say(*(f"left    {at}: {why}" for at, why in site.left_out))
         console.say(f"{len(site.pages)} pages, {len(site.seen)} actions. Read them before you publish them.")
-    told = {"documents": documents, "pages": list(site.pages), "left_out": left_out}
+    report = {"documents": documents, "pages": list(site.pages), "left_out": left_out}
     if out is None:
-        write_json(told)
+        write_json(report)
     else:
-        console.json(told | {"files": [str(out / path.lstrip("/")) for path in documents]})
+        console.json(report | {"files": [str(out / path.lstrip("/")) for path in documents]})
     return 0
 
 
@@ -255,8 +255,11 @@ def read_site(console: Console, get: Callable[[str, str], FetchedDocument], url:
         title = _short(read_title(tree))
         site.pages[page.url] = title
         base = base_of(tree, page.url) or page.url
-        told = (one.attributes for one in tree.tagged("meta"))
-        metas = {(one.get("name") or one.get("property") or "").lower(): one.get("content", "") for one in told}
+        attributes_of_metas = (meta.attributes for meta in tree.tagged("meta"))
+        metas = {
+            (meta.get("name") or meta.get("property") or "").lower(): meta.get("content", "")
+            for meta in attributes_of_metas
+        }
         if len(site.pages) == 1:
             site.title = _short(metas.get("og:site_name") or title)
             site.description = _short(metas.get("description") or metas.get("og:description") or "")
@@ -264,18 +267,20 @@ def read_site(console: Console, get: Callable[[str, str], FetchedDocument], url:
             rel, href = link.attributes.get("rel", "").lower().split(), link.attributes.get("href", "")
             if "service-desc" in rel and href:
                 site.openapi_addresses.append(urljoin(base, href))
-        labels = {one.attributes.get("for"): _words(one) for one in tree.tagged("label") if one.attributes.get("for")}
+        labels = {
+            label.attributes.get("for"): _words(label) for label in tree.tagged("label") if label.attributes.get("for")
+        }
         associated: dict[str, list[Node]] = {}  # controls that name their form, which need not contain them
         for tag in _CONTROLS:
             for control in tree.tagged(tag):
                 if name := control.attributes.get("form"):
                     associated.setdefault(name, []).append(control)
         for form in tree.tagged("form"):
-            found = _of_form(form, labels, associated, page.url, base, title)
-            if isinstance(found, str):
-                site.left_out.append((page.url, found))
+            seen = _of_form(form, labels, associated, page.url, base, title)
+            if isinstance(seen, str):
+                site.left_out.append((page.url, seen))
             else:
-                site.add(found)
+                site.add(seen)
         if address in linked:  # the target of a link, which answered
             path = urlsplit(page.url).path or "/"
             name = title or linked[address] or path
@@ -317,7 +322,7 @@ def read_site(console: Console, get: Callable[[str, str], FetchedDocument], url:
             site.left_out.append((address, "it is on another site"))
         elif _read_openapi(site, get, address):
             break
-    site.seen.sort(key=lambda one: -one.confidence)
+    site.seen.sort(key=lambda seen: -seen.confidence)
     return site
 
 
@@ -376,9 +381,9 @@ def _of_form(
     method = method or "GET"
     if not _is_here(there, url):
         return f"a form sends to another site: {parts.netloc[:80]}"
-    controls = [one for one in _below(form) if one.tag in _CONTROLS]
+    controls = [node for node in _below(form) if node.tag in _CONTROLS]
     inside = set(map(id, controls))
-    controls += [one for one in associated.pop(given.get("id", ""), ()) if id(one) not in inside]
+    controls += [control for control in associated.pop(given.get("id", ""), ()) if id(control) not in inside]
     properties: dict[str, dict[str, object]] = {}
     required: list[str] = []
     bound: list[str] = []
@@ -414,8 +419,8 @@ def _of_form(
     else:
         searches = any(name.lower() in _SEARCHING for name in properties)
         kind_of = "form_submission" if method == "POST" else "search" if searches else "filter"
-    legends = (_words(one) for one in _below(form) if one.tag in ("legend", "h1", "h2", "h3"))
-    named = given.get("aria-label") or next((one for one in buttons if one.strip()), "") or next(legends, "")
+    legends = (_words(node) for node in _below(form) if node.tag in ("legend", "h1", "h2", "h3"))
+    named = given.get("aria-label") or next((button for button in buttons if button.strip()), "") or next(legends, "")
     label = _short(named) or (kind_of.replace("_", " ").capitalize())
     where = f' on the page "{title}"' if title else ""
     path = parts.path or "/"
@@ -424,8 +429,8 @@ def _of_form(
         content_type = "multipart/form-data" if has_file else "application/x-www-form-urlencoded"
     place: Location = "query" if method == "GET" else "form"
     parameters = tuple(
-        Parameter(name, "file" if one.get("contentEncoding") == "base64" else place, name)
-        for name, one in properties.items()
+        Parameter(name, "file" if schema.get("contentEncoding") == "base64" else place, name)
+        for name, schema in properties.items()
     )
     action = Action(
         id=_id_of(label if label.isascii() else path, path),
@@ -451,18 +456,20 @@ def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> 
         above = above.parent
     if above is not None and above.tag == "label":
         wrapping = _words(above)
-    said = labels.get(attributes.get("id")) or wrapping or attributes.get("aria-label") or attributes.get("placeholder")
+    label = (
+        labels.get(attributes.get("id")) or wrapping or attributes.get("aria-label") or attributes.get("placeholder")
+    )
     schema: dict[str, object] = dict(_TYPES.get(kind, {"type": "string"}))
     if control.tag == "select":
-        options = [one for one in _below(control) if one.tag == "option" and "disabled" not in one.attributes]
-        values = [one.attributes.get("value", _words(one)) for one in options]
+        options = [node for node in _below(control) if node.tag == "option" and "disabled" not in node.attributes]
+        values = [option.attributes.get("value", _words(option)) for option in options]
         chosen = list(dict.fromkeys(value for value in values if value))[:200]
         schema = {"type": "string", **({"enum": chosen} if chosen else {})}
         if "multiple" in attributes:
             schema = {"type": "array", "items": schema}
-        words = [(value, _words(one)) for value, one in zip(values, options, strict=True) if value]
-        told = ", ".join(f"{value}: {text}" for value, text in words[:20] if text and text != value)
-        said = f"{said or ''}{' (' if said else ''}{told}{')' if said else ''}" if told else said
+        words = [(value, _words(option)) for value, option in zip(values, options, strict=True) if value]
+        meanings = ", ".join(f"{value}: {text}" for value, text in words[:20] if text and text != value)
+        label = f"{label or ''}{' (' if label else ''}{meanings}{')' if label else ''}" if meanings else label
     elif kind in ("radio", "checkbox"):
         schema = {"type": "string", "enum": [attributes.get("value", "on")]}
     elif kind == "hidden" and attributes.get("value"):
@@ -474,8 +481,8 @@ def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> 
         if schema.get("type") == "number" and re.fullmatch(r"-?\d{1,15}(?:\.\d{1,9})?", attributes.get(name, "")):
             number = float(attributes[name])
             schema[keyword] = int(number) if number.is_integer() else number
-    if said and _short(said):
-        schema["description"] = _short(said)
+    if label and _short(label):
+        schema["description"] = _short(label)
     return schema
 
 
@@ -539,20 +546,21 @@ def render_documents(site: InspectedSite) -> dict[str, dict[str, object]]:
     """Both documents by path, as the protocols of a site of ours would write them, without what was not seen."""
     parts = urlsplit(site.url)
     domain = parts.netloc
-    actions = tuple(one.action for one in site.seen)
+    actions = tuple(seen.action for seen in site.seen)
     facts = SiteFacts(name=site.title or domain, description=site.description or site.title or domain)
     agents = tuple(
-        Agent(id=one.id, name=one.name, description=one.description, operations={"default": one.id}) for one in actions
+        Agent(id=action.id, name=action.name, description=action.description, operations={"default": action.id})
+        for action in actions
     )
     catalog = Catalog(url=f"{parts.scheme}://{parts.netloc}", site=facts, actions=actions, agents=agents)
     now = utc_text(datetime.now(UTC), "seconds")
     marks: dict[str, object] = {
         "source": "synthetic",
         "generated_by": AGENT,
-        "confidence": round(min(one.confidence for one in site.seen), 2),
+        "confidence": round(min(seen.confidence for seen in site.seen), 2),
         "last_verified": now,
     }
-    evidence = {one.action.id: one for one in site.seen}
+    evidence = {seen.action.id: seen for seen in site.seen}
     documents = {agent_json.PATH: agent_json.render(catalog), awas.PATH: awas.render(catalog)}
     for path, document in documents.items():
         # How this site refuses, what it can do besides, and how it is, was not seen.
@@ -562,13 +570,13 @@ def render_documents(site: InspectedSite) -> dict[str, dict[str, object]]:
             document["errors"] = {}
         described = document["actions"]
         for entry in described if isinstance(described, list) else ():
-            one = evidence[str(entry["id"])]
+            seen = evidence[str(entry["id"])]
             entry.pop("conformanceLevel", None)
-            entry["x-source"] = one.origin
-            entry["x-seen-at"] = one.at
-            entry["x-confidence"] = one.confidence
-            if one.bound:
-                entry["x-needs-from-page"] = list(one.bound)
+            entry["x-source"] = seen.origin
+            entry["x-seen-at"] = seen.at
+            entry["x-confidence"] = seen.confidence
+            if seen.bound:
+                entry["x-needs-from-page"] = list(seen.bound)
         (first, version), *rest = document.items()
         documents[path] = {first: version, **marks, **dict(rest)}  # it says at once what it is
     return documents

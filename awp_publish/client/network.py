@@ -9,6 +9,7 @@ from threading import Timer
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
+from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.calls.wire import CallFailed, WireResponse
 from awp_publish.http.outgoing import (
     AddressNotPublic,
@@ -19,7 +20,6 @@ from awp_publish.http.outgoing import (
     connect,
     request,
 )
-from awp_publish.http.page_request import DEFAULT_PORTS
 from awp_publish.http.talk import TalkFailed
 
 MAX_BYTES: Final = 16 * 1024 * 1024

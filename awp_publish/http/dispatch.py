@@ -17,13 +17,14 @@ from typing import Final, cast
 
 import orjson
 
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.declare.discover import find_arrival
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder
 from awp_publish.http.exchange import AsgiApp, RawHeaders, Scope, read_fields
 from awp_publish.http.page_request import PageAnswer
-from awp_publish.http.redirects import REDIRECTS, Follower, is_write, location_of, seconds_for_page
+from awp_publish.http.redirects import Follower, is_write, location_of, seconds_for_page
 from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
 from awp_publish.http.route_exchange import Rehearsal, RouteCall, come_from_outside
 from awp_publish.model import ROUTE_CALL, Catalog, JsonObject

@@ -23,9 +23,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
+
 USER_AGENT: Final = "awp-publish"
-REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of status lines and headers of one answer, those of 100 (Continue) included."""

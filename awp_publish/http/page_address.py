@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from awp_publish.http.page_request import DEFAULT_PORTS
+from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.problems import InvalidUrl
 
 PLAIN: Final = "/%:@!$&'()*+,;=?[]~"

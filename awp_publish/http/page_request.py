@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, unquote_to_bytes
 
+from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.exchange import Message, RawHeaders, Receive, Scope, mount_of
 
@@ -19,8 +20,6 @@ from awp_publish.http.exchange import Message, RawHeaders, Receive, Scope, mount
 # request.
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 """Headers in which proxies name the client. They are also passed on with requests made for that client."""
-
-DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ from time import perf_counter
 from typing import Final, cast
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
+from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
 from awp_publish.calls.call import Call
 from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Scope
-from awp_publish.http.page_request import DEFAULT_PORTS, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.model import SAFE_IN_PATH, Action
 from awp_publish.schema.paths import pattern_of
 
 AFTER_WRITE: Final = frozenset({301, 302, 303})
-REDIRECTS: Final = AFTER_WRITE | {307, 308}
-"""After a write, 307 and 308 ask for the same request at another address: nothing has been done (RFC 9110 15.4.8)."""
+"""Statuses after a write that has been done: 307 and 308 ask for it at another address (RFC 9110 section 15.4.8)."""
 
 MAX_REDIRECTS: Final = 5
 MAX_PAGE_BYTES: Final = 16 * 1024 * 1024

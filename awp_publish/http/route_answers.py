@@ -13,12 +13,13 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result
 from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
-from awp_publish.http.redirects import AFTER_WRITE, REDIRECTS, asks_to_sign_in, is_write, location_of
+from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, is_write, location_of
 from awp_publish.model import ROUTE_CALL as ROUTE_CALL, RouteCredential
 from awp_publish.problems import (
     AuthenticationRequired,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 from urllib.parse import urljoin, urlsplit
 
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Receive, Reply, Scope, read_fields
 from awp_publish.http.page_address import read_address
 from awp_publish.http.page_request import FORWARDED, PageAnswer, PageExchange, PageRequest
@@ -50,7 +51,6 @@ PAGE_FIELDS: Final = frozenset(
 """Headers of the page's own answer that are passed on. Cookies are not, since everybody would share them."""
 
 MAX_REDIRECTS: Final = 5
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _ACCEPT_HTML: Final = (b"accept", b"text/html, application/xhtml+xml;q=0.9, */*;q=0.1")
 _PUBLIC: Final = (b"cache-control", b"public, max-age=%d" % FRESHNESS)
 _NEW_VISITOR: Final = (b"cache-control", b"no-store")
@@ -110,7 +110,7 @@ class PageReader:
                 await admit(inner)
             answer, url = await self._fetch(inner, receive), address.below(self.catalog.url)
             location = read_fields(answer.headers).get(b"location")
-            if answer.status not in _REDIRECTS or location is None:
+            if answer.status not in REDIRECTS or location is None:
                 break
             try:
                 target = urljoin(url, location.decode("latin-1"))
