@@ -86,7 +86,7 @@ def _facts_of_site() -> dict[str, object]:
         return facts
     if (approvals := site.ask("approval")) is not None:
         try:
-            facts["awp_waiting"] = [one for one in approvals.standing() if one.state != "approved"]
+            facts["awp_waiting"] = [standing for standing in approvals.standing() if standing.state != "approved"]
         except DeclarationError as error:
             problems.append(str(error))
     if (record := site.ask("traffic")) is not None:

@@ -43,8 +43,8 @@ class AwpPublishConfig(AppConfig):
 
             ADAPTERS.append(adapt_rest_authentication)
             MODEL_KINDS.append(declare_model)
-        given = getattr(settings, NAME, None)
-        is_wanted = not isinstance(given, Mapping) or given.get("AUTODISCOVER", True) is not False
+        options = getattr(settings, NAME, None)
+        is_wanted = not isinstance(options, Mapping) or options.get("AUTODISCOVER", True) is not False
         for config in apps.get_app_configs() if is_wanted else ():
             if config.module is not None and module_has_submodule(config.module, "agents"):
                 try:

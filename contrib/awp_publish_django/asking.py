@@ -72,23 +72,27 @@ class _WordReader(HTMLParser):
         self._depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag not in _VOID:
             self._depth += 1
         if tag == "form":
-            is_own = urlsplit(urljoin(self._path, given.get("action", ""))).path == self._path
-            self._is_posted = is_own and given.get("method", "").lower() == "post"
+            is_own = urlsplit(urljoin(self._path, attributes.get("action", ""))).path == self._path
+            self._is_posted = is_own and attributes.get("method", "").lower() == "post"
         elif tag in _TITLES and tag not in self.titles:
             self._begin("title", tag)
         elif tag == "label":
-            self._begin("label", given.get("for", ""))
+            self._begin("label", attributes.get("for", ""))
         elif tag in ("input", "textarea", "select") and self._is_posted:
-            kind = given.get("type", "text").lower()
-            name = given.get("name", "")
+            kind = attributes.get("type", "text").lower()
+            name = attributes.get("name", "")
             if name and kind not in ("hidden", "submit", "button", "image", "reset"):
-                words = given.get("aria-label") or given.get("placeholder") or name
-                self.fields.setdefault(name, (given.get("id", ""), words))
-        if tag not in _VOID and not _WRONG.isdisjoint(given.get("class", "").split()) and not self._is_within("error"):
+                words = attributes.get("aria-label") or attributes.get("placeholder") or name
+                self.fields.setdefault(name, (attributes.get("id", ""), words))
+        if (
+            tag not in _VOID
+            and not _WRONG.isdisjoint(attributes.get("class", "").split())
+            and not self._is_within("error")
+        ):
             self._begin("error", "")
 
     def _begin(self, kind: str, key: str) -> None:

@@ -21,18 +21,18 @@ class Permissions:
 
 def identify(publication: "Publication", request: HttpRequest) -> Scope:
     """The members `session`, `user` and `auth` of the scope, as far as the site needs them. May block."""
-    found: Scope = {}
+    members: Scope = {}
     if not publication.authenticates:
-        return found
+        return members
     session = getattr(request, "session", None)
     if session is not None:
-        found["session"] = dict(session.items())
+        members["session"] = dict(session.items())
     user = getattr(request, "user", None)
     if user is not None:
-        found["user"] = user
+        members["user"] = user
         if user.is_authenticated and publication.uses_scopes:
-            found["auth"] = Permissions(frozenset(user.get_all_permissions()))
-    return found
+            members["auth"] = Permissions(frozenset(user.get_all_permissions()))
+    return members
 
 
 def make_stranger() -> object:

@@ -33,36 +33,38 @@ URLS: Final = "awp_publish_django.urls"
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
     """All of them; what cannot be published is told alone. `databases` are those that `migrate` is about to change."""
-    found: list[CheckMessage]
+    messages: list[CheckMessage]
     try:
         publication = get_publication()
     except ImproperlyConfigured as error:
-        found = [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
+        messages = [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
-        found = [
+        messages = [
             Error(f"{one.subject}: {one.detail}", hint=one.remedy or CORRECT, id="awp_publish.E002")
             for one in error.errors
         ]
     except DatabaseError as error:
-        told = f"The site cannot be published before the database has what its declarations ask for: {error}"
-        found = [CheckWarning(told, hint=f"Run manage.py migrate; {TRACEBACK} shows who asks.", id="awp_publish.W007")]
+        words = f"The site cannot be published before the database has what its declarations ask for: {error}"
+        messages = [
+            CheckWarning(words, hint=f"Run manage.py migrate; {TRACEBACK} shows who asks.", id="awp_publish.W007")
+        ]
     except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
-        told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
-        found = [Error(told, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
+        words = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
+        messages = [Error(words, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
     else:
-        found = [message for check in CHECKS for message in check(publication)]
+        messages = [message for check in CHECKS for message in check(publication)]
     if databases:
-        for message in found:
+        for message in messages:
             message.level = min(message.level, WARNING)
-    return found
+    return messages
 
 
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     if MIDDLEWARE not in settings.MIDDLEWARE:
         try:
-            found = get_resolver().resolve(next(iter(publication.documents())))
-            if getattr(found.func, "__module__", "") == URLS:  # they are included where the documents are
+            match = get_resolver().resolve(next(iter(publication.documents())))
+            if getattr(match.func, "__module__", "") == URLS:  # they are included where the documents are
                 return
         except Resolver404:
             pass
@@ -85,7 +87,9 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
         where = place_of_middleware(needed)
         is_above = where is not None and where < place
-        if not is_above and any(isinstance(one, kind) for one in (*publication.site.authenticators, *people)):
+        if not is_above and any(
+            isinstance(authenticator, kind) for authenticator in (*publication.site.authenticators, *people)
+        ):
             yield Error(
                 f"The site knows its callers by {kind.__name__}, but {needed} is not above AgentPublisherMiddleware.",
                 hint=f'Put "{MIDDLEWARE}" below it.',
@@ -138,18 +142,20 @@ def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
 def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
-    calls = [path for one in catalog.actions for path in (catalog.invoke_path_of(one), catalog.plain_path_of(one))]
+    calls = [
+        path for action in catalog.actions for path in (catalog.invoke_path_of(action), catalog.plain_path_of(action))
+    ]
     doors = [door.path for door in publication.site.doors(catalog.paths)]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:
-            found = get_resolver().resolve(path)
+            match = get_resolver().resolve(path)
         except Resolver404:
             continue
-        if getattr(found.func, "__module__", "") == URLS:
+        if getattr(match.func, "__module__", "") == URLS:
             continue
-        if not found.kwargs and not found.args:  # a route with placeholders is meant for other paths too
+        if not match.kwargs and not match.args:  # a route with placeholders is meant for other paths too
             yield CheckWarning(
-                f'The URLconf has a view for {path} ("{found.route}"), which awp_publish now answers.',
+                f'The URLconf has a view for {path} ("{match.route}"), which awp_publish now answers.',
                 hint="Remove the route, or move ours with Site(paths=Paths(...)).",
                 id="awp_publish.W002",
             )
@@ -182,8 +188,8 @@ def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
 
 def _check_findings(publication: Publication) -> Iterator[CheckMessage]:
     """Yield the findings of declarations and plug-ins, as they are logged when a server starts."""
-    for one in publication.site.findings:
-        yield CheckWarning(one.message, hint=one.hint, id="awp_publish.W006")
+    for finding in publication.site.findings:
+        yield CheckWarning(finding.message, hint=finding.hint, id="awp_publish.W006")
 
 
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (

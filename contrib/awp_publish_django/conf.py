@@ -59,10 +59,10 @@ class Settings:
 
 def read_settings() -> Settings:
     """The project's settings. Raises ImproperlyConfigured that names what is wrong."""
-    given = getattr(settings, NAME, None)
-    if not isinstance(given, Mapping):
+    options = getattr(settings, NAME, None)
+    if not isinstance(options, Mapping):
         raise ImproperlyConfigured(f'{NAME} is not set. Write {NAME} = {{"SITE": "shop.agents.site"}}.')
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in KINDS:
             near = "".join(f" Do you mean {match}?" for match in get_close_matches(str(name), KINDS, n=1))
             raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known.{near}")
@@ -70,23 +70,23 @@ def read_settings() -> Settings:
             kind = KINDS[name]
             wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
             raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, not of type {wanted}.")
-    if "SITE" not in given:
+    if "SITE" not in options:
         raise ImproperlyConfigured(f'{NAME} has no "SITE": the dotted path of your Site.')
-    kept = given.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
+    kept = options.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
     if kept < 0:
         raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}; it must not be negative.")
-    overrides = {name.lower(): given[name] for name in ("URL", "STORE", "PLUGINS") if name in given}
+    overrides = {name.lower(): options[name] for name in ("URL", "STORE", "PLUGINS") if name in options}
     if overrides.get("store") == DATABASE:
         from awp_publish_django.store import DjangoStore
 
         overrides["store"] = DjangoStore()
     return Settings(
-        given["SITE"],
+        options["SITE"],
         overrides,
-        given.get("LINK_HEADERS"),
-        given.get("TRUST_OUTER_MIDDLEWARE", False),
+        options.get("LINK_HEADERS"),
+        options.get("TRUST_OUTER_MIDDLEWARE", False),
         kept,
-        "RECENT_CALLS" not in given,
+        "RECENT_CALLS" not in options,
     )
 
 
@@ -120,31 +120,29 @@ def url_of_project() -> object:
 def load_site(options: Settings) -> Site:
     """Import the site that the settings name. Raises ImproperlyConfigured, or what its module raises."""
     try:
-        found = import_string(options.site)
+        site = import_string(options.site)
     except ImportError as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else options.site
         if missing is None or not f"{options.site}.".startswith(f"{missing}."):  # a module that the named one imports
             raise
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}: {error}.') from error
-    if not isinstance(found, Site):
-        raise ImproperlyConfigured(
-            f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, not a Site.'
-        )
-    if not found.is_frozen:
+    if not isinstance(site, Site):
+        raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(site).__name__}, not a Site.')
+    if not site.is_frozen:
         overrides: dict[str, object] = {}
-        if not found.settings.secret_keys:  # derived from the project's, which they do not reveal
-            known = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-            hashed = (salted_hmac("awp_publish.secret_keys", "", one, algorithm="sha256") for one in known)
-            overrides["secret_keys"] = [one.hexdigest() for one in hashed]
+        if not site.settings.secret_keys:  # derived from the project's, which they do not reveal
+            keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+            hashed = (salted_hmac("awp_publish.secret_keys", "", key, algorithm="sha256") for key in keys)
+            overrides["secret_keys"] = [digest.hexdigest() for digest in hashed]
         overrides |= options.overrides
-        kinds = type(overrides.get("store", found.settings.store)).__mro__
-        if is_testing() and any(one.__name__ == "DjangoStore" for one in kinds):
+        kinds = type(overrides.get("store", site.settings.store)).__mro__
+        if is_testing() and any(kind.__name__ == "DjangoStore" for kind in kinds):
             overrides["store"] = "memory:"
-        found.override(overrides)
-        plugins = cast(Sequence[object], found.settings.plugins)
-        if settings.DEBUG and "overview" not in found.plugins and "no:overview" not in plugins:
-            found.override({"plugins": [*plugins, "overview"]})
-    return found
+        site.override(overrides)
+        plugins = cast(Sequence[object], site.settings.plugins)
+        if settings.DEBUG and "overview" not in site.plugins and "no:overview" not in plugins:
+            site.override({"plugins": [*plugins, "overview"]})
+    return site
 
 
 def is_testing() -> bool:

@@ -41,10 +41,10 @@ class FormParameter(Parameter):
             return ["on"] if widget.check_test(initial) else []
         if initial is None:
             return [""] if isinstance(widget, (forms.TextInput, forms.Textarea)) else []
-        shown = widget.format_value(declared.prepare_value(initial))
-        return (
-            [str(one) for one in shown] if isinstance(shown, (list, tuple)) else [] if shown is None else [str(shown)]
-        )
+        values = widget.format_value(declared.prepare_value(initial))
+        if isinstance(values, (list, tuple)):
+            return [str(value) for value in values]
+        return [] if values is None else [str(values)]
 
     def empty(self) -> tuple[str, str]:
         """Return what a browser sends if somebody empties the field."""
@@ -60,16 +60,20 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
         await app(scope, receive, send)
         return
     target = call.target
-    fields = [one for one in target.parameters if isinstance(one, FormParameter)] if target is not None else []
-    given = call.input
-    missing = [one for one in fields if one.name not in given]
-    entries = [one.empty() for one in fields if one.name in given and given[one.name] is None]
+    fields = (
+        [parameter for parameter in target.parameters if isinstance(parameter, FormParameter)]
+        if target is not None
+        else []
+    )
+    inputs = call.input
+    missing = [field for field in fields if field.name not in inputs]
+    entries = [field.empty() for field in fields if field.name in inputs and inputs[field.name] is None]
     if missing:
-        form = await _shown_form(app, scope, missing) if any(one.on_page for one in missing) else None
+        form = await _shown_form(app, scope, missing) if any(field.on_page for field in missing) else None
         if form is None:
-            entries += [(one.wire_name, text) for one in missing for text in one.initial_texts()]
+            entries += [(field.wire_name, text) for field in missing for text in field.initial_texts()]
         else:
-            names = {one.wire_name for one in missing}
+            names = {field.wire_name for field in missing}
             entries += [pair for pair in form if pair[0] in names]
     if not entries:
         await app(scope, receive, send)
@@ -114,7 +118,7 @@ async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter
         text = answer.body.decode(charset, "replace")
     except LookupError:
         text = answer.body.decode("utf-8", "replace")
-    return find_form(text, scope["path"], {one.wire_name for one in fields})
+    return find_form(text, scope["path"], {field.wire_name for field in fields})
 
 
 def find_form(page: str, path: str, names: set[str]) -> Entries | None:
@@ -122,9 +126,9 @@ def find_form(page: str, path: str, names: set[str]) -> Entries | None:
     reader = _FormReader()
     reader.feed(page)
     reader.close()
-    posted = [one for one in reader.forms if one.method == "post" and not names.isdisjoint(one.names)]
-    own = [one for one in posted if urlsplit(urljoin(path, one.action)).path == path]
-    ranked = sorted(own or posted, key=lambda one: len(names & one.names), reverse=True)
+    posted = [form for form in reader.forms if form.method == "post" and not names.isdisjoint(form.names)]
+    own = [form for form in posted if urlsplit(urljoin(path, form.action)).path == path]
+    ranked = sorted(own or posted, key=lambda form: len(names & form.names), reverse=True)
     if not ranked or (len(ranked) > 1 and len(names & ranked[0].names) == len(names & ranked[1].names)):
         return None
     return ranked[0].entries
@@ -161,22 +165,22 @@ class _FormReader(HTMLParser):
         self._select: _Select | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "form" and self._open is None:
-            form_id = given.get("id", "")
+            form_id = attributes.get("id", "")
             if form_id in self._by_id and self._by_id[form_id].is_opened:  # ids should be unique, and need not be
                 form_id = ""
             self._open = self._form(form_id)
             self._open.is_opened = True
-            self._open.action, self._open.method = given.get("action", ""), given.get("method", "get").lower()
+            self._open.action, self._open.method = attributes.get("action", ""), attributes.get("method", "get").lower()
         elif tag == "option" and self._select is not None:
             self._end_option()
-            self._select.options.append((given.get("value"), "selected" in given, "disabled" in given))
+            self._select.options.append((attributes.get("value"), "selected" in attributes, "disabled" in attributes))
             self._text = []
-        elif tag in ("input", "textarea", "select") and given.get("name") and "disabled" not in given:
-            owner = self._form(given["form"]) if given.get("form") else self._open
+        elif tag in ("input", "textarea", "select") and attributes.get("name") and "disabled" not in attributes:
+            owner = self._form(attributes["form"]) if attributes.get("form") else self._open
             if owner is not None:
-                self._control(tag, given, owner)
+                self._control(tag, attributes, owner)
 
     def _form(self, form_id: str) -> _Form:
         made = self._by_id.get(form_id) if form_id else None
@@ -187,19 +191,19 @@ class _FormReader(HTMLParser):
                 self._by_id[form_id] = made
         return made
 
-    def _control(self, tag: str, given: Mapping[str, str], owner: _Form) -> None:
-        name, kind = given["name"], given.get("type", "text").lower()
+    def _control(self, tag: str, attributes: Mapping[str, str], owner: _Form) -> None:
+        name, kind = attributes["name"], attributes.get("type", "text").lower()
         if tag == "textarea":
             owner.names.add(name)
             self._area, self._text, self._owner = name, [], owner
         elif tag == "select":
             owner.names.add(name)
-            self._select, self._owner = _Select(name, "multiple" in given), owner
+            self._select, self._owner = _Select(name, "multiple" in attributes), owner
         elif kind not in ("submit", "button", "image", "reset"):
             owner.names.add(name)
             is_box = kind in ("checkbox", "radio")
-            if kind != "file" and (not is_box or "checked" in given):
-                owner.entries.append((name, given.get("value", "on" if is_box else "")))
+            if kind != "file" and (not is_box or "checked" in attributes):
+                owner.entries.append((name, attributes.get("value", "on" if is_box else "")))
 
     def handle_data(self, data: str) -> None:
         if self._text is not None:

@@ -87,13 +87,13 @@ def plain_text(text: object) -> str:
 
 def _words(field: forms.Field, schema: Schema) -> Schema:
     """Help text and label, and the labels of choices if they say more than the values."""
-    told = [plain_text(one) for one in (field.help_text or field.label,) if one]
+    words = [plain_text(text) for text in (field.help_text or field.label,) if text]
     is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
     labels = choices_of(field) if is_closed and "enum" in str(schema) else []
     if len(labels) <= MAX_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
-        told.append("; ".join(f"{value}: {label}" for value, label in labels))
+        words.append("; ".join(f"{value}: {label}" for value, label in labels))
     title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
-    return {**title, "description": " ".join(told)} if told else {}
+    return {**title, "description": " ".join(words)} if words else {}
 
 
 def _initial(field: forms.Field, schema: Schema) -> Schema:
@@ -167,14 +167,14 @@ def _choice(field: forms.Field) -> Schema:
 
 def choices_of(field: forms.Field) -> list[tuple[object, str]]:
     """Values and labels, without groups and the empty choice."""
-    found: list[tuple[object, str]] = []
+    choices: list[tuple[object, str]] = []
     for value, label in field.choices:  # type: ignore[attr-defined]
         group = label if isinstance(label, (list, tuple)) else [(value, label)]
         for one, text in group:
             if one not in ("", None):
                 is_number = isinstance(one, int) and not isinstance(one, bool)
-                found.append((one if is_number else force_str(one), force_str(text)))
-    return found
+                choices.append((one if is_number else force_str(one), force_str(text)))
+    return choices
 
 
 def _several(describe: Callable[[forms.Field], Schema], field: forms.Field) -> Schema:

@@ -38,39 +38,41 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
         return None
     made, asked_database = (declared, False) if not isinstance(declared, type) else _make(kind)
     base: Mapping[str, forms.Field] = getattr(kind, "base_fields", {})
-    known: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
-    fields = {name: one for name, one in known.items() if not one.disabled}
-    if made is None and (not fields or any(_listed(one) == [] for one in fields.values())):
+    declared_fields: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
+    fields = {name: field for name, field in declared_fields.items() if not field.disabled}
+    if made is None and (not fields or any(_listed(field) == [] for field in fields.values())):
         UNREAD.add(kind)
     model = getattr(getattr(kind, "_meta", None), "model", None)
     properties: Schema = {}
-    for name, one in fields.items():
-        has_changing_choices = asked_database and (name not in base or _listed(one) != _listed(base[name]))
-        schema = describe_field(name, one, model, lists_choices=not has_changing_choices)
-        properties[name] = when_left_out(one, schema, on_page) if changes and method not in NO_BODY_METHODS else schema
+    for name, field in fields.items():
+        has_changing_choices = asked_database and (name not in base or _listed(field) != _listed(base[name]))
+        schema = describe_field(name, field, model, lists_choices=not has_changing_choices)
+        properties[name] = (
+            when_left_out(field, schema, on_page) if changes and method not in NO_BODY_METHODS else schema
+        )
     is_filled_in = changes and on_page
     required = [
         name
-        for name, one in fields.items()
-        if one.required and (method in NO_BODY_METHODS or not _is_shown_filled_in(one, is_filled_in))
+        for name, field in fields.items()
+        if field.required and (method in NO_BODY_METHODS or not _is_shown_filled_in(field, is_filled_in))
     ]
     inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
     if kind not in UNREAD:
         inputs["additionalProperties"] = False
-    has_files = any(isinstance(one, forms.FileField) for one in fields.values())
+    has_files = any(isinstance(field, forms.FileField) for field in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
     prefix = getattr(kind if made is None else made, "prefix", None)
     parameters: list[Parameter] = []
-    for name, one in fields.items():
-        in_body: Location = "file" if isinstance(one, forms.FileField) else "form"
+    for name, field in fields.items():
+        in_body: Location = "file" if isinstance(field, forms.FileField) else "form"
         location: Location = "query" if body_type is None else in_body
         wire_name = f"{prefix}-{name}" if prefix else name
         if body_type is None:
             parameters.append(Parameter(name, location, wire_name))
         else:
-            is_box = isinstance(one.widget, forms.CheckboxInput)
-            parameters.append(FormParameter(name, location, wire_name, is_box=is_box, declared=one, on_page=on_page))
+            is_box = isinstance(field.widget, forms.CheckboxInput)
+            parameters.append(FormParameter(name, location, wire_name, is_box=is_box, declared=field, on_page=on_page))
     return Operation(inputs, {}, tuple(parameters), body_type)
 
 
@@ -110,17 +112,17 @@ def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
     row = made.empty_form
     model = getattr(getattr(row, "_meta", None), "model", None)
     fields = {
-        name: one
-        for name, one in row.fields.items()
-        if not one.disabled and not isinstance(one, forms.models.InlineForeignKeyField)
+        name: field
+        for name, field in row.fields.items()
+        if not field.disabled and not isinstance(field, forms.models.InlineForeignKeyField)
     }
     properties: Schema = {}
-    for name, one in fields.items():
-        if isinstance(one, forms.FileField):
+    for name, field in fields.items():
+        if isinstance(field, forms.FileField):
             raise UnusableSchema(f"its formset {type(made).__name__} has a file, {name}; declare a raw schema")
-        properties[name] = describe_field(name, one, model)
+        properties[name] = describe_field(name, field, model)
     rows: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    needed = [name for name, one in fields.items() if one.required]
+    needed = [name for name, field in fields.items() if field.required]
     rows |= {"required": needed} if needed and not made.can_delete else {}
     prefix, most = str(made.prefix), made.max_num if made.validate_max else made.absolute_max
     listed: Schema = {"type": "array", "items": rows, "maxItems": most}
@@ -154,8 +156,8 @@ def _make(kind: type[forms.BaseForm]) -> tuple[forms.BaseForm | None, bool]:
                         if connection.in_atomic_block:  # a query that fails must not spoil somebody's transaction
                             atomic.enter_context(transaction.atomic(using=connection.alias))
                     made = kind(**given)
-                    for one in made.fields.values():
-                        _listed(one)
+                    for field in made.fields.values():
+                        _listed(field)
                     return made, bool(asked)
             except Exception:
                 continue

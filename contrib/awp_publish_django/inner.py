@@ -71,19 +71,19 @@ class RouteRequest(HttpRequest):
         return self._found
 
     @resolver_match.setter
-    def resolver_match(self, found: ResolverMatch | None) -> None:
+    def resolver_match(self, match: ResolverMatch | None) -> None:
         call = self.route_call if isinstance(self.route_call, RouteCall) else None
         own = call.target if call is not None else None
-        if found is not None and own is not None and call is not None:
+        if match is not None and own is not None and call is not None:
             arrival = own.arrival
             spoken, published = self.prefixes or ("", "")
-            route = published + found.route.removeprefix(spoken)
-            is_own = arrival is not None and arrival.path == route and arrival.endpoint in (None, found.func)
+            route = published + match.route.removeprefix(spoken)
+            is_own = arrival is not None and arrival.path == route and arrival.endpoint in (None, match.func)
             if not is_own:
                 call.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
-            found.func = self._observed(found.func)
-        self._found = found
+            match.func = self._observed(match.func)
+        self._found = match
 
     def _observed(self, view: Callable[..., Any]) -> Callable[..., Any]:
         """Return a view of which is noted what there was before, and the status of its answer."""
@@ -158,7 +158,7 @@ def _parsed_names(is_async: bool) -> frozenset[str]:
     parsed = WSGIRequest(environ)
     _ = parsed.body, parsed.POST, parsed.FILES, parsed.upload_handlers
     cached = (cached_property, functional.cached_property)
-    computed = (name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, cached))
+    computed = (name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached))
     return frozenset({*vars(parsed), *computed, "csrf_processing_done", "resolver_match"})
 
 

@@ -27,12 +27,12 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
 
     Beside the scope there are the prefixes, that of the caller's language and the published one, where they differ.
     """
-    told = read_fields(scope["headers"]).get(b"accept-language", b"")
+    header = read_fields(scope["headers"]).get(b"accept-language", b"")
     is_used, has_default_prefix = is_language_prefix_patterns_used(urlconf or settings.ROOT_URLCONF)
-    if not told or not is_used or not settings.USE_I18N or place_of_middleware(LOCALES) is None:
+    if not header or not is_used or not settings.USE_I18N or place_of_middleware(LOCALES) is None:
         return scope, None
     asking = HttpRequest()
-    asking.META["HTTP_ACCEPT_LANGUAGE"] = told.decode("latin-1")
+    asking.META["HTTP_ACCEPT_LANGUAGE"] = header.decode("latin-1")
     default, accepted = default_language(), translation.get_language_from_request(asking)
     root = str(scope.get("root_path", ""))
     path = str(scope["path"]).removeprefix(root)
@@ -45,10 +45,10 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
         with translation.override(default):
             own = resolver.resolve(path)
         with translation.override(accepted):
-            found = resolver.resolve(there)
+            match = resolver.resolve(there)
     except Resolver404:
         return scope, None
-    if found.func is not own.func or found.route != spoken + own.route.removeprefix(published):
+    if match.func is not own.func or match.route != spoken + own.route.removeprefix(published):
         return scope, None
     return {**scope, "path": root + there, "raw_path": quote(root + there, safe=SAFE_IN_PATH).encode()}, (
         spoken,

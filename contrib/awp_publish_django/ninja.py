@@ -33,7 +33,7 @@ def describe_operation(operation: Any, method: str, path: str) -> Operation | No
         found = as_object(as_object(of_path).get(method.lower()))
         if found.get("operationId") == wanted:
             kinds = [field.annotation for model in operation.models for field in model.model_fields.values()]
-            models = [one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel)]
+            models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
             drops = bool(kinds) and all(drops_unknown(*write_readable(model)) for model in models)
             read = read_operation(found, components, path, document.get("security"), drops_unknown=drops)
             return replace(read, inputs=close_like(read.inputs, *write_readable(*kinds)))

@@ -54,10 +54,10 @@ async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
         if size > MAX_PAGE_BYTES:
 
             async def all_parts() -> AsyncIterator[bytes]:
-                for one in parts:
-                    yield one
-                async for one in pieces:
-                    yield one
+                for part in parts:
+                    yield part
+                async for part in pieces:
+                    yield part
 
             response.streaming_content = all_parts()
             return None

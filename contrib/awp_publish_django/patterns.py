@@ -55,8 +55,8 @@ def read_pattern(pattern: object, unnamed: int = 0) -> Piece:
 def _read_route(route: str) -> Piece:
     schemas: dict[str, JsonObject] = {}
 
-    def place(found: re.Match[str]) -> str:
-        converter, name = converters.get_converters()[found.group("converter") or "str"], found.group("name")
+    def place(match: re.Match[str]) -> str:
+        converter, name = converters.get_converters()[match.group("converter") or "str"], match.group("name")
         expression = converter.regex
         schemas[name] = _KNOWN.get(type(converter)) or _schema_of(expression)
         return _placeholder(name, expression)
@@ -66,7 +66,7 @@ def _read_route(route: str) -> Piece:
 
 def _placeholder(name: str, expression: str) -> str:
     """It spans slashes if its expression names one, or takes whatever there is."""
-    spans = "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
+    spans = "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, path) for path in ("a/b", "1/1", "/"))
     return f"{{{name}:path}}" if spans else f"{{{name}}}"
 
 
@@ -81,21 +81,21 @@ def _schema_of(expression: str) -> JsonObject:
 def _read_regex(expression: str, unnamed: int) -> Piece:
     candidate, names = normalize(expression)[0]
     groups = _groups_of(expression)
-    known = {name: f"_{int(name[1:]) + unnamed}" if re.fullmatch(r"_\d+", name) else name for name in names}
-    schemas = {known[name]: _schema_of(groups[name]) if name in groups else _ANY for name in names}
+    new_names = {name: f"_{int(name[1:]) + unnamed}" if re.fullmatch(r"_\d+", name) else name for name in names}
+    schemas = {new_names[name]: _schema_of(groups[name]) if name in groups else _ANY for name in names}
 
-    def place(found: re.Match[str]) -> str:
-        return _placeholder(known.get(found[1], found[1]), groups.get(found[1], "[^/]+"))
+    def place(match: re.Match[str]) -> str:
+        return _placeholder(new_names.get(match[1], match[1]), groups.get(match[1], "[^/]+"))
 
     return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
 
 
 def _groups_of(expression: str) -> dict[str, str]:
     """The insides of named groups; where there are none, of unnamed ones, which Django calls _0, _1 and so on."""
-    named = {found[1]: _inside(expression, found.end()) for found in re.finditer(r"\(\?P<(\w+)>", expression)}
+    named = {match[1]: _inside(expression, match.end()) for match in re.finditer(r"\(\?P<(\w+)>", expression)}
     if named:
         return named
-    opened = [found.end() for found in re.finditer(r"(?<!\\)\((?!\?)", expression)]
+    opened = [match.end() for match in re.finditer(r"(?<!\\)\((?!\?)", expression)]
     return {f"_{number}": _inside(expression, start) for number, start in enumerate(opened)}
 
 

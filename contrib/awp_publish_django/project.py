@@ -117,10 +117,10 @@ class DjangoProject:
     def awp_arrival(self, path: str) -> Arrival | None:
         """Return where a path arrives, None for nowhere."""
         try:
-            found = get_resolver(self._urlconf).resolve(path)  # type: ignore[arg-type]
+            match = get_resolver(self._urlconf).resolve(path)  # type: ignore[arg-type]
         except Resolver404:
             return None
-        return Arrival(found.route, found.func)
+        return Arrival(match.route, match.func)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -55,8 +55,8 @@ class Publication:
         """Return what is published at the canonical address, by path."""
         catalog = self.site.catalog
         asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
-        found = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
-        return {path: reply.body for path, reply in found.items() if reply is not None}
+        replies = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
+        return {path: reply.body for path, reply in replies.items() if reply is not None}
 
     @cached_property
     def middleware_above(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def _publish() -> Publication:
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
     site.findings = (*site.findings, *_dead_actions(site, project))
-    if not any(isinstance(one, Sender) for one in site.call_listeners):
+    if not any(isinstance(listener, Sender) for listener in site.call_listeners):
         site.on_call(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
@@ -146,7 +146,7 @@ def _publish() -> Publication:
 
 def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
     """Yield what is wrong with the inputs of the site's actions, by the source of their views."""
-    routes = {(method, one.template): one for one in reversed(project.awp_routes()) for method in one.methods}
+    routes = {(method, route.template): route for route in reversed(project.awp_routes()) for method in route.methods}
     for action in site.catalog.actions:
         route = routes.get((action.target.method, action.target.path)) if action.target is not None else None
         if route is not None and (
@@ -162,7 +162,8 @@ def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
         return None
     from awp_publish_django.recent import Recorder
 
-    site.call_listeners[:] = [one for one in site.call_listeners if not isinstance(one, Recorder)]  # of other settings
+    # Recorders are of other settings.
+    site.call_listeners[:] = [listener for listener in site.call_listeners if not isinstance(listener, Recorder)]
     recorder = Recorder(options.recent_calls)
     site.on_call(recorder)
     return recorder

@@ -45,11 +45,11 @@ def declare_model(
         try:
             found = options.get_field(name)
         except FieldDoesNotExist as error:
-            there = ", ".join(one.name for one in options.get_fields() if hasattr(one, "attname"))
+            there = ", ".join(field.name for field in options.get_fields() if hasattr(field, "attname"))
             raise DeclarationError(subject, f'fields: there is no field "{name}".', f"There are: {there}.") from error
         if not hasattr(found, "attname"):
             raise DeclarationError(subject, f'fields: "{name}" has several values.', "Name fields with one value.")
-    one, many = _word(options.verbose_name), _word(options.verbose_name_plural)
+    singular, many = _word(options.verbose_name), _word(options.verbose_name_plural)
     columns = list(dict.fromkeys((options.pk.name, *fields)))
     key = options.pk.name
 
@@ -69,44 +69,44 @@ def declare_model(
         return rows[0]() if rows else model._default_manager.all()
 
     def show(row: Any) -> dict[str, object]:
-        shown = {name: getattr(row, options.get_field(name).attname) for name in columns}  # type: ignore[union-attr]
-        plain: dict[str, object] = json.loads(json.dumps(shown, cls=DjangoJSONEncoder, default=str))
+        columns_of_row = {name: getattr(row, options.get_field(name).attname) for name in columns}  # type: ignore[union-attr]
+        plain: dict[str, object] = json.loads(json.dumps(columns_of_row, cls=DjangoJSONEncoder, default=str))
         return plain
 
-    def list_them(given: Mapping[str, Any]) -> dict[str, object]:
+    def list_them(inputs: Mapping[str, Any]) -> dict[str, object]:
         query = found_rows()
-        text = str(given.get("search", "")).replace("\0", " ").strip()  # PostgreSQL has no NUL in texts
+        text = str(inputs.get("search", "")).replace("\0", " ").strip()  # PostgreSQL has no NUL in texts
         for word in text.split()[:10] if search else ():
             condition = Q()
             for name in search:
                 condition |= Q(**{f"{name}__icontains": word})
             query = query.filter(condition)
         try:
-            order = given.get("ordering")
+            order = inputs.get("ordering")
             query = query.order_by(order, "pk") if order else query if query.ordered else query.order_by("pk")
             count = query.count()
         except FieldError as error:
             raise InvalidInput(str(error)) from error
-        size, page = int(given.get("page_size", USUAL)), int(given.get("page", 1))
-        shown = [show(row) for row in query[(page - 1) * size : page * size]]
-        return {"count": count, "page": page, "pages": max(1, -(-count // size)), "results": shown}
+        size, page = int(inputs.get("page_size", USUAL)), int(inputs.get("page", 1))
+        rows = [show(row) for row in query[(page - 1) * size : page * size]]
+        return {"count": count, "page": page, "pages": max(1, -(-count // size)), "results": rows}
 
-    def find(given: Mapping[str, Any]) -> Any:
+    def find(inputs: Mapping[str, Any]) -> Any:
         try:
-            row = found_rows().filter(pk=given[key]).first()
+            row = found_rows().filter(pk=inputs[key]).first()
         except (ValueError, ValidationError, OverflowError, DataError) as error:
             raise InvalidInput(f"{key} is not a valid key.", errors=[Violation(f"/{key}", "is not valid")]) from error
         if row is None:
-            raise Refused(f"There is no {options.verbose_name} {given[key]}.", status=404)
+            raise Refused(f"There is no {options.verbose_name} {inputs[key]}.", status=404)
         return row
 
-    def get_one(given: Mapping[str, Any]) -> dict[str, object]:
-        return show(find(given))
+    def get_one(inputs: Mapping[str, Any]) -> dict[str, object]:
+        return show(find(inputs))
 
-    def save(row: Any, given: Mapping[str, Any]) -> dict[str, object]:
-        for name in given:
+    def save(row: Any, inputs: Mapping[str, Any]) -> dict[str, object]:
+        for name in inputs:
             if name in written and (name != key or row.pk is None):
-                setattr(row, options.get_field(name).attname, given[name])  # type: ignore[union-attr]
+                setattr(row, options.get_field(name).attname, inputs[name])  # type: ignore[union-attr]
         try:
             with transaction.atomic(using=router.db_for_write(model)):
                 row.full_clean()
@@ -122,14 +122,14 @@ def declare_model(
         row.refresh_from_db()
         return show(row)
 
-    def create(given: Mapping[str, Any]) -> dict[str, object]:
-        return save(model(), given)
+    def create(inputs: Mapping[str, Any]) -> dict[str, object]:
+        return save(model(), inputs)
 
-    def update(given: Mapping[str, Any]) -> dict[str, object]:
-        return save(find(given), given)
+    def update(inputs: Mapping[str, Any]) -> dict[str, object]:
+        return save(find(inputs), inputs)
 
-    def delete(given: Mapping[str, Any]) -> dict[str, object]:
-        row, gone = find(given), {key: given[key]}
+    def delete(inputs: Mapping[str, Any]) -> dict[str, object]:
+        row, gone = find(inputs), {key: inputs[key]}
         try:
             with transaction.atomic(using=router.db_for_write(model)):
                 row.delete()
@@ -139,13 +139,13 @@ def declare_model(
             ) from error
         return gone
 
-    known: dict[str, object] = {
+    inputs_of_list: dict[str, object] = {
         "page": _whole(None, "Which page, starting at 1."),
         "page_size": _whole(MOST, "Rows of it."),
     }
     if search:
-        known["search"] = {"type": "string", "maxLength": 200, "description": f"Words in {', '.join(search)}."}
-    known["ordering"] = {
+        inputs_of_list["search"] = {"type": "string", "maxLength": 200, "description": f"Words in {', '.join(search)}."}
+    inputs_of_list["ordering"] = {
         "enum": [f"{sign}{name}" for name in columns for sign in ("", "-")],
         "description": "The field to sort by; a minus reverses the order.",
     }
@@ -156,7 +156,7 @@ def declare_model(
     shared: dict[str, Any] = {"effect": "read", **(guarded("view") if site.authenticators else {})}
     row_schema = {"type": "object", "properties": {name: {} for name in columns}, "required": columns}
     answers = {"type": "object", "properties": {"results": {"type": "array", "items": row_schema}}}
-    listed = {"type": "object", "properties": known, "additionalProperties": False}
+    listed = {"type": "object", "properties": inputs_of_list, "additionalProperties": False}
     asked = {
         "type": "object",
         "properties": {key: _schema_of(options.pk)},
@@ -171,7 +171,7 @@ def declare_model(
             raise DeclarationError(subject, f"search: {error}.") from error
     site.agent(f"list_{many}", description=about, inputs=listed, outputs=answers, **shared)(list_them)
     site.agent(
-        f"get_{one}", description=f"Show one {options.verbose_name}.", inputs=asked, outputs=row_schema, **shared
+        f"get_{singular}", description=f"Show one {options.verbose_name}.", inputs=asked, outputs=row_schema, **shared
     )(get_one)
     if not writes:
         return True
@@ -183,15 +183,17 @@ def declare_model(
             properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
     needed = [name for name, field in written.items() if field.required and not options.get_field(name).has_default()]  # type: ignore[union-attr]
     inputs: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    told: dict[str, Any] = {"inputs": {**inputs, "required": needed}, "outputs": row_schema}
-    site.agent(f"create_{one}", description=f"Add {subject_of}.", effect="write", **told, **guarded("add"))(create)
-    told["inputs"] = {**inputs, "properties": {key: _schema_of(options.pk), **properties}, "required": [key]}
-    about = f"Change {subject_of}: the fields that are given."
-    site.agent(f"update_{one}", description=about, effect="write", **told, **guarded("change"))(update)
-    told = {"inputs": asked, "outputs": asked}
-    site.agent(f"delete_{one}", description=f"Delete {subject_of}.", effect="delete", **told, **guarded("delete"))(
-        delete
+    facts: dict[str, Any] = {"inputs": {**inputs, "required": needed}, "outputs": row_schema}
+    site.agent(f"create_{singular}", description=f"Add {subject_of}.", effect="write", **facts, **guarded("add"))(
+        create
     )
+    facts["inputs"] = {**inputs, "properties": {key: _schema_of(options.pk), **properties}, "required": [key]}
+    about = f"Change {subject_of}: the fields that are given."
+    site.agent(f"update_{singular}", description=about, effect="write", **facts, **guarded("change"))(update)
+    facts = {"inputs": asked, "outputs": asked}
+    site.agent(
+        f"delete_{singular}", description=f"Delete {subject_of}.", effect="delete", **facts, **guarded("delete")
+    )(delete)
     return True
 
 

@@ -42,8 +42,12 @@ def reads_of(handler: object) -> Reads | None:
         tree = ast.parse(textwrap.dedent(inspect.getsource(functions[-1])))
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    function = next((one for one in ast.walk(tree) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
-    if function is None or all(one.arg != "request" for one in (*function.args.posonlyargs, *function.args.args)):
+    function = next(
+        (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None
+    )
+    if function is None or all(
+        argument.arg != "request" for argument in (*function.args.posonlyargs, *function.args.args)
+    ):
         return None
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     names: dict[frozenset[str], set[str]] = {QUERY: set(), BODY: set()}
@@ -85,15 +89,15 @@ def _is_harmless(parent: ast.AST | None) -> bool:
 def _key_of(place: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None:
     """Return the name in `request.GET["name"]`, `.get("name")` and `"name" in request.GET`, None for other uses."""
     parent = parents.get(place)
-    found: ast.AST | None = None
+    node: ast.AST | None = None
     if isinstance(parent, ast.Subscript) and parent.value is place:
-        found = parent.slice
+        node = parent.slice
     elif isinstance(parent, ast.Compare) and place in parent.comparators:
-        found = parent.left
+        node = parent.left
     elif isinstance(parent, ast.Attribute) and parent.attr in _LOOKUPS:
         call = parents.get(parent)
-        found = call.args[0] if isinstance(call, ast.Call) and call.func is parent and call.args else None
-    return found.value if isinstance(found, ast.Constant) and isinstance(found.value, str) else None
+        node = call.args[0] if isinstance(call, ast.Call) and call.func is parent and call.args else None
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def find_dead(action: Action, route: Route) -> Iterator[Finding]:
@@ -101,8 +105,12 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
     reads = reads_of(route.handlers[0]) if route.handlers and action.target is not None else None
     if reads is None or action.target is None:
         return
-    places = {one.name: one.location for one in action.target.parameters}
-    declared = {one.wire_name for one in action.target.parameters if one.location not in ("path", "header", "cookie")}
+    places = {parameter.name: parameter.location for parameter in action.target.parameters}
+    declared = {
+        parameter.wire_name
+        for parameter in action.target.parameters
+        if parameter.location not in ("path", "header", "cookie")
+    }
     has_body = action.target.method not in NO_BODY_METHODS
     read, more, place = (
         (reads.body, reads.more_of_body, "body") if has_body else (reads.query, reads.more_of_query, "query")
@@ -117,7 +125,7 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
     elif read - declared and not is_open:
         yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
     everything = reads.query | reads.body
-    unread = sorted(one for one in declared if one not in everything and places.get(one) != "rows")
+    unread = sorted(name for name in declared if name not in everything and places.get(name) != "rows")
     if declared and unread and not (reads.more_of_body or reads.more_of_query):
         yield _finding(action, f"declares {', '.join(unread)}, which its view never reads of its {place}.")
 

@@ -174,10 +174,12 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
     status = response.status_code
     if not isinstance(request, RouteRequest):  # a visitor's own request, to a route that is guarded
         return Reply(status, headers_of(response), body)
-    sets = [one for one in request.cleaned if isinstance(one, BaseFormSet)]
-    parts = {id(part) for one in sets for part in (*vars(one).get("forms", ()), vars(one).get("management_form"))}
+    sets = [formset for formset in request.cleaned if isinstance(formset, BaseFormSet)]
+    parts = {
+        id(part) for formset in sets for part in (*vars(formset).get("forms", ()), vars(formset).get("management_form"))
+    }
     cleaned = {
-        id(one): one for one in request.cleaned if id(one) not in parts
+        id(form): form for form in request.cleaned if id(form) not in parts
     }  # a formset reports its own forms' errors
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
     if status in AFTER_WRITE and request.view_status == 404:  # LocaleMiddleware looks for the page in another language
@@ -226,11 +228,11 @@ def _result_of(request: RouteRequest, response: HttpResponseBase, forms: list[Cl
         return _as_json(422, {"detail": " ".join(errors)}, response)
     if not any(map(_is_valid, forms)) and (found := [one for form in forms for one in _errors_of(form, request)]):
         return _as_json(422, {"detail": found}, response)
-    said = [text_of(message) for message in queued]
+    texts = [text_of(message) for message in queued]
     if is_sign_in(urlsplit(response["Location"]).path):  # to which the core would send its caller
-        return _as_json(200, {"location": response["Location"], **({"messages": said} if said else {})}, response)
+        return _as_json(200, {"location": response["Location"], **({"messages": texts} if texts else {})}, response)
     others = tuple(pair for pair in headers_of(response) if pair[0] not in (b"content-type", b"content-length"))
-    return Reply(response.status_code, (*others, _JSON), json.dumps({"messages": said} if said else {}).encode())
+    return Reply(response.status_code, (*others, _JSON), json.dumps({"messages": texts} if texts else {}).encode())
 
 
 def new_messages(request: RouteRequest) -> list[Message]:
@@ -271,7 +273,7 @@ def is_sign_in(path: str) -> bool:
         kind = getattr(resolve(path).func, "view_class", None)
     except Resolver404:
         return False
-    return any((one.__module__, one.__name__) == LOGIN_VIEW for one in getattr(kind, "__mro__", ()))
+    return any((base.__module__, base.__name__) == LOGIN_VIEW for base in getattr(kind, "__mro__", ()))
 
 
 def _is_form(request: HttpRequest) -> bool:

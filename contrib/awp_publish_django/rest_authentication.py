@@ -47,26 +47,26 @@ class RestAuthentication:
         request.session = dict(credentials.session or {})  # type: ignore[assignment]
         exempt_from_csrf(request)
         try:
-            found = self.authentication.authenticate(Request(request))
+            authenticated = self.authentication.authenticate(Request(request))
         except APIException as error:
             raise InvalidCredentials(str(error.detail)) from error
-        if found is None or not getattr(found[0], "is_authenticated", False):
+        if authenticated is None or not getattr(authenticated[0], "is_authenticated", False):
             return None
-        user = found[0]
+        user = authenticated[0]
         scopes = user.get_all_permissions() if hasattr(user, "get_all_permissions") else ()
         return Principal(str(getattr(user, "pk", None) or user), frozenset(scopes), issuer=self.people)
 
 
-def adapt_rest_authentication(given: object) -> RestAuthentication | None:
+def adapt_rest_authentication(declared: object) -> RestAuthentication | None:
     """Adapt an authentication class of REST framework, or an instance of one. None for anything else."""
     if "rest_framework.authentication" not in sys.modules:
         return None
     from rest_framework import authentication as known
 
-    kind = given if isinstance(given, type) else type(given)
+    kind = declared if isinstance(declared, type) else type(declared)
     if not issubclass(kind, known.BaseAuthentication):
         return None
-    made: Any = kind() if isinstance(given, type) else given
+    made: Any = kind() if isinstance(declared, type) else declared
     with suppress(Exception):  # it needs something of a real request
         challenge = made.authenticate_header(HttpRequest()) or ""
         if isinstance(made, known.SessionAuthentication):

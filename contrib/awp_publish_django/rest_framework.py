@@ -45,7 +45,7 @@ def read_serializer(declared: object, method: str, mode: Mode) -> Operation | No
         schema = {key: one for key, one in {**schema, "properties": properties}.items() if key != "required"}
     if method in NO_BODY_METHODS:
         return Operation(schema, {}, tuple(Parameter(name, "query", name) for name in names))
-    files = {name for name, one in names.items() if is_file(as_object(one))}
+    files = {name for name, schema_of_member in names.items() if is_file(as_object(schema_of_member))}
     location: Location = "form" if files else "json"
     parameters = tuple(Parameter(name, "file" if name in files else location, name) for name in names)
     return Operation(schema, {}, parameters, MULTIPART if files else "application/json")
@@ -149,8 +149,8 @@ def _words_of(view: "View", made: Any, method: str) -> str | None:
     sections: dict[str, str] = {"": ""}
     current = ""
     for line in about.splitlines():
-        if found := _SECTION.match(line):
-            current, line = found[1], line[found.end() :]
+        if match := _SECTION.match(line):
+            current, line = match[1], line[match.end() :]
         sections[current] = f"{sections.get(current, '')}\n{line}".strip()
     action = view.action or method.lower()
     if action in sections:
@@ -177,9 +177,9 @@ def _is_list(view: "View", method: str) -> bool:
     return view.action == _LISTS if view.action else hasattr(view.cls, _LISTS)
 
 
-def _many(made: Any, one: JsonObject) -> JsonObject:
+def _many(made: Any, item: JsonObject) -> JsonObject:
     """The schema of a list, or of a page of it where pages are sure and look as REST framework's own."""
-    several: JsonObject = {"type": "array", "items": one}
+    several: JsonObject = {"type": "array", "items": item}
     paginator = made.paginator
     if paginator is None:
         return several
@@ -206,10 +206,10 @@ def _queries(made: Any) -> dict[str, Any]:
         tell = getattr(source, "get_schema_operation_parameters", None)
         if isinstance(source, filters.SearchFilter) and not getattr(made, "search_fields", None):
             continue
-        for one in tell(made) if tell is not None else ():
-            schema = translate(as_object(one.get("schema")), "validation")
-            words = {"description": force_str(one["description"])} if one.get("description") else {}
-            members[str(one["name"])] = {**schema, **words}
+        for parameter in tell(made) if tell is not None else ():
+            schema = translate(as_object(parameter.get("schema")), "validation")
+            words = {"description": force_str(parameter["description"])} if parameter.get("description") else {}
+            members[str(parameter["name"])] = {**schema, **words}
         ordering = getattr(made, "ordering_fields", None)
         if isinstance(source, filters.OrderingFilter) and isinstance(ordering, (list, tuple)):
             fields = [str(name) for name in ordering]

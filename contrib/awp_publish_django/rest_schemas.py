@@ -23,16 +23,16 @@ def schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
         schema = AutoSchema().map_serializer(serializer)
         # Of a method's answer AutoSchema says that it is text, which it need not be.
         methods = (serializers.SerializerMethodField, serializers.ReadOnlyField)
-        computed = {name for name, one in serializer.fields.items() if isinstance(one, methods)}
-        own = {name: _own_words(one) for name, one in serializer.fields.items()} if mode == "validation" else {}
+        computed = {name for name, field in serializer.fields.items() if isinstance(field, methods)}
+        own = {name: _own_words(field) for name, field in serializer.fields.items()} if mode == "validation" else {}
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
         raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error
     translated = translate(schema, mode)
     properties = dict(as_object(translated.get("properties")))
     members = {
-        name: {} if name in computed else {**as_object(one), **own.get(name, {})} for name, one in properties.items()
+        name: {} if name in computed else {**as_object(fact), **own.get(name, {})} for name, fact in properties.items()
     }
-    told = {name: {word: fact for word, fact in one.items() if fact is not None} for name, one in members.items()}
+    told = {name: {word: fact for word, fact in facts.items() if fact is not None} for name, facts in members.items()}
     return {**translated, "properties": told}
 
 
@@ -47,7 +47,7 @@ def _own_words(field: Any) -> dict[str, object]:
         words["writeOnly"] = True
     if field.help_text:
         words["description"] = plain_text(field.help_text)
-    expression = next((one for one in field.validators if isinstance(one, RegexValidator)), None)
+    expression = next((validator for validator in field.validators if isinstance(validator, RegexValidator)), None)
     if expression is not None and not isinstance(expression, URLValidator):  # the document leaves its flags out
         words |= {"pattern": None} | pattern_of(expression)
     return words
@@ -55,26 +55,27 @@ def _own_words(field: Any) -> dict[str, object]:
 
 def translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
     """OpenAPI 3.0 in words of JSON Schema 2020-12, without what is not for this direction."""
-    found = {key: value for key, value in schema.items() if key not in _OWN}
-    if "properties" in found:
-        members = {name: as_object(one) for name, one in as_object(found["properties"]).items()}
-        shown = {name: translate(one, mode) for name, one in members.items() if not one.get(_HIDDEN[mode])}
-        required = found.get("required")
-        wanted = [name for name in required if name in shown] if isinstance(required, list) else []
-        found |= {"properties": shown, "required": wanted}
-    if isinstance(found.get("items"), Mapping):
-        found["items"] = translate(as_object(found["items"]), mode)
+    translated = {key: value for key, value in schema.items() if key not in _OWN}
+    if "properties" in translated:
+        members = {name: as_object(member) for name, member in as_object(translated["properties"]).items()}
+        visible = {name: translate(member, mode) for name, member in members.items() if not member.get(_HIDDEN[mode])}
+        required = translated.get("required")
+        wanted = [name for name in required if name in visible] if isinstance(required, list) else []
+        translated |= {"properties": visible, "required": wanted}
+    if isinstance(translated.get("items"), Mapping):
+        translated["items"] = translate(as_object(translated["items"]), mode)
     for word in ("anyOf", "oneOf", "allOf"):
-        if word in found:
-            found[word] = [translate(one, mode) for one in as_objects(found[word])]
-    if isinstance(pattern := found.pop("pattern", None), str) and "format" not in found:  # a format says it better
-        found |= python_pattern(pattern)
-    if found.get("format") == "decimal":
-        found = {"type": ["string", "number"]}
+        if word in translated:
+            translated[word] = [translate(part, mode) for part in as_objects(translated[word])]
+    pattern = translated.pop("pattern", None)
+    if isinstance(pattern, str) and "format" not in translated:  # a format says it better
+        translated |= python_pattern(pattern)
+    if translated.get("format") == "decimal":
+        translated = {"type": ["string", "number"]}
     if schema.get("nullable"):
-        kind, listed = found.get("type"), found.get("enum")
+        kind, listed = translated.get("type"), translated.get("enum")
         if kind is not None:
-            found["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
+            translated["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
         if isinstance(listed, list):
-            found["enum"] = [*listed, None]
-    return found
+            translated["enum"] = [*listed, None]
+    return translated

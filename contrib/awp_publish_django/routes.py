@@ -54,12 +54,18 @@ class _Place:
         innermost = next((layer for layer in reversed(list(layers_of(callback))) if inspect.isfunction(layer)), None)
         if not unnamed or innermost is None:
             return self
-        taken = [one.name for one in inspect.signature(innermost).parameters.values() if one.kind in _POSITIONAL]
+        taken = [
+            parameter.name
+            for parameter in inspect.signature(innermost).parameters.values()
+            if parameter.kind in _POSITIONAL
+        ]
         names = dict(zip(unnamed, taken[1:], strict=False))
         if not names.keys() >= set(unnamed) or not self.schemas.keys().isdisjoint(names.values()):
             return self
-        path = re.sub(r"{(_\d+)\b", lambda found: "{" + names.get(found[1], found[1]), self.path)
-        return replace(self, path=path, schemas={names.get(name, name): one for name, one in self.schemas.items()})
+        path = re.sub(r"{(_\d+)\b", lambda match: "{" + names.get(match[1], match[1]), self.path)
+        return replace(
+            self, path=path, schemas={names.get(name, name): schema for name, schema in self.schemas.items()}
+        )
 
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -77,8 +83,8 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
         # A route that is another one in a format of the caller's choice stands for no declaration; it can be named.
         plain, kind = _FORMAT.sub("", route.template), (route.methods, route.handlers)
         if plain != route.template:
-            twins = (one.template for one in kept.values() if (one.methods, one.handlers) == kind)
-            if twin := next((one for one in twins if one in (plain, f"{plain}/")), None):
+            twins = (route.template for route in kept.values() if (route.methods, route.handlers) == kind)
+            if twin := next((template for template in twins if template in (plain, f"{plain}/")), None):
                 route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} {IN_ANOTHER_FORMAT}")
         found.append(route)
     times = Counter(_unqualified(route.name) for route in found)

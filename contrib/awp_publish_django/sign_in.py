@@ -195,13 +195,13 @@ def _user_of(session_key: str | None) -> Any:
     session = _sessions(session_key) if session_key else {}
     if session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return None
-    known = get_user_model()._meta.pk.to_python(session[SESSION_KEY])
-    user: Any = load_backend(session[BACKEND_SESSION_KEY]).get_user(known)
+    user_id = get_user_model()._meta.pk.to_python(session[SESSION_KEY])
+    user: Any = load_backend(session[BACKEND_SESSION_KEY]).get_user(user_id)
     if user is None or not hasattr(user, "get_session_auth_hash"):
         return user
     hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
-    shown = session.get(HASH_SESSION_KEY) or ""
-    return user if any(constant_time_compare(shown, one) for one in hashes) else None
+    session_hash = session.get(HASH_SESSION_KEY) or ""
+    return user if any(constant_time_compare(session_hash, valid_hash) for valid_hash in hashes) else None
 
 
 def _user_named(person: str) -> Any:

@@ -213,12 +213,12 @@ class DjangoTransaction:
                 self._known[entry.key] = entry
 
     def value(self, key: str, now: float) -> bytes | None:
-        found = self._find("v", key, now)
-        return None if found is None else bytes(found.value)
+        row = self._find("v", key, now)
+        return None if row is None else bytes(row.value)
 
     def window(self, key: str, now: float) -> tuple[int, float]:
-        found = self._find("c", key, now)
-        return (0, 0.0) if found is None else (found.events, found.expires)
+        row = self._find("c", key, now)
+        return (0, 0.0) if row is None else (row.events, row.expires)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
         expires = min(expires, NEVER_EXPIRES)
@@ -248,9 +248,11 @@ class DjangoTransaction:
         """Lease members that are due, and those that seem due in hours only because the clock was set back."""
         in_queue = self._members.filter(queue=self._name("q", queue))
         in_queue.filter(since__gt=now + CLOCK_TOLERANCE).update(due=now, since=now)
-        found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
-        self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, NEVER_EXPIRES), since=now)
-        return tuple(decode(bytes(one.name)) for one in found)
+        members = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
+        self._members.filter(key__in=[member.key for member in members]).update(
+            due=min(now + lease, NEVER_EXPIRES), since=now
+        )
+        return tuple(decode(bytes(member.name)) for member in members)
 
     def purge(self, now: float) -> None:
         """Delete what has expired. The last statement of a transaction."""

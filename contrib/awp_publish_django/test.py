@@ -52,10 +52,10 @@ class AgentTestClient:
         Raises LookupError for an unknown action.
         """
         catalog = get_publication().site.catalog
-        action = next((one for one in catalog.actions if one.id == action_id), None)
+        action = next((declared for declared in catalog.actions if declared.id == action_id), None)
         if action is None:
-            known = ", ".join(one.id for one in catalog.actions)
-            raise LookupError(f'Unknown action "{action_id}". There are: {known}.')
+            ids = ", ".join(action.id for action in catalog.actions)
+            raise LookupError(f'Unknown action "{action_id}". There are: {ids}.')
         url, sent = urlsplit(catalog.url), dict(headers or {})
         body = json.dumps({"operation": action.operation, "input": dict(given or {})})
         while True:

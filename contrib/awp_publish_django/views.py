@@ -49,7 +49,7 @@ class View:
             return False
         if self.cls is None or self.operation is not None:
             return self.methods == ("GET",) or self.operation is not None
-        if any(one.__name__ in FORM_VIEWS and one.__module__.startswith("django.") for one in self.cls.__mro__):
+        if any(base.__name__ in FORM_VIEWS and base.__module__.startswith("django.") for base in self.cls.__mro__):
             return False
         got, is_rest = self.handlers[0], hasattr(self.cls, "renderer_classes")  # of @api_view each method is the same
         return "post" not in _names_in(got) and (is_rest or got is not getattr(self.cls, "post", None))
@@ -92,7 +92,7 @@ class View:
         layers = [*layers_of(self.callback), *(layer for handler in self.handlers for layer in layers_of(handler))]
         if self.cls is not None:
             layers += layers_of(getattr(self.cls, "dispatch", None))
-            if any((one.__module__, one.__name__) == ACCESS_MIXIN for one in self.cls.__mro__):
+            if any((base.__module__, base.__name__) == ACCESS_MIXIN for base in self.cls.__mro__):
                 return True
         if any(_refuses_strangers(layer) for layer in layers):
             return True
@@ -103,12 +103,12 @@ class View:
     def kept_out(self) -> str:
         """The reason why it is not published unless it is named, "" if there is none."""
         behind = [self.cls, self.callback, *self.handlers]
-        modules = {str(getattr(one, "__module__", "")) for handler in behind for one in layers_of(handler)}
-        modules |= {one.__module__ for one in getattr(self.cls, "__mro__", ())}
+        modules = {str(getattr(layer, "__module__", "")) for handler in behind for layer in layers_of(handler)}
+        modules |= {base.__module__ for base in getattr(self.cls, "__mro__", ())}
         for names, why in KNOWN.items():
             if any(f"{module}.".startswith(tuple(f"{name}." for name in names)) for module in modules):
                 return why
-        if any(one.__name__ == "RedirectView" for one in getattr(self.cls, "__mro__", ())):
+        if any(base.__name__ == "RedirectView" for base in getattr(self.cls, "__mro__", ())):
             return "it only redirects"
         return ""
 
@@ -220,9 +220,9 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
 
     A plain HttpResponse is HTML unless its content type is given (Django's DEFAULT_CONTENT_TYPE).
     """
-    innermost = [[layer for layer in layers_of(one) if inspect.isfunction(layer)][-1:] for one in handlers]
-    level = [function for found in innermost for function in found]
-    named = set(re.findall(r"\w+", " ".join(str(one.__annotations__.get("return", "")) for one in level)))
+    innermost = [[layer for layer in layers_of(handler) if inspect.isfunction(layer)][-1:] for handler in handlers]
+    level = [function for functions in innermost for function in functions]
+    named = set(re.findall(r"\w+", " ".join(str(function.__annotations__.get("return", "")) for function in level)))
     named.discard("HttpResponse")  # whatever it is of
     seen: set[CodeType] = set()
     while level and len(seen) < MAX_FUNCTIONS:
@@ -234,8 +234,12 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
                 code = codes.pop()
                 seen.add(code)
                 names |= set(code.co_names)
-                codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-                texts |= {word for one in code.co_consts for word in (one if isinstance(one, tuple) else (one,))}
+                codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+                texts |= {
+                    word
+                    for constant in code.co_consts
+                    for word in (constant if isinstance(constant, tuple) else (constant,))
+                }
                 for name in code.co_names:
                     helper = function.__globals__.get(name)
                     if inspect.isfunction(helper) and not f"{helper.__module__}.".startswith(FRAMEWORKS):
@@ -258,7 +262,7 @@ def read_views(callback: object) -> Iterator[View]:
         if operations:
             yield from operations
             return
-    cls = next((found for found in map(_class_of, layers_of(callback)) if found is not None), None)
+    cls = next((kind for kind in map(_class_of, layers_of(callback)) if kind is not None), None)
     if cls is None:
         name = getattr(callback, "__name__", type(callback).__name__)
         yield View(_restricted(callback), (callback,), name, _description(callback), callback)
@@ -273,7 +277,7 @@ def _class_views(callback: object, cls: type) -> Iterator[View]:
         if function is None or method not in allowed:
             continue
         inner = _function_of_api_view(function)
-        behind = tuple(one for one in (function, inner, cls) if one is not None)
+        behind = tuple(layer for layer in (function, inner, cls) if layer is not None)
         described = next((text for text in map(_description, behind) if text), None)
         marked = (*marked_functions_of(function), *marked_functions_of(getattr(cls, "dispatch", None)))
         handlers = (*behind, callback, *marked)
@@ -300,8 +304,8 @@ def _ninja_views(callback: object) -> Iterator[View]:
 
 def _class_of(layer: object) -> type | None:
     """The class of `as_view()`: Django's own attribute, or Django REST framework's."""
-    found = getattr(layer, "view_class", None) or getattr(layer, "cls", None)
-    return found if isinstance(found, type) else None
+    cls = getattr(layer, "view_class", None) or getattr(layer, "cls", None)
+    return cls if isinstance(cls, type) else None
 
 
 def _class_methods(callback: object, cls: type) -> Iterator[tuple[str, str]]:

@@ -46,11 +46,11 @@ def _catalog() -> Catalog:
 
 
 def _styles(named: str) -> tuple[Style, ...]:
-    given = tuple(named.split())
-    for style in given:
+    styles = tuple(named.split())
+    for style in styles:
         if style not in STYLES:
             raise DeclarationError("template", f'there is no style "{style}". There are: {", ".join(STYLES)}.')
-    return cast(tuple[Style, ...], given)
+    return cast(tuple[Style, ...], styles)
 
 
 @register.simple_tag

@@ -37,16 +37,16 @@ class Parser(CommandParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
         """Read a command line, or end the process."""
         options: Namespace
-        given = list(args or ())
+        words = list(args or ())
         ahead: list[str] = []
         for name in OF_DJANGO:  # those of every command, which may stand behind the verb too
-            while name in given[1:]:
-                at = given.index(name, 1)
-                ahead += given[at : at + 2]
-                del given[at : at + 2]
-            ahead += [one for one in given[1:] if one.startswith(f"{name}=")]
-            given = [one for at, one in enumerate(given) if at == 0 or not one.startswith(f"{name}=")]
-        options, rest = self.parse_known_args([*ahead, *given], namespace)
+            while name in words[1:]:
+                at = words.index(name, 1)
+                ahead += words[at : at + 2]
+                del words[at : at + 2]
+            ahead += [one for one in words[1:] if one.startswith(f"{name}=")]
+            words = [one for at, one in enumerate(words) if at == 0 or not one.startswith(f"{name}=")]
+        options, rest = self.parse_known_args([*ahead, *words], namespace)
         if unknown := take_rest(options, rest):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options
@@ -80,8 +80,8 @@ class Command(BaseCommand):
         elif options.command == "call" and options.door == "woa":
             self._call(publication, options)
         elif options.command == "show" and options.path and options.path not in publication.documents():
-            known = ", ".join(publication.documents())
-            raise _failure(f"{options.path} is not published. There are: {known}.")
+            paths = ", ".join(publication.documents())
+            raise _failure(f"{options.path} is not published. There are: {paths}.")
         else:
             self._run(publication, options)
 
@@ -115,20 +115,20 @@ class Command(BaseCommand):
         site, catalog = publication.site, publication.site.catalog
         for action in catalog.actions:
             way = f"{action.target.method} {action.target.path}" if action.target is not None else "AGENT -"
-            told = f"{action.id}  ({action.effect}{', needs a known caller' if action.auth_required else ''})"
-            self._say(f"action  {way}  {told}")
+            line = f"{action.id}  ({action.effect}{', needs a known caller' if action.auth_required else ''})"
+            self._say(f"action  {way}  {line}")
         for page in catalog.pages:
             self._say(f"page    GET {page.path}  {page.title}")
         apart: dict[tuple[str, str], list[LeftOut]] = {}  # by path, and an admin as a whole
-        for one in site.left_out:
-            is_admin = one.why.endswith("admin")
+        for route in site.left_out:
+            is_admin = route.why.endswith("admin")
             apart.setdefault(
-                (one.path.split("/")[1] if is_admin else one.path, one.why if is_admin else ""), []
-            ).append(one)
+                (route.path.split("/")[1] if is_admin else route.path, route.why if is_admin else ""), []
+            ).append(route)
         for (where, why), several in apart.items():
-            methods = " ".join(dict.fromkeys(one.method for one in several))
+            methods = " ".join(dict.fromkeys(route.method for route in several))
             if why:
-                self._say(f"left    {len({one.path for one in several})} routes below /{where}/: {why}")
+                self._say(f"left    {len({route.path for route in several})} routes below /{where}/: {why}")
             else:
                 self._say(f"left    {methods} {where}  {several[0].name}: {several[0].why}")
 
@@ -148,14 +148,16 @@ class Command(BaseCommand):
         try:
             action = catalog.action(options.action)
         except KeyError:
-            known = ", ".join(one.id for one in catalog.actions) or "none"
-            raise _failure(f'There is no action "{options.action}". There are: {known}.') from None
+            ids = ", ".join(action.id for action in catalog.actions) or "none"
+            raise _failure(f'There is no action "{options.action}". There are: {ids}.') from None
         try:
-            given = read_inputs(action.inputs, options.given, options.input)
+            inputs = read_inputs(action.inputs, options.given, options.input)
         except DeclarationError as error:
             raise _failure(str(error)) from error
         client = self._client(publication, options)
-        headers = {name.strip(): value.strip() for name, _, value in (one.partition(":") for one in options.header)}
+        headers = {
+            name.strip(): value.strip() for name, _, value in (header.partition(":") for header in options.header)
+        }
         if options.token is not None:
             headers["Authorization"] = f"Bearer {options.token}"
         if options.key is not None:
@@ -166,7 +168,7 @@ class Command(BaseCommand):
                 headers["AWP-Confirmation"] = told["confirmation"]["token"]
             answer = client.post(
                 catalog.invoke_path_of(action),
-                json.dumps({"operation": action.operation, "input": given}),
+                json.dumps({"operation": action.operation, "input": inputs}),
                 content_type="application/json",
                 secure=catalog.url.startswith("https:"),
                 headers=headers,
