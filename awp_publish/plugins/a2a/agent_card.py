@@ -111,7 +111,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             }
         )
         # An example is a text: the data part that calls the skill.
-        examples = [orjson.dumps({"skill": action.id, "input": given}).decode() for given in action.examples]
+        examples = [orjson.dumps({"skill": action.id, "input": example}).decode() for example in action.examples]
         scopes = {"list": list(action.scopes)} if action.scopes else {}
         required = [{"schemes": {name: scopes}} for name in own] if action.auth_required else []
         if action.route_authenticates and (alternatives := requirements_of(catalog, action, of_routes)):
@@ -137,9 +137,9 @@ def render(catalog: Catalog) -> dict[str, object]:
         skills.append(present(skill))
     # Events are named like skills, but their tasks go on until they are cancelled.
     events = {
-        one.id: {"description": one.description, "inputSchema": one.inputs, "outputSchema": one.payload}
-        for one in catalog.events
-        if one.is_for(None) and one.id not in contracts
+        event.id: {"description": event.description, "inputSchema": event.inputs, "outputSchema": event.payload}
+        for event in catalog.events
+        if event.is_for(None) and event.id not in contracts
     }
     extension = {
         "uri": extension_uri(catalog),
@@ -226,7 +226,9 @@ def render_older(catalog: Catalog) -> dict[str, object]:
         "securitySchemes": schemes or None,
         "defaultInputModes": card["defaultInputModes"],
         "defaultOutputModes": card["defaultOutputModes"],
-        "skills": [{name: value for name, value in one.items() if name != "securityRequirements"} for one in skills],
+        "skills": [
+            {name: value for name, value in skill.items() if name != "securityRequirements"} for skill in skills
+        ],
     }
     return present(older)
 

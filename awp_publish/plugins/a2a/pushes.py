@@ -80,7 +80,7 @@ class Pushes:
         if self._webhooks is None:
             raise PushNotificationNotSupportedError
         texts = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
-        if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in texts):
+        if any(len(text) > MAX_TEXT or not (text.isascii() and text.isprintable()) for text in texts):
             raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
         try:
             self._webhooks.check_address(config.url)
@@ -243,7 +243,7 @@ class Pushes:
 
     def event_of(self, skill: object, caller: Principal | None) -> Event | None:
         """Return the event that a skill stands for, if the caller may see it, or None."""
-        known = {one.id for one in self._catalog.events} if isinstance(skill, str) else ()
+        known = {event.id for event in self._catalog.events} if isinstance(skill, str) else ()
         return self._events.find(str(skill), caller) if skill in known else None
 
     async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
@@ -276,8 +276,8 @@ class Pushes:
                         known = await identify()
                     if known != shown:
                         return
-                for one in batch.occurrences:
-                    yield artifact_of(record, one)
+                for occurrence in batch.occurrences:
+                    yield artifact_of(record, occurrence)
                 if time.monotonic() > end:
                     return
                 if not batch.has_more:

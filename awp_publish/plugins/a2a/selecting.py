@@ -54,7 +54,7 @@ class SkillSelector:
                 is_string = isinstance(schema, Mapping) and schema.get("type") == "string"
                 if is_string and not {"enum", "format"} & set(schema or ()):
                     self._text_inputs[action.id] = str(required[0])
-        readable = [self._actions[one] for one in self._text_inputs if self._actions[one].is_public]
+        readable = [self._actions[action_id] for action_id in self._text_inputs if self._actions[action_id].is_public]
         self._only = readable[0] if len(readable) == 1 else None
 
     def find(self, skill: str) -> Action | None:
@@ -78,7 +78,7 @@ class SkillSelector:
     def unknown(self, skill: str | None) -> Problem:
         """Return the refusal for an unknown skill, or for a message without one (None)."""
         detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
-        listed = [one for one in self._actions.values() if one.is_public]
+        listed = [action for action in self._actions.values() if action.is_public]
         if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):
             detail += f" {near}"
         del listed[MAX_CHOICES:]

@@ -164,7 +164,7 @@ class BridgeHub:
         self._validators: dict[str, Validator] = {}
         self._maps: dict[tuple[str, ...], ActionMap] = {}
         # A workflow runs in place of the handler, behind the same gates. Its result is not validated as their output.
-        actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
+        actions = tuple(replace(action, outputs={}, function=None, execution="sync") for action in catalog.actions)
         self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
         self._gates = Invoker(
             replace(catalog, actions=actions),
@@ -173,9 +173,9 @@ class BridgeHub:
             sessions=door.ask("sessions"),
         )
         guards_by_site = door.settings.guard_routes
-        self._actions = {one.id: one for one in actions}
+        self._actions = {action.id: action for action in actions}
         self._guarded_routes = {
-            one.id for one in actions if (guards_by_site if one.guards_route is None else one.guards_route)
+            action.id for action in actions if (guards_by_site if action.guards_route is None else action.guards_route)
         }
 
     def map_of(self, owner: Owner) -> ActionMap:
@@ -509,7 +509,7 @@ class BridgeHub:
         self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
     ) -> ReachableRuntime:
         """Return the one runtime that a call is for. Raises RuntimeFailure."""
-        reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
+        reachable: dict[int, PairedRuntime] = {id(runtime): runtime for runtime in owner.runtimes.values()}
         shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
         for one in shown:
             if (paired := self._authorized.get(one)) is not None:
@@ -535,7 +535,7 @@ class BridgeHub:
             visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id, address)
             if visit is not None and selectors.fit(visit):
                 return visit
-        evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
+        evidence: dict[str, object] = {"runtimes": [runtime.describe() for runtime in owner.runtimes.values()]}
         if count_workers() > 1:
             evidence["hint"] = (
                 "A runtime is known only to the worker that holds its connection. Reconnect, or try again."
@@ -586,7 +586,7 @@ class BridgeHub:
         if mode == "call":
             output = {"ok": True, "action": work.name, "result": result.output, "steps": list(result.steps)}
         elif mode == "list":
-            others = [one.describe() for one in owner.runtimes.values()]
+            others = [runtime.describe() for runtime in owner.runtimes.values()]
             output = {"ok": True, "url": runtime.url, **output, "runtimes": others}
             if isinstance(runtime, PairedRuntime):
                 output["dropped"] = runtime.dropped
@@ -978,5 +978,5 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
 
 
 def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
-    listed = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
+    listed = "; ".join(f"{violation.pointer or 'they'} {violation.detail}" for violation in violations[:5])
     return invalid(f"{words}: {listed}", errors=errors_of(violations))

@@ -107,7 +107,7 @@ def render(catalog: Catalog) -> dict[str, object]:
                 "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
                 "rate_limit_ms": transition.every_ms,
                 "preconditions": list(transition.preconditions) or None,
-                "reveals": [qualified(page, shown) for shown in page.states[transition.end].shows] or None,
+                "reveals": [qualified(page, place) for place in page.states[transition.end].shows] or None,
                 "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
                 "do_not_use": list(transition.do_not_use) or None,
             }

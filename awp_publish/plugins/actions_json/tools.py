@@ -43,7 +43,7 @@ def tool_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, ob
     workflow = _workflow(action, page) if page is not None else None
     tool: dict[str, object] = {"name": action.id, "description": action.description, "input_schema": action.inputs}
     if page is not None and (place := _form(action, page)) is not None:
-        start = (one.start for one in page.transitions.values() if one.action == action.id)
+        start = (transition.start for transition in page.transitions.values() if transition.action == action.id)
         state = next((qualified(page, name) for name in start), None)
         tool["target"] = target_of(catalog, page, place, f"[data-awas-action='{action.id}']", state=state)
     if workflow is not None and page is not None:
@@ -181,7 +181,7 @@ def _filling(action: Action, name: str, schema: JsonObject, *, is_optional: bool
     when: Step = {"when": slot(f"$exists(input.{name})")} if is_optional else {}
     if "enum" in schema or "const" in schema:
         choices = options(schema, action.inputs)
-        if not _RADIO.search(css) or any(isinstance(one, bool) or _QUOTED.search(str(one)) for one in choices):
+        if not _RADIO.search(css) or any(isinstance(choice, bool) or _QUOTED.search(str(choice)) for choice in choices):
             return None  # a list, from which portable primitives cannot choose
         # Which button is clicked is only known when the workflow runs.
         button = f'{json.dumps(css, ensure_ascii=False)} & "[value=\'" & input.{name} & "\']"'

@@ -44,7 +44,7 @@ class Approvals:
 
     def _own_actions(self) -> dict[str, Action]:
         """Return the owner's actions by id: those of plug-ins need no approval."""
-        return {one.id: one for one in self._site.catalog.actions if one.id not in self._site.own_actions}
+        return {action.id: action for action in self._site.catalog.actions if action.id not in self._site.own_actions}
 
     def digest_of(self, action: Action) -> str:
         """Return what changes whenever an approval of an action ends."""

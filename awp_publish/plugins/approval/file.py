@@ -79,7 +79,7 @@ def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
     try:
         content = orjson.loads(path.read_bytes())
         actions = content["actions"]
-        if content["version"] != VERSION or not all(isinstance(one["digest"], str) for one in actions.values()):
+        if content["version"] != VERSION or not all(isinstance(action["digest"], str) for action in actions.values()):
             raise ValueError(f"version {content['version']!r} is not {VERSION}")
     except FileNotFoundError:
         return {}
@@ -121,11 +121,11 @@ def withhold(
     actions: Sequence[Action], approved: Mapping[str, Mapping[str, str]], exempt: Collection[str]
 ) -> tuple[Action, ...]:
     """Mark actions that are not approved, and those that require one of these, because nobody could call them."""
-    standing = compare((one for one in actions if one.id not in exempt), approved)
+    standing = compare((action for action in actions if action.id not in exempt), approved)
     open_ids = {one.action for one in standing if one.state == "approved"} | set(exempt)
     waiting = True
     while waiting:
-        stuck = {one.id for one in actions if one.id in open_ids and not open_ids.issuperset(one.requires)}
+        stuck = {action.id for action in actions if action.id in open_ids and not open_ids.issuperset(action.requires)}
         open_ids -= stuck
         waiting = bool(stuck)
-    return tuple(replace(one, is_approved=one.id in open_ids) for one in actions)
+    return tuple(replace(action, is_approved=action.id in open_ids) for action in actions)

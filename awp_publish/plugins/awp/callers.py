@@ -77,12 +77,12 @@ class AwpCallers:
         self._proxies = door.admission.trusted_proxies
         # The header for a token in awp.hello, or None if no authenticator reads one.
         others = (SharedSecret, SessionUser, ApplicationUser, ApiKey)
-        reads_bearer = any(not isinstance(one, others) for one in kinds)
+        reads_bearer = any(not isinstance(kind, others) for kind in kinds)
         if reads_bearer or any(action.route_authenticates for action in door.catalog.actions):
             self._token_header: str | None = "authorization"
         else:
-            self._token_header = next((one.header.lower() for one in kinds if isinstance(one, ApiKey)), None)
-        signs = any(isinstance(one, SharedSecret) for one in kinds)
+            self._token_header = next((kind.header.lower() for kind in kinds if isinstance(kind, ApiKey)), None)
+        signs = any(isinstance(kind, SharedSecret) for kind in kinds)
         taken = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
         self.methods = [method for method in AUTH_METHODS if taken[method]]
 

@@ -155,7 +155,7 @@ class AwpClient:
     async def _greet(self, request: AwpRequest) -> JsonObject:
         """Answer the handshake. It may be repeated by the same caller, or by one who was unknown before."""
         door, before = self.door, self.identity
-        ids = frozenset(one.id for one in door.catalog.events)
+        ids = frozenset(event.id for event in door.catalog.events)
         hello = read_hello(request.params, is_packed=request.is_packed, known=ids)
         auth, challenge = request.params.get("auth"), self._challenge
         if auth is None and before is not None:

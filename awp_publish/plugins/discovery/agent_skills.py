@@ -102,7 +102,7 @@ def render_skill(catalog: Catalog) -> bytes:
         lines += ["", f"## {one_line(workflow.name)}{told}", ""]
         lines += [f"{number}. {step}" for number, step in enumerate(workflow.steps, 1)]
     if examples := [
-        f"- {one.id}: {orjson.dumps(example).decode()}" for one in catalog.actions for example in one.examples
+        f"- {action.id}: {orjson.dumps(example).decode()}" for action in catalog.actions for example in action.examples
     ]:
         lines += ["", "## Examples", "", *examples]
     if site.hints:

@@ -61,7 +61,7 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
             "representativeQueries": _filled(queries, site.description),
         }
     for action in catalog.actions:
-        offered = [one for one in interfaces if action.is_exposed_at(_DOORS[one[0]])]
+        offered = [interface for interface in interfaces if action.is_exposed_at(_DOORS[interface[0]])]
         if not offered:
             continue
         _, _, media_type, path = offered[0]

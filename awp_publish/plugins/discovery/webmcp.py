@@ -38,7 +38,7 @@ def render(catalog: Catalog) -> bytes:
             "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,
             "idempotentHint": action.effect in ("read", "idempotent"),
             "consequentialHint": action.needs_confirmation or action.sensitivity == "irreversible" or None,
-            "untrustedContentHint": not all(one.get("type") in _TEXTLESS_TYPES or "enum" in one for one in parts),
+            "untrustedContentHint": not all(part.get("type") in _TEXTLESS_TYPES or "enum" in part for part in parts),
         }
         tool = {
             "name": action.id,

@@ -46,8 +46,8 @@ def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
     """Return the logs of an event that a caller may read; `caller` is None for unknown callers."""
     audiences = [PUBLIC]
     if caller is not None:
-        audiences += [KNOWN, f"principal:{caller.key}", *(f"scope:{one}" for one in sorted(caller.scopes))]
-    return tuple(log_of(event.id, one) for one in audiences)
+        audiences += [KNOWN, f"principal:{caller.key}", *(f"scope:{scope}" for scope in sorted(caller.scopes))]
+    return tuple(log_of(event.id, audience) for audience in audiences)
 
 
 def log_of(event_id: str, audience: str) -> str:
@@ -69,5 +69,8 @@ def read_cursor(event: Event, cursor: str) -> Positions | None:
         positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in parts}
     except (ValueError, TypeError):
         return None
-    good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
+    good = (
+        type(position[0]) is str and type(position[1]) is int and 0 <= position[1] < 2**53
+        for position in positions.values()
+    )
     return positions if of_event == event.id and all(good) else None

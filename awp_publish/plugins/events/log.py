@@ -256,7 +256,7 @@ class Events:
         if not errors and declared.conforms is not None:
             errors = list(declared.conforms(orjson.loads(body)))
         if errors:
-            violations = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
+            violations = "; ".join(f"{error.pointer or '/'}: {error.detail}" for error in errors[:3])
             raise InvalidOutput(f"{subject} does not match its declaration: {violations}", errors=errors)
         if len(body) > MAX_BYTES:
             recovery = "Say only what happened, and let an action return the rest."

@@ -210,7 +210,7 @@ class Webhook:
 
     def give_up(self, key: list[Any]) -> None:
         """Schedule no retry of a message any more."""
-        self.retries = [one for one in self.retries if one[0] != key]
+        self.retries = [retry for retry in self.retries if retry[0] != key]
 
     def write(self) -> bytes:
         """Serialize it for the store."""
@@ -428,7 +428,7 @@ class Webhooks:
             keys.append(hook.old_secret[0])
         if keys:
             headers["webhook-signature"] = " ".join(
-                sign(_key_of(one), message.id, moment, message.body) for one in keys
+                sign(_key_of(key), message.id, moment, message.body) for key in keys
             )
         post = partial(outgoing.post, hook.url, message.body, headers, seconds=SEND_SECONDS, trusted=self.trusted)
         return await asyncio.get_running_loop().run_in_executor(self._threads, post)

@@ -117,13 +117,15 @@ class WebBotAuth:
         listed: dict[str, tuple[str, ...]] | None = None
         if self.signers is not None:
             listed = {}
-            given = self.signers.items() if isinstance(self.signers, Mapping) else ((one, ()) for one in self.signers)
+            given = (
+                self.signers.items() if isinstance(self.signers, Mapping) else ((signer, ()) for signer in self.signers)
+            )
             if isinstance(self.signers, str):
                 raise DeclarationError("site", "WebBotAuth's signers are a list or a mapping, not a text.", remedy)
             for address, names in given:
                 directory = self._address_of(address)
                 agent_names = (names,) if isinstance(names, str) else tuple(names)
-                if not all(isinstance(one, str) and one.strip() for one in agent_names):
+                if not all(isinstance(agent_name, str) and agent_name.strip() for agent_name in agent_names):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
                 if not agent_names:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
@@ -197,7 +199,7 @@ class WebBotAuth:
             if isinstance(result, Principal):
                 return "verified"
         agent = credentials.headers.get("user-agent", "")[:1000].lower() if self._claims else ""
-        return "unsigned impostor" if agent and any(one.search(agent) for one in self._claims) else "unknown"
+        return "unsigned impostor" if agent and any(claim.search(agent) for claim in self._claims) else "unknown"
 
     async def _verify(self, credentials: Credentials, request: Mapping[str, Any]) -> Principal | None:
         signature = self._read(credentials)

@@ -59,7 +59,8 @@ def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
     schemes = schemes_of_routes(catalog)
     takes_tokens = any(
-        one.get("type") in ("oauth2", "openIdConnect") or one.get("scheme") == "bearer" for one in schemes.values()
+        scheme.get("type") in ("oauth2", "openIdConnect") or scheme.get("scheme") == "bearer"
+        for scheme in schemes.values()
     )
     document = {
         "resource": resource or catalog.url,

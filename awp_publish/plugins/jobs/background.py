@@ -50,7 +50,7 @@ class Background:
         self.jobs = JobStore(guards.store)
         self._settings = serving.options
         self._queue_name = f"awp_publish:{settings.namespace}"
-        self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
+        self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions if action.is_background}
         # Degraded actions are refused when a call comes in. Accepted jobs always run.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         called = CalledApplication(serving.app, serving.called.routes)
@@ -122,7 +122,7 @@ class Background:
             call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
-            call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
+            call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
         CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:

@@ -129,7 +129,7 @@ class JobsDoor(Endpoint):
 
 def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
     """Return the actions for a limited audience, by id."""
-    return {one.id: one for one in actions if not one.is_public}
+    return {action.id: action for action in actions if not action.is_public}
 
 
 def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:

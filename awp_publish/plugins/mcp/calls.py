@@ -121,7 +121,7 @@ class Tools:
         self.questions = Questions(door)
         self._challenges = door.catalog.metadata_path is not None
         self._listing = listing_of(door.catalog, door.options.list_only_allowed)
-        differs = self._listing.only_allowed or not all(one.is_public for one in door.catalog.actions)
+        differs = self._listing.only_allowed or not all(action.is_public for action in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
         has_sessions = door.ask("sessions") is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
@@ -134,7 +134,9 @@ class Tools:
         self._known_meta: set[bytes] = set()
         actions = door.catalog.actions
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
-        self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
+        self.mirrored = {
+            action.id: action.inputs for action in actions if b'"x-mcp-header"' in orjson.dumps(action.inputs)
+        }
         """Schemas of the tools whose arguments have to be compared with headers, which is slow."""
 
     def set_stamp(self, stamp: Mapping[str, object]) -> None:

@@ -122,7 +122,7 @@ class McpDoor(Endpoint):
         # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
         # when they connect (specification, Basic/Authorization).
         self._identify = None
-        if guards.authenticators and actions and not catalog.pages and not any(one.is_public for one in actions):
+        if guards.authenticators and actions and not catalog.pages and not any(action.is_public for action in actions):
             self._identify = guards.identify(required=True)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 

@@ -163,14 +163,14 @@ class EventExtension:
         delivery += ["webhook"] if self._webhooks is not None else []
         listed = [
             {
-                "name": one.id,
-                "description": one.description,
+                "name": event.id,
+                "description": event.description,
                 "delivery": delivery,
-                "inputSchema": one.inputs,
-                "payloadSchema": one.payload,
+                "inputSchema": event.inputs,
+                "payloadSchema": event.payload,
             }
-            for one in self._catalog.events
-            if one.is_for(scopes)
+            for event in self._catalog.events
+            if event.is_for(scopes)
         ]
         return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
 
@@ -181,7 +181,7 @@ class EventExtension:
         most = min(params.max_events or DEFAULT_EVENTS, MAX_EVENTS)
         batch = await self._begin(context, event, caller, params, most)
         return {
-            "events": [one.facts for one in batch.occurrences],
+            "events": [occurrence.facts for occurrence in batch.occurrences],
             "cursor": self._events.write_cursor(batch.positions),
             "truncated": batch.truncated,
             "hasMore": batch.has_more,
@@ -384,7 +384,7 @@ class EventExtension:
         event: Event | None = self._events.find(params.name, caller)
         if event is None or event not in self._catalog.events:
             scopes = caller.scopes if caller is not None else None
-            meant = did_you_mean(params.name, [one.id for one in self._catalog.events if one.is_for(scopes)])
+            meant = did_you_mean(params.name, [event.id for event in self._catalog.events if event.is_for(scopes)])
             told = f'NotFound: this site has no event "{params.name[:100]}". {meant}'.rstrip()
             raise MCPError(NOT_FOUND, told, {"kind": "event"})
         wrong = self._events.check_arguments(event, params.arguments or {})

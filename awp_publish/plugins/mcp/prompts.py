@@ -50,9 +50,9 @@ class PromptHandlers:
                 entry["description"] = prompt.description
             if prompt.arguments:
                 entry["arguments"] = [
-                    {"name": one.name, "required": one.required}
-                    | ({"description": one.description} if one.description else {})
-                    for one in prompt.arguments
+                    {"name": argument.name, "required": argument.required}
+                    | ({"description": argument.description} if argument.description else {})
+                    for argument in prompt.arguments
                 ]
             listed.append(entry)
         return {"prompts": listed, **LISTED, "cacheScope": cache_scope}
@@ -78,7 +78,7 @@ class PromptHandlers:
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f'This site has no prompt "{params.name[:100]}".')
         given: dict[str, object] = {**(params.arguments or {})}
-        missing = [one.name for one in prompt.arguments if one.required and one.name not in given]
+        missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in given]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}.")
         exchange = exchange_of(context)

@@ -41,7 +41,7 @@ class Readers:
 
     def find(self, action_id: str | None) -> Action | None:
         """Return the published action with this id, or None."""
-        return next((one for one in self._door.published().actions if one.id == action_id), None)
+        return next((action for action in self._door.published().actions if action.id == action_id), None)
 
     async def may_see(self, context: RequestContext, action: Action | None) -> bool:
         """Return True if the caller may see an action. Raises MCPError for invalid credentials."""

@@ -8,8 +8,10 @@ from awp_publish.model import Complete
 def matching(choices: Sequence[str], value: str) -> list[str]:
     """Return the choices that begin with the typed text, then those that contain it, ignoring case."""
     typed = value.casefold()
-    first = [one for one in choices if one.casefold().startswith(typed)]
-    return first + [one for one in choices if typed in one.casefold() and not one.casefold().startswith(typed)]
+    first = [choice for choice in choices if choice.casefold().startswith(typed)]
+    return first + [
+        choice for choice in choices if typed in choice.casefold() and not choice.casefold().startswith(typed)
+    ]
 
 
 async def suggest(

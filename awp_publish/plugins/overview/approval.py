@@ -60,9 +60,9 @@ def read_waiting(view: View) -> Waiting | None:
         logger.warning("%s", error)
         waiting.unread = f"{approvals.path.name} cannot be read. {error.remedy}"
         return waiting
-    actions = waiting.actions = {one.id: one for one in site.catalog.actions}
-    approved = replace(site.catalog, actions=tuple(replace(one, is_approved=True) for one in actions.values()))
-    known = waiting.known = {one.id: one for one in approved.visible_to(scopes_of(view.caller)).actions}
+    actions = waiting.actions = {action.id: action for action in site.catalog.actions}
+    approved = replace(site.catalog, actions=tuple(replace(action, is_approved=True) for action in actions.values()))
+    known = waiting.known = {action.id: action for action in approved.visible_to(scopes_of(view.caller)).actions}
     for one in standing:
         action, is_approved = actions.get(one.action), one.state == "approved"
         if action is None or (is_approved and action.is_approved) or action.id not in known:
@@ -139,7 +139,7 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> t
         read = {}
     if not read or read["caller"] != caller_key(caller):
         raise InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
-    now = {one.id: approvals.digest_of(one) for one in site.catalog.actions}
+    now = {action.id: approvals.digest_of(action) for action in site.catalog.actions}
     digests = cast(Mapping[str, str], read["digests"])
     same = [name for name, digest in digests.items() if now.get(name) == digest]
     notices = list[object]()

@@ -29,8 +29,8 @@ def callers_section(view: View, asked: str) -> Html:
     }
     audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
     known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
-    agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
-    asks = any(one.auth_required or one.scopes or one.audience != PUBLIC for one in catalog.actions)
+    agents = {agent for action in catalog.actions for agent in action.allow_agents if agent not in get_args(Label)}
+    asks = any(action.auth_required or action.scopes or action.audience != PUBLIC for action in catalog.actions)
     choices = {
         "": "an anonymous caller",
         **({"known": "a known caller without a scope"} if asks else {}),

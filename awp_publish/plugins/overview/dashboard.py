@@ -68,34 +68,34 @@ def _sections(
     if view.traffic is not None:
         came = traffic_section(view.traffic, with_callers=view.is_restricted)
         yield "traffic", "Who came", (came, _connections(view))
-    for shown in panels:
-        count = f" ({len(shown.rows)})" if shown.rows else ""
-        yield shown.plugin, f"{shown.panel.title}{count}", panel_section(view, shown, tokens, notices.get(shown.plugin))
+    for panel in panels:
+        count = f" ({len(panel.rows)})" if panel.rows else ""
+        yield panel.plugin, f"{panel.panel.title}{count}", panel_section(view, panel, tokens, notices.get(panel.plugin))
     yield "sees", "What a caller sees", callers_section(view, sees)
     if view.findings:
         yield "findings", f"Findings ({len(view.findings)})", _findings(view)
     yield "documents", f"Documents ({len(view.documents)})", _documents(view)
     pages = [
         (
-            code(one.path) if one.is_template else tag("a", one.path, href=catalog.prefix + one.path),
-            one.title,
-            one.description,
+            code(page.path) if page.is_template else tag("a", page.path, href=catalog.prefix + page.path),
+            page.title,
+            page.description,
         )
-        for one in catalog.pages
+        for page in catalog.pages
     ]
     agents = [  # an agent with one operation is an action, and listed as such
-        (code(one.id), one.name, one.description, ", ".join(map(": ".join, one.operations.items())))
-        for one in catalog.agents
-        if len(one.operations) > 1
+        (code(agent.id), agent.name, agent.description, ", ".join(map(": ".join, agent.operations.items())))
+        for agent in catalog.agents
+        if len(agent.operations) > 1
     ]
     prompts = [
         (
-            code(one.id),
-            one.name,
-            one.description,
-            ", ".join(f"{arg.name}{'' if arg.required else ' (optional)'}" for arg in one.arguments),
+            code(prompt.id),
+            prompt.name,
+            prompt.description,
+            ", ".join(f"{arg.name}{'' if arg.required else ' (optional)'}" for arg in prompt.arguments),
         )
-        for one in catalog.prompts
+        for prompt in catalog.prompts
     ]
     left_out = [(code(f"{one.method} {one.path}"), one.name, one.why) for one in door.site.left_out]
     listings: tuple[tuple[str, str, str, tuple[str, ...], Sequence[tuple[object, ...]]], ...] = (
@@ -166,9 +166,9 @@ def _findings_bar(view: View) -> Html | None:
     """Return how many errors and warnings there are, with the first of them, None if there are none."""
     if not view.findings:
         return None
-    counts = {level: sum(one.level == level for one in view.findings) for level in ("error", "warning")}
+    counts = {level: sum(finding.level == level for finding in view.findings) for level in ("error", "warning")}
     summary = " and ".join(count_words(count, level) for level, count in counts.items() if count)
-    first = next((one for one in view.findings if one.level == "error"), view.findings[0])
+    first = next((finding for finding in view.findings if finding.level == "error"), view.findings[0])
     kind = "failed" if counts["error"] else "refused"
     return fill("findings_bar", kind=kind, summary=summary or "Findings", first=first.message)
 
@@ -176,12 +176,12 @@ def _findings_bar(view: View) -> Html | None:
 def _findings(view: View) -> Html:
     rows = (
         (
-            tag("strong", one.level, class_=one.level),
-            (code(f"{one.document}#{one.pointer}") if one.document else "the site", " ", one.subject),
-            one.message,
-            (one.hint, " ", tag("small", f"{one.check}; {one.source}")),
+            tag("strong", finding.level, class_=finding.level),
+            (code(f"{finding.document}#{finding.pointer}") if finding.document else "the site", " ", finding.subject),
+            finding.message,
+            (finding.hint, " ", tag("small", f"{finding.check}; {finding.source}")),
         )
-        for one in view.findings
+        for finding in view.findings
     )
     return table("What the checks found", ("level", "where", "what", "remedy"), rows)
 
@@ -190,9 +190,9 @@ def _documents(view: View) -> Html:
     prefix, rows = view.door.catalog.prefix, list[Sequence[object]]()
     errors: dict[str, int] = {}
     warnings: dict[str, int] = {}
-    for one in view.findings:
-        counts = errors if one.level == "error" else warnings
-        counts[one.document] = counts.get(one.document, 0) + 1
+    for finding in view.findings:
+        counts = errors if finding.level == "error" else warnings
+        counts[finding.document] = counts.get(finding.document, 0) + 1
     for path, document in view.documents.items():
         compressed, full = document.variants[0].full, document.variants[-1].full
         headers = ((tag("dt", name.decode()), tag("dd", value.decode("latin-1"))) for name, value in full.headers)

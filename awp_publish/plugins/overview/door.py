@@ -191,7 +191,7 @@ class OverviewDoor(Endpoint):
     ) -> tuple[str, Html, RawHeaders]:
         """Return the page of one action, after the call that its form asks for."""
         scope, view = request.scope, self._view(caller)
-        action = next((one for one in view.catalog.actions if one.id == action_id), None)
+        action = next((action for action in view.catalog.actions if action.id == action_id), None)
         if action is None:
             wrong = f'This site has no action "{action_id[:100]}".'
             raise UnknownAction(wrong, recovery="Choose one in the overview.")
@@ -211,7 +211,7 @@ class OverviewDoor(Endpoint):
         problems = f"{catalog.paths.problems}/"  # the pages of single problems are not listed
         listed = {**documents, **fallbacks}
         if traffic is not None and not isinstance(traffic, str):
-            traffic = traffic.of_actions({one.id for one in catalog.actions})
+            traffic = traffic.of_actions({action.id for action in catalog.actions})
         return View(
             self.door,
             self.root,

@@ -66,9 +66,14 @@ def traffic_section(traffic: Traffic, *, with_callers: bool) -> Html:
     if traffic is None or not traffic.rows:
         return tag("p", f"No calls and no page reads in {DAYS} days.", class_="none")
     breakdowns = [
-        table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows), class_=_kind_of(one.heads))
-        for one in traffic.breakdowns(with_callers=with_callers)
-        if one.heads[:2] != ("action", "ok")  # these stand in the table of actions
+        table(
+            breakdown.caption,
+            breakdown.heads,
+            ((code(line[0]), *line[1:]) for line in breakdown.rows),
+            class_=_kind_of(breakdown.heads),
+        )
+        for breakdown in traffic.breakdowns(with_callers=with_callers)
+        if breakdown.heads[:2] != ("action", "ok")  # these stand in the table of actions
     ]
     return fill("traffic", days=DAYS, by_day=Html(traffic.table()), tables=breakdowns)
 

@@ -67,8 +67,8 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
         accept = media_type if media_type != BINARY else None
         many, described = "array" in found, f"{ident}-hint"
         field = tag("input", type="file", name=name, id=ident, multiple=many, accept=accept, aria_describedby=described)
-    elif found == ["boolean"] or (values and all(isinstance(one, (str, int, float)) for one in values)):
-        texts = [json.dumps(one) if isinstance(one, bool) else str(one) for one in values] or ["true", "false"]
+    elif found == ["boolean"] or (values and all(isinstance(value, (str, int, float)) for value in values)):
+        texts = [json.dumps(value) if isinstance(value, bool) else str(value) for value in values] or ["true", "false"]
         listed = texts if not value or value in texts else [*texts, value]
         choices = (tag("option", text, value=text, selected=text == value) for text in listed)
         field = tag("select", tag("option", "(left out)", value=""), choices, **common)
@@ -88,7 +88,7 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
             shown = {"placeholder": str(facts["default"])} if "default" in facts else {}
             field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **shown)
     hints = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
-    hint = " ".join(f"{one[0].upper()}{one[1:]}." for one in hints if one)
+    hint = " ".join(f"{hint[0].upper()}{hint[1:]}." for hint in hints if hint)
     needed = " required" if required else ""
     return fill("field", ident=ident, label=name, needed=needed, kept=kept, field=field, hint=hint)
 
@@ -122,7 +122,7 @@ def shortened(action: Action, given: Mapping[str, object]) -> dict[str, object]:
 def credential_headers(catalog: Catalog, action: Action) -> list[str]:
     """Return the headers, other than Authorization, from which the site or the action's route reads credentials."""
     site = catalog.site.authentication.api_key_header if catalog.site.authentication is not None else None
-    named = [site or "", *(one.name for one in action.route_credentials if one.place == "header")]
+    named = [site or "", *(credential.name for credential in action.route_credentials if credential.place == "header")]
     return list({name.lower(): name for name in named if name and name.lower() != "authorization"}.values())
 
 

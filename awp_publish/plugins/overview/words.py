@@ -117,7 +117,7 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     """Describe a value's type: "whole number", "list of text", "one of new, used"."""
     facts = resolved(schema, root)
     if values := options(facts, root):
-        shown = ", ".join(json.dumps(one, ensure_ascii=False) for one in values[:12])
+        shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:12])
         return f"one of {shown}" + (", ..." if len(values) > 12 else "")
     if facts.get("contentEncoding") == "base64":
         return "file"

@@ -84,7 +84,7 @@ class Prompts:
                 arguments.append(PromptArgument(name, schema.get("description"), required, choices))
             complete = None
             if declared.complete is not None:
-                complete = read_complete(declared.subject, declared.complete, [one.name for one in arguments])
+                complete = read_complete(declared.subject, declared.complete, [argument.name for argument in arguments])
             prompts.append(
                 Prompt(
                     id=declared.id,

@@ -17,10 +17,14 @@ def _serve(serving: Serving) -> CookieSessions | None:
 
 def _identifying(serving: Serving) -> frozenset[str]:
     """Return the names of cookies, and of members of a session, by which callers are known to be identified."""
-    by_routes = (one for action in serving.site.catalog.actions for one in action.route_credentials)
-    by_site = (getattr(one, name, None) for one in serving.site.authenticators for name in ("cookie", "key"))
+    by_routes = (credential for action in serving.site.catalog.actions for credential in action.route_credentials)
+    by_site = (
+        getattr(authenticator, name, None)
+        for authenticator in serving.site.authenticators
+        for name in ("cookie", "key")
+    )
     of_middleware = (name.decode("latin-1") for name in serving.called.session_cookies)
-    of_routes = (one.name for one in by_routes if one.place == "cookie")
+    of_routes = (credential.name for credential in by_routes if credential.place == "cookie")
     return frozenset({*of_routes, *(name for name in by_site if isinstance(name, str)), *of_middleware})
 
 

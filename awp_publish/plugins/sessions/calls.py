@@ -34,7 +34,7 @@ class SessionCalls:
         self._proxies = trusted_proxies
         self._reentry = Reentry(outside)
         # The owner of a session is never identified by the session itself.
-        others = tuple(one for one in guards.authenticators if one.method != "session")
+        others = tuple(authenticator for authenticator in guards.authenticators if authenticator.method != "session")
         self._identify = replace(guards.identify(), authenticators=others) if others else None
         self._identify_uncounted = replace(self._identify, store=None) if self._identify is not None else None
         self._addresses: dict[str, WebAddress] = {
@@ -80,7 +80,7 @@ class SessionCalls:
                 new_id = self.sessions.new_id()
 
             def take(set_cookies: list[bytes]) -> None:
-                taken.extend(one.decode("latin-1") for one in set_cookies)
+                taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
                 if taken and self.sessions.are_worth_keeping(taken, at):
                     call.session_id = session_key(new_id)
 
@@ -99,7 +99,7 @@ class SessionCalls:
             return
 
         call.session_id = session.key
-        call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
+        call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
 
         async def keep(result: Result) -> None:
             # The cookies stay in the session: a client that stored them would send them instead of the session's id.

@@ -158,14 +158,14 @@ class CookieSessions:
     def are_worth_keeping(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
         """Return True if an answer sets cookies that are worth a session."""
         jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
-        jar.store_from((("set-cookie", one) for one in set_cookies), at, self._clock())
+        jar.store_from((("set-cookie", cookie) for cookie in set_cookies), at, self._clock())
         return _is_worth_keeping(jar)
 
     async def begin(self, key: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress) -> bool:
         """Begin a session with the cookies of an answer. Returns False if `address` has begun too many sessions."""
         now = self._clock()
         jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
-        jar.store_from((("set-cookie", one) for one in set_cookies), at, now)
+        jar.store_from((("set-cookie", cookie) for cookie in set_cookies), at, now)
         raw = _write(owner, now, now, jar)
         steps: list[Step] = [Add(key, raw, IDLE)]
         if not owner:
@@ -205,7 +205,7 @@ class CookieSessions:
         these identify nobody else: who knew the old id must not get at the new one. With `may_renew=False` the session
         is such a one. A session that has ended meanwhile stays ended.
         """
-        headers = [("set-cookie", one) for one in set_cookies]
+        headers = [("set-cookie", cookie) for cookie in set_cookies]
         new_id = new_id or self.new_id()
         for _ in range(MAX_TRIES):
             now = self._clock()
@@ -296,5 +296,7 @@ def _write(owner: str, created: float, used: float, jar: CookieJar) -> bytes:
 
 def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
     """Return True if callers are identified by cookies: by the application's session, or by a route's own scheme."""
-    by_session = any(one.method == "session" for one in guards.authenticators)
-    return by_session or any(one.place == "cookie" for action in catalog.actions for one in action.route_credentials)
+    by_session = any(authenticator.method == "session" for authenticator in guards.authenticators)
+    return by_session or any(
+        credential.place == "cookie" for action in catalog.actions for credential in action.route_credentials
+    )

@@ -60,7 +60,7 @@ class MetricsDoor(Endpoint):
             caller = await self._gate(read_credentials(request.scope, request.fields, proxies))
         shown = self._door.published().visible_to(None if caller is None else caller.scopes)
         report = await self._traffic.read_totals()
-        body = write_metrics(report.of_actions({one.id for one in shown.actions}))
+        body = write_metrics(report.of_actions({action.id for action in shown.actions}))
         headers = (
             (b"content-type", MEDIA_TYPE),
             (b"content-length", b"%d" % len(body)),

@@ -274,7 +274,7 @@ def _unpacked(value: bytes | None) -> _Cells:
             cell.counts = {(caller, label, outcome): int(count) for caller, label, outcome, count in counts}
             cell.milliseconds = float(milliseconds)
             if len(buckets) == len(BOUNDS) + 1:
-                cell.buckets = [int(one) for one in buckets]
+                cell.buckets = [int(bucket) for bucket in buckets]
     except (ValueError, TypeError):
         logger.error("a record of traffic cannot be read and is started over")
         return {}

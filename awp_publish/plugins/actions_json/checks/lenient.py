@@ -20,7 +20,7 @@ from awp_publish.schema.pointers import part_at
 
 def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False) -> list[Finding]:
     """Check a parsed map. Parse warnings become errors, because a map must mean the same to all readers."""
-    findings, document = [replace(one, level=ERROR) for one in reading.findings], reading.document
+    findings, document = [replace(finding, level=ERROR) for finding in reading.findings], reading.document
     if document is not None:
         findings += ANY_DOCUMENT.judge(document)
         findings += SPECIFICATION.judge(document)
@@ -30,9 +30,12 @@ def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False)
     if not lenient or document is None:
         return findings
     read = {(one.check, one.pointer) for one in forgiven(document, findings)}
-    grave = [one for one in findings if one.level == ERROR and (one.check, one.pointer) not in read]
+    grave = [finding for finding in findings if finding.level == ERROR and (finding.check, finding.pointer) not in read]
     unusable = {match[0]: one for one in reversed(grave) if (match := _TOOL.match(one.pointer))}
-    mild = [replace(one, level=WARNING) if one not in grave or _TOOL.match(one.pointer) else one for one in findings]
+    mild = [
+        replace(finding, level=WARNING) if finding not in grave or _TOOL.match(finding.pointer) else finding
+        for finding in findings
+    ]
     left_out = [unusable_tool.complete(finding(pointer, one.message)) for pointer, one in unusable.items()]
     mild += in_order(left_out, document, path)
     return sorted(mild, key=lambda one: LEVELS.index(one.level))
@@ -50,7 +53,7 @@ _TOOL: Final = re.compile(r"/tools/\d+(?=/|\Z)")
 
 def without_unusable_tools(document: JsonObject, findings: Iterable[Finding]) -> JsonObject:
     """Return a map without the tools that its findings leave out."""
-    left_out = {one.pointer for one in findings if one.check == unusable_tool.id}
+    left_out = {finding.pointer for finding in findings if finding.check == unusable_tool.id}
     tools = document.get("tools")
     if not left_out or not isinstance(tools, list):
         return document
@@ -72,18 +75,18 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     static = select(document, "/tools/[]/x_actions/static_output")
     carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
     mild = ("actions-input-schema", "actions-arguments", "actions-primitive")
-    for found in findings:
-        there = part_at(document, found.pointer)
+    for judged in findings:
+        there = part_at(document, judged.pointer)
         selectors = there if isinstance(there, list) else [there]
         if (
-            (found.check == "actions-version" and is_named)
-            or (found.check in mild and not found.pointer.endswith("/after_each"))
-            or (found.check == "actions-selector" and all(isinstance(one, str) for one in selectors))
-            or (found.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
-            or (found.check == "actions-executable" and found.pointer in carried_out)
-            or (found.check == "actions-type" and found.pointer in _SECTIONS)
+            (judged.check == "actions-version" and is_named)
+            or (judged.check in mild and not judged.pointer.endswith("/after_each"))
+            or (judged.check == "actions-selector" and all(isinstance(selector, str) for selector in selectors))
+            or (judged.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
+            or (judged.check == "actions-executable" and judged.pointer in carried_out)
+            or (judged.check == "actions-type" and judged.pointer in _SECTIONS)
         ):
-            yield found
+            yield judged
 
 
 _SECTIONS: Final = frozenset(
