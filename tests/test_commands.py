@@ -255,6 +255,7 @@ def run_shop(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (["call", "demo_site.app:app", "search_books", "q"], 2),
         (["call", "demo_site.app:app", "search_books", "--input", "{"], 2),
         (["call", "demo_site.app:app", "search_books", "q=emma", "--door", "a2a"], 2),
+        (["call", "demo_site.app:app", "search_books", "q=emma", "--door", "phone"], 2),
         (["call", "http://127.0.0.1:1", "search_books"], 2),
         (["export", "demo_site.app:app", "README.md"], 2),
         (["som", "nowhere.html"], 2),

@@ -1,21 +1,22 @@
 """The doors through which agents call, each as a small adapter: what the contract of all doors is told through.
 
-A new door is one class here with a `send` of its own, and one entry in DOORS.
+Calls are written by the wires of the doors. A new door is one class here that reads its answers, and one entry in DOORS.
 """
 
 import base64
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
+from awp_publish.calls.wire import WireCall, WireRequest
+from awp_publish.client import doors
 from tests.serve.awp_client import AwpClient
-from tests.serve.mcp_messages import message, post
 
 Content: TypeAlias = tuple[str, str, bytes]
 """The media type, the name and the bytes of what is not JSON."""
@@ -67,9 +68,29 @@ class DoorCaller(ABC):
     """
 
     ways: Mapping[str, str]
+    wire: str = ""
+    """The name of the wire with which calls are written. Answers are read here, so that each is read twice."""
 
     def __init__(self, client: TestClient) -> None:
         self._client = client
+
+    def write(self, asked: Asked) -> WireRequest:
+        """Write a call with the door's wire."""
+        beside = asked.beside
+        call = WireCall(
+            action=asked.agent,
+            inputs=asked.given,
+            key=beside.get("idempotency_key", ""),
+            confirmation=beside.get("confirmation", ""),
+            receipts=beside.get("receipts", ()),
+            session=beside.get("session", ""),
+        )
+        wire = doors()[self.wire]
+        return wire.write(call, wire.path)
+
+    def post(self, request: WireRequest, asked: Asked) -> Any:
+        headers = {**dict(request.headers), **asked.headers}
+        return self._client.request(request.method, request.path, content=request.content(), headers=headers)
 
     def call(
         self,
@@ -105,23 +126,18 @@ class DoorCaller(ABC):
 class WoaCaller(DoorCaller):
     """The WoA REST door."""
 
+    wire = "woa"
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "in the header AWP-Confirmation",
         "PrerequisiteRequired": "AWP-Receipt header",
     }
 
     def send(self, asked: Asked) -> Told:
-        named = {"idempotency_key": "idempotency-key", "confirmation": "awp-confirmation"}
-        headers = {header: asked.beside[name] for name, header in named.items() if name in asked.beside}
-        headers |= {"awp-receipt": ", ".join(asked.beside["receipts"])} if "receipts" in asked.beside else {}
-        answer = self.post(asked.agent, asked.given, {**asked.headers, **headers}, asked.beside.get("session"))
+        answer = self.post(self.write(asked), asked)
         if answer.headers["content-type"] == "application/problem+json":
             assert answer.json()["status"] == answer.status_code >= 400
             return _refused(answer.json(), answer.headers)
         return _told(*self.read(answer), answer.headers)
-
-    def post(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str], session: str | None) -> Any:
-        return self._client.post(f"/agents/{agent}/invoke", json={"input": given, "session": session}, headers=headers)
 
     def read(self, answer: Any) -> tuple[Any, Content | None]:
         return answer.json(), _content(answer.json(), answer.headers.get("awp-content-type"))
@@ -130,18 +146,17 @@ class WoaCaller(DoorCaller):
 class PlainCaller(WoaCaller):
     """The plain door: an action's own address and method, its inputs flat."""
 
+    wire = "plain"
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "in the header AWP-Confirmation.",
         "PrerequisiteRequired": "in the header AWP-Receipt. Do not repeat a call only to get its receipt",
     }
 
-    def post(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str], session: str | None) -> Any:
-        headers = {**headers, **({} if session is None else {"awp-session": session})}
-        answer = self._client.post(f"/agents/actions/{agent}", json=given, headers=headers)
+    def post(self, request: WireRequest, asked: Asked) -> Any:
+        answer = super().post(request, asked)
         if answer.status_code != 405:
             return answer
-        method = answer.headers["allow"].partition(",")[0]
-        return self._client.request(method, f"/agents/actions/{agent}", json=given, headers=headers)
+        return super().post(replace(request, method=answer.headers["allow"].partition(",")[0]), asked)
 
     def read(self, answer: Any) -> tuple[Any, Content | None]:
         """An answer is what the route gave, in its own type."""
@@ -157,17 +172,14 @@ class PlainCaller(WoaCaller):
 class McpCaller(DoorCaller):
     """The MCP door, in the stateless revision. What an envelope carries travels in `_meta`."""
 
+    wire = "mcp"
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "the argument confirmation",
         "PrerequisiteRequired": "the argument receipts",
     }
 
     def send(self, asked: Asked) -> Told:
-        beside = dict(asked.beside)
-        session = {"session": beside.pop("session")} if "session" in beside else {}
-        meta = {f"awp/{name.replace('idempotency_key', 'idempotencyKey')}": value for name, value in beside.items()}
-        sent = message("tools/call", {"name": asked.agent, "arguments": {**asked.given, **session}}, meta=meta)
-        answer = post(self._client, sent, headers=asked.headers)
+        answer = self.post(self.write(asked), asked)
         if answer.headers["content-type"] == "application/problem+json":  # refused before it was a message
             return _refused(answer.json(), answer.headers)
         if answer.status_code == 401:  # a challenge, which leads to where credentials come from (RFC 9728 section 5.1)
@@ -193,6 +205,7 @@ class McpCaller(DoorCaller):
 class A2aCaller(DoorCaller):
     """The A2A door. What HTTP says in headers, a task says in its metadata."""
 
+    wire = "a2a"
     ways: Mapping[str, str] = {
         "ConfirmationRequired": 'data part {"confirmation":',
         "PrerequisiteRequired": '{"receipts": [...]}',
@@ -201,11 +214,11 @@ class A2aCaller(DoorCaller):
     key_field = "idempotency_key"
 
     def send(self, asked: Asked) -> Told:
-        beside = {self.key_field if name == "idempotency_key" else name: value for name, value in asked.beside.items()}
-        data = {"skill": asked.agent, "input": asked.given, **beside}
-        message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
-        answer = self._client.post("/a2a", json=body, headers={"a2a-version": "1.0", **asked.headers}).json()
+        request: Any = self.write(asked)
+        [part] = request.body["params"]["message"]["parts"]
+        if "idempotency_key" in part["data"]:
+            part["data"][self.key_field] = part["data"].pop("idempotency_key")
+        answer = self.post(request, asked).json()
         if "error" in answer:
             return _refused(answer["error"]["data"][0]["metadata"], {})
         task = answer["result"]["task"]
@@ -222,20 +235,20 @@ class A2aCaller(DoorCaller):
 class AwpCaller(DoorCaller):
     """The AWP door: `skills.invoke`, on a connection of its own for each call."""
 
+    wire = "awp"
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "params.confirmation",
         "PrerequisiteRequired": "params.receipts",
     }
 
     def send(self, asked: Asked) -> Told:
-        beside = dict(asked.beside)
-        key = beside.pop("idempotency_key", None)
-        params = {"skill": asked.agent, "args": asked.given, **beside}
+        hello, invoke = self.write(asked).frames
         try:
             with AwpClient.open(self._client, dict(asked.headers)) as caller:
-                answer = caller.ask("awp.hello")
+                answer = caller.ask(hello["method"], hello["params"])
                 if "error" not in answer:
-                    answer = caller.ask("skills.invoke", params, key=key)
+                    key = invoke.get("meta", {}).get("idempotency_key")
+                    answer = caller.ask(invoke["method"], invoke["params"], key=key)
         except WebSocketDenialResponse as denied:
             return _refused(denied.json(), {})
         if "error" in answer:
