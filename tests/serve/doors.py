@@ -1,6 +1,7 @@
 """The doors through which agents call, each as a small adapter: what the contract of all doors is told through.
 
-Calls are written by the wires of the doors. A new door is one class here that reads its answers, and one entry in DOORS.
+Calls are written by the wires of the doors. A new door is one class here, which reads its answers, and one entry in
+DOORS.
 """
 
 import base64

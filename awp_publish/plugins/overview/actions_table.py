@@ -62,7 +62,7 @@ def actions_section(view: View, all_figures: Mapping[str, CallCounts], choice: C
     usual_doors = list(Counter(map(tuple, doors.values())).most_common(1)[0][0])
     guards = {action.id: guards_of(action) for action in catalog.actions}
     shared = _shared(list(guards.values()))
-    shown = [action for action in catalog.actions if choice.takes(action)]
+    actions = [action for action in catalog.actions if choice.takes(action)]
 
     def row(action: Action, *, has_tag: bool) -> Html:
         own = all_figures.get(action.id)
@@ -92,10 +92,10 @@ def actions_section(view: View, all_figures: Mapping[str, CallCounts], choice: C
     groups = list[Html]()
     if choice.sort:
         key = _KEYS[choice.sort]
-        ordered = sorted(shown, key=lambda action: key(action, all_figures.get(action.id)))
+        ordered = sorted(actions, key=lambda action: key(action, all_figures.get(action.id)))
         groups.append(tag("tbody", [row(action, has_tag=True) for action in ordered]))
     else:
-        for title, members in _grouped(shown):
+        for title, members in _grouped(actions):
             head = None
             if title != UNTAGGED or len(groups):
                 head = fill("group", title=title, count=len(members))
@@ -111,7 +111,7 @@ def actions_section(view: View, all_figures: Mapping[str, CallCounts], choice: C
             if any(action.effect == effect for action in catalog.actions)
         ],
         sort=tag("input", type="hidden", name="sort", value=choice.sort) if choice.sort else None,
-        count=f"{len(shown):,} of {count_words(len(catalog.actions), 'action')}",
+        count=f"{len(actions):,} of {count_words(len(catalog.actions), 'action')}",
         heads=[_head(view.root, choice, *column) for column in _COLUMNS],
         groups=groups or tag("tbody", fill("no_actions")),
         size="long" if len(catalog.actions) > 30 else "short",

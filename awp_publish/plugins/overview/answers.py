@@ -44,8 +44,8 @@ class ReceivedAnswer:
     def job_id(self) -> str | None:
         """The id of the job that the call has become, None if it has not."""
         value = self.output
-        found = value.get("job_id") if isinstance(value, dict) and "poll_endpoint" in value else None
-        return found if isinstance(found, str) and JOB_ID.fullmatch(found) else None
+        job_id = value.get("job_id") if isinstance(value, dict) and "poll_endpoint" in value else None
+        return job_id if isinstance(job_id, str) and JOB_ID.fullmatch(job_id) else None
 
 
 def aligned(value: object, like: object) -> object:
@@ -56,7 +56,7 @@ def aligned(value: object, like: object) -> object:
         return {name: aligned(value[name], first.get(name)) for name in names}
     if isinstance(value, list):
         others = like if isinstance(like, list) else []
-        return [aligned(one, others[n] if n < len(others) else None) for n, one in enumerate(value)]
+        return [aligned(item, others[n] if n < len(others) else None) for n, item in enumerate(value)]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -68,7 +68,7 @@ def differing(answer: ReceivedAnswer, first: ReceivedAnswer) -> tuple[Html, int]
         return inner("\n".join(mine)), 0 if mine == theirs else 1
     lines, count = list[object](), 0
     for kind, _, _, start, end in SequenceMatcher(None, theirs, mine, autojunk=False).get_opcodes():
-        found = [(tag("mark", line) if kind != "equal" else line, "\n") for line in mine[start:end]]
-        count += 0 if kind == "equal" else max(1, len(found))
-        lines += found
+        marked = [(tag("mark", line) if kind != "equal" else line, "\n") for line in mine[start:end]]
+        count += 0 if kind == "equal" else max(1, len(marked))
+        lines += marked
     return inner(lines), count

@@ -63,20 +63,20 @@ def read_waiting(view: View) -> Waiting | None:
     actions = waiting.actions = {action.id: action for action in site.catalog.actions}
     approved = replace(site.catalog, actions=tuple(replace(action, is_approved=True) for action in actions.values()))
     known = waiting.known = {action.id: action for action in approved.visible_to(scopes_of(view.caller)).actions}
-    for one in standing:
-        action, is_approved = actions.get(one.action), one.state == "approved"
+    for entry in standing:
+        action, is_approved = actions.get(entry.action), entry.state == "approved"
         if action is None or (is_approved and action.is_approved) or action.id not in known:
             continue
         if is_approved:
             state = "Approved. It stays hidden until everything that it requires is approved."
-        elif one.state == "new":
+        elif entry.state == "new":
             state = "New: it was never approved."
         else:
-            state = f"Changed since it was approved: {', '.join(one.changed)}."
+            state = f"Changed since it was approved: {', '.join(entry.changed)}."
         waiting.states[action.id] = state
         if not is_approved:
             waiting.names.append(action.id)
-    waiting.gone = [one.action for one in standing if view.may_approve and one.action not in actions]
+    waiting.gone = [entry.action for entry in standing if view.may_approve and entry.action not in actions]
     return waiting
 
 
@@ -155,8 +155,10 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> t
                 break
             await asyncio.sleep(APPROVING_FOR / 100)
         try:
-            late = [one.action for one in approvals.standing() if one.state == "approved" and one.action in same]
-            same = [one for one in same if one not in late]
+            late = [
+                entry.action for entry in approvals.standing() if entry.state == "approved" and entry.action in same
+            ]
+            same = [action_id for action_id in same if action_id not in late]
             if same:
                 await run_in_thread(partial(approvals.approve, *same), asyncio.to_thread)
                 await approvals.publish_approved()

@@ -35,8 +35,8 @@ def callers_section(view: View, asked: str) -> Html:
         "": "an anonymous caller",
         **({"known": "a known caller without a scope"} if asks else {}),
         **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
-        **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
-        **{f"agent:{one}": f"the agent {one}" for one in sorted({*agents, *signers})},
+        **{f"scope:{scope}": f'a caller with the scope "{scope}"' for scope in known},
+        **{f"agent:{agent}": f"the agent {agent}" for agent in sorted({*agents, *signers})},
     }
     kind, _, named = asked.partition(":")
     chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
@@ -99,7 +99,7 @@ def callers_section(view: View, asked: str) -> Html:
     costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
     beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
     heads, caption = ("tool", *columns), "Side by side; what differs from an anonymous caller is marked"
-    read = {path: len(one.body) for path, one in documents.items()}
+    read = {path: len(document.body) for path, document in documents.items()}
     shown = ("tool", "may be called", "bytes", "tokens", "listed at")
     return fill(
         "sees",

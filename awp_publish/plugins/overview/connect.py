@@ -25,7 +25,7 @@ _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").
 
 def clients(catalog: Catalog, woa: Wire) -> Mapping[str, list[Html]]:
     """Return instructions by the button under which they stand, "" for those that have none."""
-    facts, found = _facts(catalog, woa), dict[str, list[Html]]()
+    facts, panels = _facts(catalog, woa), dict[str, list[Html]]()
     for client in _CLIENTS:
         values = {key: Template(client[key]).substitute(facts) for key in ("text", "link") if key in client}
         if values["text"] and ("door" not in client or catalog.door(client["door"]) is not None):
@@ -37,8 +37,8 @@ def clients(catalog: Catalog, woa: Wire) -> Mapping[str, list[Html]]:
                 label=client.get("label"),
                 link=values.get("link"),
             )
-            found.setdefault(client.get("button", ""), []).append(panel)
-    return found
+            panels.setdefault(client.get("button", ""), []).append(panel)
+    return panels
 
 
 def connect_hint(catalog: Catalog) -> object:

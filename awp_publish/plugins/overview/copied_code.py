@@ -13,10 +13,10 @@ MAX_EXPECTED: Final = 2000
 """Maximum characters of an answer in the assertion of a generated test."""
 
 
-def python_call(action: Action, given: Mapping[str, object]) -> str:
+def python_call(action: Action, inputs: Mapping[str, object]) -> str:
     """Return a call of the Python client."""
-    named = all(name.isidentifier() and not iskeyword(name) for name in given)
-    arguments = [f"{name}={value!r}" for name, value in given.items()] if named else [repr(dict(given))]
+    named = all(name.isidentifier() and not iskeyword(name) for name in inputs)
+    arguments = [f"{name}={value!r}" for name, value in inputs.items()] if named else [repr(dict(inputs))]
     return f"client.call({', '.join([json.dumps(action.id), *arguments])})"
 
 

@@ -97,7 +97,7 @@ def _sections(
         )
         for prompt in catalog.prompts
     ]
-    left_out = [(code(f"{one.method} {one.path}"), one.name, one.why) for one in door.site.left_out]
+    left_out = [(code(f"{route.method} {route.path}"), route.name, route.why) for route in door.site.left_out]
     listings: tuple[tuple[str, str, str, tuple[str, ...], Sequence[tuple[object, ...]]], ...] = (
         ("pages", "Pages", "Pages", ("path", "title", "description"), pages),
         ("prompts", "Prompts", "Prompts", ("prompt", "name", "description", "arguments"), prompts),
@@ -111,8 +111,8 @@ def _sections(
 
 def _connections(view: View) -> Html | None:
     """Return where people see which agents act for them, None if the site has no such page."""
-    known = view.catalog.site.authentication
-    path = known.endpoints.get("connections") if known is not None else None
+    authentication = view.catalog.site.authentication
+    path = authentication.endpoints.get("connections") if authentication is not None else None
     if path is None:
         return None
     return tag(
@@ -157,9 +157,9 @@ def _first_tiles(report: RecordedTraffic | None, waiting: Waiting | None) -> lis
     if waiting is None:
         return [*figures, ("Waiting for approval", NO_FIGURE, "approval is not required")]
     count = len(waiting.names)
-    shown = tag("a", f"{count:,}", href="#approval") if count else "0"
+    number = tag("a", f"{count:,}", href="#approval") if count else "0"
     note = "hidden until they are approved" if count else "every action is approved"
-    return [*figures, ("Waiting for approval", shown, note if waiting.unread is None else "the file cannot be read")]
+    return [*figures, ("Waiting for approval", number, note if waiting.unread is None else "the file cannot be read")]
 
 
 def _findings_bar(view: View) -> Html | None:

@@ -182,8 +182,8 @@ class OverviewDoor(Endpoint):
             check = partial(check_published, self.door.site, catalog.public, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         view = self._view(caller, await self._read_traffic())
-        shown = await read_panels(view)
-        make = partial(dashboard, view, self._tokens, dict(read_query(scope["query_string"])), notices, shown)
+        panels = await read_panels(view)
+        make = partial(dashboard, view, self._tokens, dict(read_query(scope["query_string"])), notices, panels)
         return f"{catalog.site.name} for agents", await run_in_thread(make, asyncio.to_thread), ()
 
     async def _try(
@@ -219,7 +219,7 @@ class OverviewDoor(Endpoint):
             caller,
             self._gate.required,
             catalog,
-            {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)},
+            {path: document for path, document in listed.items() if not f"{path}/".startswith(problems)},
             self._found[1],
             traffic,
         )

@@ -56,24 +56,24 @@ CUT: Final = "(not shown:"
 def input_field(name: str, schema: object, root: JsonObject, required: bool, value: str) -> Html:
     """Return the field for one input, with its label, type, limits and description."""
     facts, ident = resolved(schema, root), f"in-{name}"
-    found, values = kinds(facts, root), options(facts, root)
+    types, values = kinds(facts, root), options(facts, root)
     limits, typed, kept = limits_of(facts), kind_words(schema, root), None
     common = {"name": name, "id": ident, "aria_describedby": f"{ident}-hint"}
     if (media_type := file_type(schema, root)) is not None:
-        typed, limits = "files" if "array" in found else "a file", []
+        typed, limits = "files" if "array" in types else "a file", []
         if value:  # pages cannot preset a file field, so a hidden field keeps the file until another one is chosen
             kept = tag("input", type="hidden", name=name, value=value)
             typed += f"; the current one, {size_words(value)}, is sent until you choose another"
         accept = media_type if media_type != BINARY else None
-        many, described = "array" in found, f"{ident}-hint"
+        many, described = "array" in types, f"{ident}-hint"
         field = tag("input", type="file", name=name, id=ident, multiple=many, accept=accept, aria_describedby=described)
-    elif found == ["boolean"] or (values and all(isinstance(value, (str, int, float)) for value in values)):
+    elif types == ["boolean"] or (values and all(isinstance(value, (str, int, float)) for value in values)):
         texts = [json.dumps(value) if isinstance(value, bool) else str(value) for value in values] or ["true", "false"]
         listed = texts if not value or value in texts else [*texts, value]
         choices = (tag("option", text, value=text, selected=text == value) for text in listed)
         field = tag("select", tag("option", "(left out)", value=""), choices, **common)
     else:
-        is_list, is_object = "array" in found, "object" in found or not found
+        is_list, is_object = "array" in types, "object" in types or not types
         items = kind_words(facts["items"], root) if is_list and "items" in facts else ""
         if is_list:
             typed += ", one in each line"
@@ -84,9 +84,9 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
             field = tag("textarea", Html("\n") + inner(value), rows=4, **common)
         else:
             kind = "password" if is_secret(facts) else _FORMATS.get(str(facts.get("format")), "text")
-            mode = "numeric" if found == ["integer"] else "decimal" if "number" in found else None
-            shown = {"placeholder": str(facts["default"])} if "default" in facts else {}
-            field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **shown)
+            mode = "numeric" if types == ["integer"] else "decimal" if "number" in types else None
+            placeholder = {"placeholder": str(facts["default"])} if "default" in facts else {}
+            field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **placeholder)
     hints = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
     hint = " ".join(f"{hint[0].upper()}{hint[1:]}." for hint in hints if hint)
     needed = " required" if required else ""
@@ -108,15 +108,15 @@ def size_words(content: str) -> str:
     return f"{sum(len(line.strip()) * 3 // 4 - line.count('=') for line in content.splitlines()):,} bytes"
 
 
-def shortened(action: Action, given: Mapping[str, object]) -> dict[str, object]:
+def shortened(action: Action, inputs: Mapping[str, object]) -> dict[str, object]:
     """Return an input for display, with large files replaced by their sizes."""
-    found = dict(given)
+    short = dict(inputs)
     for name, part in members(object_facts(action.inputs, action.inputs)).items():
-        if name in found and file_type(part, action.inputs) is not None:
-            content = shown_value(found[name])
+        if name in short and file_type(part, action.inputs) is not None:
+            content = shown_value(short[name])
             if len(content) > MAX_SHOWN_FILE:
-                found[name] = f"{CUT} {size_words(content)} as base64)"
-    return found
+                short[name] = f"{CUT} {size_words(content)} as base64)"
+    return short
 
 
 def credential_headers(catalog: Catalog, action: Action) -> list[str]:
@@ -137,8 +137,8 @@ def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict
             continue
         if name.startswith(PREFIX) or not value.strip() or name in chosen:
             continue
-        found = kinds(resolved(members(facts).get(name), action.inputs), action.inputs)
-        if "array" not in found:
+        types = kinds(resolved(members(facts).get(name), action.inputs), action.inputs)
+        if "array" not in types:
             fields.append((name, value.replace("\r\n", "\n")))
             continue
         try:
@@ -146,35 +146,35 @@ def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict
         except orjson.JSONDecodeError:
             listed = None
         if isinstance(listed, list):
-            fields += [(name, one if isinstance(one, str) else json.dumps(one)) for one in listed]
+            fields += [(name, item if isinstance(item, str) else json.dumps(item)) for item in listed]
         else:
             fields += [(name, line) for line in value.splitlines() if line.strip()]
-    given = FieldReader(action.inputs).read(fields)
+    inputs = FieldReader(action.inputs).read(fields)
     # In the order of the schema, because the text of a confirmation may depend on it.
-    declared = {name: given[name] for name in members(facts) if name in given}
-    return declared | given
+    declared = {name: inputs[name] for name in members(facts) if name in inputs}
+    return declared | inputs
 
 
 def shown_value(value: object) -> str:
     """Return the text of an input's value in its form field."""
     if isinstance(value, list):
-        is_plain = all(isinstance(one, (str, int, float)) and "\n" not in str(one) for one in value)
+        is_plain = all(isinstance(item, (str, int, float)) and "\n" not in str(item) for item in value)
         return "\n".join(map(shown_value, value)) if is_plain else pretty(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def public_part(given: Mapping[str, object]) -> dict[str, object]:
+def public_part(inputs: Mapping[str, object]) -> dict[str, object]:
     """Return an input without the members that are not displayed: secrets and large files."""
-    written = {name: orjson.dumps(value).decode() for name, value in given.items()}
-    return {name: value for name, value in given.items() if HIDDEN not in written[name] and CUT not in written[name]}
+    written = {name: orjson.dumps(value).decode() for name, value in inputs.items()}
+    return {name: value for name, value in inputs.items() if HIDDEN not in written[name] and CUT not in written[name]}
 
 
-def fields_of_form(given: Mapping[str, object]) -> list[tuple[str, str]]:
+def fields_of_form(inputs: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return an input as fields of the form."""
-    return [(name, shown_value(value)) for name, value in given.items()]
+    return [(name, shown_value(value)) for name, value in inputs.items()]
 
 
-def link_to(here: str, given: Mapping[str, object], controls: Mapping[str, str] | None = None) -> str:
+def link_to(here: str, inputs: Mapping[str, object], controls: Mapping[str, str] | None = None) -> str:
     """Return the address of the form with these values."""
-    query = urlencode([*fields_of_form(given), *(controls or {}).items()])
+    query = urlencode([*fields_of_form(inputs), *(controls or {}).items()])
     return f"{here}?{query}" if query else here

@@ -28,31 +28,31 @@ class ShownPanel:
 
 async def read_panels(view: View) -> list[ShownPanel]:
     """Return the panels of the site's plug-ins, none for a reader who is no operator."""
-    shown = list[ShownPanel]()
+    panels = list[ShownPanel]()
     for name, setup in view.door.site.plugins.items() if view.may_approve else ():
         if (panel := setup.plugin.panel) is not None:
             try:
-                shown.append(ShownPanel(name, panel, await panel.rows(setup.state)))
+                panels.append(ShownPanel(name, panel, await panel.rows(setup.state)))
             except StoreUnavailable as problem:
                 logger.warning("the panel of %s cannot be read: %s", name, problem.detail)
-                shown.append(ShownPanel(name, panel, None))
-    return shown
+                panels.append(ShownPanel(name, panel, None))
+    return panels
 
 
-def panel_section(view: View, shown: ShownPanel, tokens: Tokens, notice: Html | None) -> Sequence[object]:
+def panel_section(view: View, panel: ShownPanel, tokens: Tokens, notice: Html | None) -> Sequence[object]:
     """Return the table of a panel, below what a button has just done.
 
     A button submits a signed token, which is for one operator and one row.
     """
-    if shown.rows is None:
+    if panel.rows is None:
         return notice, tag("p", "This cannot be read at the moment.", class_="error")
 
     def button(row: str) -> Html:
-        token, _ = tokens.write({"caller": caller_key(view.caller), "panel": shown.plugin, "row": row})
-        return fill("act", root=view.root, section=shown.plugin, name=FIELD, token=token, label=shown.panel.button)
+        token, _ = tokens.write({"caller": caller_key(view.caller), "panel": panel.plugin, "row": row})
+        return fill("act", root=view.root, section=panel.plugin, name=FIELD, token=token, label=panel.panel.button)
 
-    rows = [(*cells, button(row)) for row, cells in shown.rows]
-    return notice, table(shown.panel.title, (*shown.panel.heads, ""), rows)
+    rows = [(*cells, button(row)) for row, cells in panel.rows]
+    return notice, table(panel.panel.title, (*panel.panel.heads, ""), rows)
 
 
 async def act(view: View, tokens: Tokens, fields: Mapping[str, object]) -> tuple[str, Html]:

@@ -138,13 +138,13 @@ def time_call(carry: Carry) -> Carry:
 def time_handler(handle: Handle) -> Handle:
     """Wrap a handler, to record when it begins and ends in the overview's own calls."""
 
-    async def handle_timed(given: Any) -> Any:
+    async def handle_timed(inputs: Any) -> Any:
         steps = _STEPS.get()
         if steps is None:
-            return await handle(given)
+            return await handle(inputs)
         steps.handled = time.perf_counter()
         try:
-            return await handle(given)
+            return await handle(inputs)
         finally:
             steps.answered = time.perf_counter()
 

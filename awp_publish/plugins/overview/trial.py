@@ -84,8 +84,8 @@ class Trial:
         self._shown_inputs = shortened(action, self._public_inputs)
         self._wires = {wire.name: wire for wire in wires}
         self._chosen = self._wires.get(self._control(CHOSEN_DOOR), wires[0])
-        shown = replace(self._call, inputs=self._shown_inputs)
-        self._shown_requests = {wire.name: self._written(wire, shown) for wire in wires}
+        call = replace(self._call, inputs=self._shown_inputs)
+        self._shown_requests = {wire.name: self._written(wire, call) for wire in wires}
         self._answers: dict[str, ReceivedAnswer] = {}
         self._shown_answers: list[Html] = []
         self.cookies: dict[str, tuple[bytes, bytes]] = {}
@@ -126,22 +126,24 @@ class Trial:
         action, origin, here = self._action, self._catalog.url, f"{self._root}/try/{self._action.id}"
         inputs, requests = self._shown_inputs, self._shown_requests
         door = {} if self._chosen.name == next(iter(self._wires)) else {"awp-door": self._chosen.name}
-        shown = {name: (self._wires[name].label, request_text(request, origin)) for name, request in requests.items()}
-        first = next((one for one in (requests[self._chosen.name], *requests.values()) if not one.frames), None)
+        texts = {name: (self._wires[name].label, request_text(request, origin)) for name, request in requests.items()}
+        first = next(
+            (request for request in (requests[self._chosen.name], *requests.values()) if not request.frames), None
+        )
         if first is not None:  # curl does not speak WebSocket
-            shown["curl"] = ("curl", curl_command(first, origin))
+            texts["curl"] = ("curl", curl_command(first, origin))
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
-        shown["python"] = ("Python", f"{client}answer = {python_call(action, inputs)}")
+        texts["python"] = ("Python", f"{client}answer = {python_call(action, inputs)}")
         is_authorized = any(name == "Authorization" for name, _ in self._credentials)
         test = write_test(action, inputs, self._chosen, is_authorized, self._answers.get(self._chosen.name))
-        shown["test"] = ("As a test", test)
+        texts["test"] = ("As a test", test)
         tabs = [
             (
                 tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == self._chosen.name, class_="tab"),
                 tag("label", title, for_=f"tab-{key}"),
                 fill("panel", key=key, title=title, text=block(text, title)),
             )
-            for key, (title, text) in shown.items()
+            for key, (title, text) in texts.items()
         ]
         return fill(
             "try",
@@ -157,8 +159,13 @@ class Trial:
             tabs=tabs,
             schemas=schema_tables(action),
             examples=[
-                fill("example", text=block(pretty(one), f"Example {number}"), link=link_to(here, one), number=number)
-                for number, one in enumerate(action.examples, 1)
+                fill(
+                    "example",
+                    text=block(pretty(example), f"Example {number}"),
+                    link=link_to(here, example),
+                    number=number,
+                )
+                for number, example in enumerate(action.examples, 1)
             ]
             or None,
             excerpts=None if self.is_only_shown else self._excerpts(),
@@ -166,8 +173,8 @@ class Trial:
         )
 
     def _excerpts(self) -> object:
-        found = list(excerpts(self._action, self._view.documents))
-        return found or tag("p", "No public document names this action.", class_="none")
+        listed = list(excerpts(self._action, self._view.documents))
+        return listed or tag("p", "No public document names this action.", class_="none")
 
     def _form(self) -> Html:
         action, inputs, given = self._action, self._action.inputs, self._inputs
@@ -184,21 +191,21 @@ class Trial:
         beside = [
             fill(
                 "field",
-                ident=one.name,
-                label=one.label,
+                ident=beside_field.name,
+                label=beside_field.label,
                 field=tag(
                     "input",
-                    type=one.kind,
-                    name=one.name,
-                    id=one.name,
+                    type=beside_field.kind,
+                    name=beside_field.name,
+                    id=beside_field.name,
                     # Credentials have to be typed each time, so that no page contains them.
-                    value="" if one.kind == "password" else self._control(one.name),
+                    value="" if beside_field.kind == "password" else self._control(beside_field.name),
                     autocomplete="off",
-                    aria_describedby=f"{one.name}-hint",
+                    aria_describedby=f"{beside_field.name}-hint",
                 ),
-                hint=one.hint,
+                hint=beside_field.hint,
             )
-            for one in (*BESIDE, *secret)
+            for beside_field in (*BESIDE, *secret)
         ]
         summary = tag("summary", "More fields: keys, confirmation, credentials")
         doors = [
@@ -215,7 +222,9 @@ class Trial:
             wrong=self.wrong.detail if self.wrong is not None else None,
             fields=fields or None,
             none=None if fields else "This action takes no input.",
-            beside=tag("details", summary, beside, open=any(self._control(one.name) for one in BESIDE)),
+            beside=tag(
+                "details", summary, beside, open=any(self._control(beside_field.name) for beside_field in BESIDE)
+            ),
             doors=doors,
             warning=_warning(action, len(self._wires)),
         )

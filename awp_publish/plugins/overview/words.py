@@ -72,41 +72,41 @@ class Badge(NamedTuple):
 
 def guards_of(action: Action) -> list[Badge]:
     """Return the gates and limits of an action that not every action has."""
-    found = list[Badge]()
+    badges = list[Badge]()
     if action.audience != PUBLIC:
         whom = "known callers" if action.audience == KNOWN else f'callers with the scope "{action.audience}"'
-        found.append(Badge("eye", f"for {whom}", "Listed", f"for {whom} only"))
+        badges.append(Badge("eye", f"for {whom}", "Listed", f"for {whom} only"))
     if action.needs_confirmation:
-        found.append(Badge("hand", "a person confirms", "Confirmation", "a person confirms each call"))
+        badges.append(Badge("hand", "a person confirms", "Confirmation", "a person confirms each call"))
     if action.scopes:
         scopes = f"scope{'s' * (len(action.scopes) > 1)} {', '.join(action.scopes)}"
-        found.append(Badge("key", scopes, "Authorization", f"callers need the {scopes}"))
+        badges.append(Badge("key", scopes, "Authorization", f"callers need the {scopes}"))
     elif action.auth_required:
-        found.append(Badge("key", "sign-in", "Authentication", "callers must authenticate"))
+        badges.append(Badge("key", "sign-in", "Authentication", "callers must authenticate"))
     if action.allow_agents:
         agents = ", ".join(action.allow_agents)
-        found.append(Badge("key", f"{agents} only", "Agents", f"for {agents} only"))
+        badges.append(Badge("key", f"{agents} only", "Agents", f"for {agents} only"))
     if action.rate_limit is not None:
         words = limit_words(action.rate_limit)
-        found.append(Badge("gauge", words.replace(" for each caller", ""), "Limit", words))
+        badges.append(Badge("gauge", words.replace(" for each caller", ""), "Limit", words))
     if action.requires:
         before = ", ".join(action.requires)
-        found.append(Badge("link", f"after {before}", "Prerequisite", f"only after {before} succeeded"))
+        badges.append(Badge("link", f"after {before}", "Prerequisite", f"only after {before} succeeded"))
     if before_it := [name for name in action.depends_on if name not in action.requires]:
         words = f"comes after {', '.join(before_it)}"
-        found.append(Badge("link", words, "Order", words))
+        badges.append(Badge("link", words, "Order", words))
     if action.idempotency is not None:
         window = action.idempotency.window
         words = f"a repeated key returns the first answer for {window}"
-        found.append(Badge("repeat", f"keys {window}", "Idempotency", words))
+        badges.append(Badge("repeat", f"keys {window}", "Idempotency", words))
     if action.is_background:
-        found.append(Badge("clock", "background job", "Job", "runs in the background, as a job"))
-    return found
+        badges.append(Badge("clock", "background job", "Job", "runs in the background, as a job"))
+    return badges
 
 
 def policy_facts(catalog: Catalog, action: Action) -> list[tuple[str, str]]:
     """Return the effect, the gates and the limits of an action, each with its name."""
-    facts = [("Effect", EFFECT_WORDS[action.effect]), *((one.term, one.words) for one in guards_of(action))]
+    facts = [("Effect", EFFECT_WORDS[action.effect]), *((guard.term, guard.words) for guard in guards_of(action))]
     if catalog.site.rate_limit is not None:
         facts.append(("Site limit", f"{limit_words(catalog.site.rate_limit)}, over all actions"))
     facts.append(("Time limit", f"{action.timeout:g} seconds"))
@@ -117,8 +117,8 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     """Describe a value's type: "whole number", "list of text", "one of new, used"."""
     facts = resolved(schema, root)
     if values := options(facts, root):
-        shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:12])
-        return f"one of {shown}" + (", ..." if len(values) > 12 else "")
+        listed = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:12])
+        return f"one of {listed}" + (", ..." if len(values) > 12 else "")
     if facts.get("contentEncoding") == "base64":
         return "file"
     words = []
@@ -132,10 +132,12 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
 
 def limits_of(facts: JsonObject) -> list[str]:
     """Describe the limits of a value: "at least 1 character"."""
-    found = ((words, facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts)
-    one = {" characters": " character", " entries": " entry"}
-    phrases = ((words.format(value), value) for words, value in found)
-    return [re.sub(r" (characters|entries)$", lambda end: one[end[0]], text) if n == 1 else text for text, n in phrases]
+    limits = ((words, facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts)
+    singular = {" characters": " character", " entries": " entry"}
+    phrases = ((words.format(value), value) for words, value in limits)
+    return [
+        re.sub(r" (characters|entries)$", lambda end: singular[end[0]], text) if n == 1 else text for text, n in phrases
+    ]
 
 
 def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: int = 0) -> Iterable[Sequence[object]]:
