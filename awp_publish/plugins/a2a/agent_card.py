@@ -86,7 +86,9 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the card, in the order of the specification's message."""
     site, contact, of_routes = catalog.site, catalog.site.contact, schemes_of_routes(catalog)
     schemes, variants = _schemes_of(of_routes)
-    own = {name if name not in schemes else f"site_{name}": one for name, one in _security_schemes(catalog).items()}
+    own = {
+        name if name not in schemes else f"site_{name}": scheme for name, scheme in _security_schemes(catalog).items()
+    }
     schemes |= own
     interfaces = [
         {"url": catalog.absolute(door.path), "protocolBinding": binding, "protocolVersion": door.version}
@@ -177,23 +179,23 @@ def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object],
     schemes: dict[str, object] = {}
     variants: dict[str, list[str]] = {}
     for name, scheme in of_routes.items():
-        told = {"description": scheme.get("description")}
+        described = {"description": scheme.get("description")}
         match scheme.get("type"):
             case "apiKey":
-                key = {**told, "location": scheme.get("in"), "name": scheme.get("name")}
+                key = {**described, "location": scheme.get("in"), "name": scheme.get("name")}
                 found: dict[str, object] = {name: {"apiKeySecurityScheme": present(key)}}
             case "http":
-                http = {**told, "scheme": scheme.get("scheme"), "bearerFormat": scheme.get("bearerFormat")}
+                http = {**described, "scheme": scheme.get("scheme"), "bearerFormat": scheme.get("bearerFormat")}
                 found = {name: {"httpAuthSecurityScheme": present(http)}}
             case "openIdConnect":
-                connect = {**told, "openIdConnectUrl": scheme.get("openIdConnectUrl")}
+                connect = {**described, "openIdConnectUrl": scheme.get("openIdConnectUrl")}
                 found = {name: {"openIdConnectSecurityScheme": present(connect)}}
             case "oauth2":
                 flows = scheme.get("flows")
                 listed = list(flows.items()) if isinstance(flows, Mapping) else []
                 found = {
                     name if not number else f"{name}_{kind}": {
-                        "oauth2SecurityScheme": present({**told, "flows": {kind: flow}})
+                        "oauth2SecurityScheme": present({**described, "flows": {kind: flow}})
                     }
                     for number, (kind, flow) in enumerate(listed)
                 }

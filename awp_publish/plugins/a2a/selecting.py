@@ -79,13 +79,13 @@ class SkillSelector:
         """Return the refusal for an unknown skill, or for a message without one (None)."""
         detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
         listed = [action for action in self._actions.values() if action.is_public]
-        if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):
+        if skill is not None and (near := did_you_mean(skill, [action.id for action in listed])):
             detail += f" {near}"
         del listed[MAX_CHOICES:]
         return UnknownOperation(
-            f"{detail} There are: {', '.join(one.id for one in listed)}.",
+            f"{detail} There are: {', '.join(action.id for action in listed)}.",
             recovery=_RECOVERY,
-            members={"skills": [{"skill": one.id, "description": one.description} for one in listed]},
+            members={"skills": [{"skill": action.id, "description": action.description} for action in listed]},
         )
 
     def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject, Problem | None]:

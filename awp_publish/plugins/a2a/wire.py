@@ -67,7 +67,7 @@ def _find(read: ReadDocument) -> object:
         return endpoint
     offered = read(AGENT_CARD_PATHS[0]).get("supportedInterfaces")
     spoken = [mapping(interface) for interface in offered] if isinstance(offered, list) else []
-    return next((one.get("url") for one in spoken if one.get("protocolBinding") == "JSONRPC"), None)
+    return next((interface.get("url") for interface in spoken if interface.get("protocolBinding") == "JSONRPC"), None)
 
 
 WIRE: Final = Wire(name="a2a", title="A2A", path=Paths().a2a, write=_write, read=_read, find=_find)

@@ -97,7 +97,7 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
         return []
     if isinstance(given, str):
         return [given]
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
         refuse(f"{name} must be a list of texts.", param=name)
     return given
 

@@ -96,11 +96,11 @@ def read_msgpack(packed: bytes) -> object:
         raise NotJson(f"The body holds extension type {code}, which JSON does not have.")
 
     def read_pairs(pairs: Sequence[tuple[object, object]]) -> dict[object, object]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        members = dict(pairs)
+        if len(members) != len(pairs):
             raise NotJson("The body has the same name twice in one object.")
-        read_items(list(found.values()))
-        return found
+        read_items(list(members.values()))
+        return members
 
     def read_items(items: list[object]) -> list[object]:
         if any(isinstance(item, float) and not math.isfinite(item) for item in items):

@@ -66,8 +66,8 @@ class AwpSkills:
     def list(self, caller: Principal | None) -> JsonObject:
         """Return the result of skills.list: skills that a caller may see, or call (`Awp(list_only_allowed=)`)."""
         scopes = caller.scopes if caller is not None else None
-        shown = [self._listed[action.id] for action in self._actions.values() if self._listing.shows(action, scopes)]
-        return {"skills": shown, "count": len(shown)}
+        visible = [self._listed[action.id] for action in self._actions.values() if self._listing.shows(action, scopes)]
+        return {"skills": visible, "count": len(visible)}
 
     def read(self, request: AwpRequest, signed: Signed | None) -> InnerCall:
         """Read the call of a skills.invoke. Raises AwpError."""

@@ -416,10 +416,10 @@ class Events:
                 if after[later.log][1] >= later.number:
                     after[later.log] = (after[later.log][0], later.number - 1)
             has_more, given = True, given[:most]
-        kept = [one for one in given if one.timestamp >= floor]
+        kept = [occurrence for occurrence in given if occurrence.timestamp >= floor]
         truncated |= len(kept) < len(given)
         if arguments:
-            kept = [one for one in kept if is_match(arguments, one.data)]
+            kept = [occurrence for occurrence in kept if is_match(arguments, occurrence.data)]
         return Batch(tuple(kept), before, after, truncated, has_more)
 
     async def follow(

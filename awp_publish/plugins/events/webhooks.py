@@ -254,7 +254,7 @@ class Webhooks:
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         named = os.environ.get(ORIGINS_VARIABLE, "")
-        self.trusted = frozenset(one.rstrip("/").lower() for one in re.split(r"[,\s]+", named) if one)
+        self.trusted = frozenset(origin.rstrip("/").lower() for origin in re.split(r"[,\s]+", named) if origin)
 
     @property
     def is_durable(self) -> bool:
@@ -272,7 +272,7 @@ class Webhooks:
             host, _ = parts.hostname or "", parts.port
         except ValueError:
             raise RefusedCallback("The url is not a valid address.") from None
-        if len(url) > MAX_URL or not url.isascii() or any(one <= " " for one in url):
+        if len(url) > MAX_URL or not url.isascii() or any(character <= " " for character in url):
             raise RefusedCallback(f"The url must be ASCII without spaces, of at most {MAX_URL} characters.")
         if f"{parts.scheme}://{parts.netloc}" in self.trusted:
             return
@@ -327,8 +327,8 @@ class Webhooks:
         """Return the webhooks that are registered for a log."""
         raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
-        found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
-        return [read_webhook(one) for one in found if isinstance(one, bytes)]
+        values = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        return [read_webhook(value) for value in values if isinstance(value, bytes)]
 
     async def put(self, hook: Webhook, before: Webhook | None) -> bool:
         """Store a webhook, new or in place of `before`. Returns False if `before` has been changed meanwhile.
@@ -392,10 +392,10 @@ class Webhooks:
                     Unschedule(f"{{events}}webhooks-of:{_digest(hook.principal)}", hook.id),
                 ]
             )
-            found = await self.find(hook.id) if ran.failed is not None else None
-            if found is None:
+            current = await self.find(hook.id) if ran.failed is not None else None
+            if current is None:
                 break
-            hook = found
+            hook = current
         for log in hook.logs:
             await self._change_list(log, hook.id, is_listed=False)
 
@@ -570,9 +570,9 @@ def reason_of(answer: Posted | Failure) -> Reason | None:
 
 def read_secret(secret: str) -> bytes:
     """Return the key of a Standard Webhooks secret. Raises RefusedCallback."""
-    found = _SECRET.fullmatch(secret)
+    match = _SECRET.fullmatch(secret)
     with suppress(binascii.Error):
-        key = base64.b64decode(found[1], validate=True) if found is not None else b""
+        key = base64.b64decode(match[1], validate=True) if match is not None else b""
         if 24 <= len(key) <= 64:
             return key
     raise RefusedCallback('The secret must be "whsec_" and the base64 of 24 to 64 random bytes.')

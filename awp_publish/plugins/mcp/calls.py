@@ -161,9 +161,9 @@ class Tools:
                 raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
             scopes = caller.scopes if caller is not None else None
         has_jobs = any(tool.action.is_background for tool in tools.values() if tool.action.is_for(scopes))
-        shown = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
+        visible = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
         cache_scope = "public" if self._identify is None else "private"
-        entries = [tool.entry if self.cards is None else self.cards.refer(tool, context) for tool in shown]
+        entries = [tool.entry if self.cards is None else self.cards.refer(tool, context) for tool in visible]
         if self.tasks is not None and has_jobs:
             entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
@@ -231,8 +231,8 @@ class Tools:
         seen = (ctx.protocol_version, params.get("_meta"))
         if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
             if misnamed := next((name for name in _MISNAMED if name in params), None):
-                told = f"tools/call takes the input of a tool as params.arguments, not as params.{misnamed}."
-                raise MCPError(types.INVALID_PARAMS, told)
+                detail = f"tools/call takes the input of a tool as params.arguments, not as params.{misnamed}."
+                raise MCPError(types.INVALID_PARAMS, detail)
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange, name = exchange_of(ctx), params["name"]
@@ -323,8 +323,8 @@ class Tools:
         is_plain = exchange.is_plain and tool.is_plain and not call.headers
         if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
             message_id, text = orjson.dumps(context.request_id), orjson.dumps(result.body.decode())
-            told = message_id, text, self._stamped, exchange.request_id.encode(), result.body
-            await exchange.answer(_PLAIN_ANSWER % told)
+            values = message_id, text, self._stamped, exchange.request_id.encode(), result.body
+            await exchange.answer(_PLAIN_ANSWER % values)
             return
         if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):
             return
@@ -401,17 +401,17 @@ class Tools:
         content = [{"type": "text", "text": text} if block is None else block]
         if isinstance(result, Outcome) and result.headers:  # a model does not see _meta
             own = PART_OF_ANSWER | call.action.answer_headers
-            told = "\n".join(
+            lines = "\n".join(
                 f"{name.decode()}: {value.decode('latin-1')}" for name, value in result.headers if name in own
             )
-            content += [{"type": "text", "text": told}] if told else []
+            content += [{"type": "text", "text": lines}] if lines else []
         if call.headers:
             added = dict(call.headers)
             if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
                 content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})
             if (begun := added.get(SESSION_HEADER)) is not None:
-                told = f"session: {begun.decode()}\nSend it as the argument session from now on."
-                content.append({"type": "text", "text": told})
+                lines = f"session: {begun.decode()}\nSend it as the argument session from now on."
+                content.append({"type": "text", "text": lines})
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"

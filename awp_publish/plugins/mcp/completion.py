@@ -41,7 +41,7 @@ class CompletionHandler:
             words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
             raise MCPError(types.INTERNAL_ERROR, f"The completion of {argument.name[:100]} {words}.") from error
         if values is None:
-            told = f'This site has no prompt or template "{named[:200]}" with an argument "{argument.name[:100]}".'
-            raise MCPError(types.INVALID_PARAMS, told)
-        shown = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
-        return {"completion": shown, "resultType": "complete"}
+            detail = f'This site has no prompt or template "{named[:200]}" with an argument "{argument.name[:100]}".'
+            raise MCPError(types.INVALID_PARAMS, detail)
+        completion = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
+        return {"completion": completion, "resultType": "complete"}

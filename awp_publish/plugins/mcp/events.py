@@ -198,8 +198,8 @@ class EventExtension:
         caller = await self._admit(context)
         event = self.find(params, caller)
         if _holds_thread(context):
-            told = {"feature": "deliveryMode", "value": "push"}
-            raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", told)
+            data = {"feature": "deliveryMode", "value": "push"}
+            raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", data)
         with hold_stream(context, self._streams, caller, self._proxies, RESOURCE_EXHAUSTED):
             return await self._stream(context, params, event, caller)
 
@@ -259,8 +259,8 @@ class EventExtension:
             raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
         event, delivery = self.find(params, caller), params.delivery
         if delivery.mode != "webhook":
-            told = {"feature": "deliveryMode", "value": delivery.mode[:100]}
-            raise MCPError(UNSUPPORTED, 'Unsupported: events/subscribe takes the delivery mode "webhook".', told)
+            data = {"feature": "deliveryMode", "value": delivery.mode[:100]}
+            raise MCPError(UNSUPPORTED, 'Unsupported: events/subscribe takes the delivery mode "webhook".', data)
         try:
             webhooks.check_secret(delivery.secret)
             webhooks.check_address(delivery.url)
@@ -314,10 +314,10 @@ class EventExtension:
         if caller is None or self._webhooks is None:
             raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
         with _as_mcp_errors(self._webhooks):
-            found = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
-            if found is None or found.has_expired():
+            hook = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
+            if hook is None or hook.has_expired():
                 raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
-            await self._webhooks.remove(found)
+            await self._webhooks.remove(hook)
         return {"resultType": "complete", "_meta": self._tools.stamp}
 
     def _grant(self, params: SubscribeParams, webhooks: Any) -> float | None:
@@ -350,8 +350,8 @@ class EventExtension:
                 event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
             )
             if batch.truncated and since is None:  # with `since` it was reported when they subscribed
-                told = {"type": "gap", "cursor": self._events.write_cursor(batch.before)}
-                await webhooks.send(current, current.control("gap", orjson.dumps(told)))
+                gap = {"type": "gap", "cursor": self._events.write_cursor(batch.before)}
+                await webhooks.send(current, current.control("gap", orjson.dumps(gap)))
             for one, after in batch.steps():
                 key = [one.log, after[one.log][0], one.number]
                 answer = await webhooks.send(current, self._message(current, one, key, after))
@@ -385,14 +385,14 @@ class EventExtension:
         if event is None or event not in self._catalog.events:
             scopes = caller.scopes if caller is not None else None
             meant = did_you_mean(params.name, [event.id for event in self._catalog.events if event.is_for(scopes)])
-            told = f'NotFound: this site has no event "{params.name[:100]}". {meant}'.rstrip()
-            raise MCPError(NOT_FOUND, told, {"kind": "event"})
+            detail = f'NotFound: this site has no event "{params.name[:100]}". {meant}'.rstrip()
+            raise MCPError(NOT_FOUND, detail, {"kind": "event"})
         wrong = self._events.check_arguments(event, params.arguments or {})
         if wrong:
-            told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in wrong[:3])
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+            detail = "; ".join(f"{violation.pointer or '/'}: {violation.detail}" for violation in wrong[:3])
+            errors = [{"pointer": violation.pointer, "detail": violation.detail} for violation in wrong]
             raise MCPError(
-                types.INVALID_PARAMS, f"The arguments do not match what {event.id} takes: {told}", {"errors": errors}
+                types.INVALID_PARAMS, f"The arguments do not match what {event.id} takes: {detail}", {"errors": errors}
             )
         return event
 

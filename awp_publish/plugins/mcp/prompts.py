@@ -87,11 +87,14 @@ class PromptHandlers:
                 written = orjson.loads(await prompt.write(given))
             said = [["user", written]] if isinstance(written, str) else written
             if not isinstance(said, list) or not all(
-                isinstance(one, list)
-                and all(isinstance(part, str) for part in one)
-                and (len(one) == 2 or (len(one) == 3 and media.media_type_of(one[2].encode("utf-8", "replace"))))
-                and one[0] in ROLES
-                for one in said
+                isinstance(message, list)
+                and all(isinstance(part, str) for part in message)
+                and (
+                    len(message) == 2
+                    or (len(message) == 3 and media.media_type_of(message[2].encode("utf-8", "replace")))
+                )
+                and message[0] in ROLES
+                for message in said
             ):
                 raise InvalidOutput(
                     "A prompt is a text, or a list of pairs of a role and a text; base64 has its media type as a third."

@@ -84,8 +84,8 @@ class SkillResources:
                 listed = {"uri": _skill_uri(skill, path), "name": name, "mimeType": DIRECTORY}
                 children.append(self._describe_file(skill, path) if path in skill.files else listed)
             return {"resources": children, "resultType": "complete"}
-        told = f"{params.uri[:200]} is not a directory resource."
-        raise MCPError(types.INVALID_PARAMS, told, {"uri": params.uri[:200]})
+        detail = f"{params.uri[:200]} is not a directory resource."
+        raise MCPError(types.INVALID_PARAMS, detail, {"uri": params.uri[:200]})
 
     def listed(self) -> Iterator[WireResult]:
         """Yield the entries of declared skills for `resources/list`: their SKILL.md.

@@ -184,9 +184,9 @@ class Subscriptions:
             version, digests = (
                 self._version,
                 {
-                    self._door.catalog.absolute(path): one.encodings.digest
+                    self._door.catalog.absolute(path): document.encodings.digest
                     for documents in self._door.documents()
-                    for path, one in documents.items()
+                    for path, document in documents.items()
                 },
             )
             self._digested = version, digests
@@ -197,7 +197,7 @@ class Subscriptions:
         with suppress(MCPError):
             await admit_caller(context, self._identify)
             listed = await self._tools.list_tools(context, types.PaginatedRequestParams())
-            return [one["name"] for one in listed["tools"]]
+            return [tool["name"] for tool in listed["tools"]]
         return None
 
     @asynccontextmanager

@@ -226,8 +226,8 @@ class TaskExtension:
             described = orjson.loads(result.body)
             task_id = described["job_id"]
             if is_open:
-                told = {"created": described["created"], "updated": described["updated"], "job": task_id}
-                kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **told)
+                times = {"created": described["created"], "updated": described["updated"], "job": task_id}
+                kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
                 task_id = await self._add(kept) or task_id
             task = {"taskId": task_id, "status": "working"}
             task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
@@ -270,8 +270,8 @@ class TaskExtension:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
                 if action not in ("accept", "decline", "cancel"):
-                    told = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
-                    raise MCPError(types.INVALID_PARAMS, told)
+                    detail = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
+                    raise MCPError(types.INVALID_PARAMS, detail)
                 await self._resume(context, exchange, params.task_id, pending, agrees=action == "accept")
         except Problem as problem:
             raise self._refusal(exchange, problem) from problem
@@ -399,8 +399,8 @@ class TaskExtension:
         # Streamable HTTP: Routing Headers. The official clients do not send it for methods of extensions yet.
         header = exchange.fields.get(MCP_NAME_HEADER.encode())
         if header is not None and decode_header_value(header.decode("latin-1").strip(" \t")) != task_id:
-            told = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
-            raise MCPError(types.HEADER_MISMATCH, told)
+            detail = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+            raise MCPError(types.HEADER_MISMATCH, detail)
         self._need(context)
         return await admit_caller(context, self._identify)
 

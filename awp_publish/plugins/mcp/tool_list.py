@@ -51,8 +51,8 @@ def _schemes_of(action: Action) -> list[dict[str, object]]:
 
 def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
-    tools, known = {}, catalog.site.authentication
-    signs_in = known is not None and known.is_own_server
+    tools, authentication = {}, catalog.site.authentication
+    signs_in = authentication is not None and authentication.is_own_server
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
         if media.declared_type(answered):
