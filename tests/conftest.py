@@ -25,7 +25,6 @@ from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugins.postgres.store import PostgresStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
-from tests import portal
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster
@@ -44,8 +43,6 @@ for _kind in (SqliteStore, RedisStore, PostgresStore):
     (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
 for _default in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     _default.connect = _default.read = _default.write = _default.pool = 30.0
-
-portal.install()
 
 
 @lru_cache(128)
