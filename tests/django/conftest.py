@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from contextvars import copy_context
 from functools import cache
 
 import django
 import pytest
+from _pytest import runner
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.django.shop.settings")
 django.setup()
@@ -29,6 +31,16 @@ def _wait_for_no_disk(connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 connection_created.connect(_wait_for_no_disk)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
+    """Run each test in a context of its own.
+
+    Each resolver of addresses that Django makes adds a variable to the context. After hundreds of tests there would be
+    thousands, all of which asgiref copies whenever a request goes from one thread to another.
+    """
+    return copy_context().run(runner.pytest_runtest_protocol, item, nextitem)
 
 
 @pytest.fixture(scope="session", autouse=True)
