@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from fastapi import FastAPI
@@ -190,6 +190,23 @@ def test_an_answer_that_breaks_its_own_schema_is_not_sent(site, start):
 
     answer = start(giving(site, give)).ask("give", {})
     assert (answer.status_code, answer.json()["code"]) == (500, "INVALID_OUTPUT")
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+def test_outputs_have_no_discriminator_whose_mapping_refers_to_another_document(site, start):
+    async def give() -> Annotated[Cat | Dog, Field(discriminator="kind")]:
+        return Dog(kind="dog")
+
+    front = start(giving(site, give))
+    assert front.call("give", {}) == {"kind": "dog"}
+    assert "discriminator" not in str(front.outputs("give"))
 
 
 class Writer(BaseModel):

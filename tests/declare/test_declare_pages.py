@@ -97,6 +97,16 @@ def test_a_page_may_have_several_addresses():
     assert page.is_template
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/", "home"), ("/about", "about"), ("/shop/about/", "about"), ("/shop/{part}", "shop"), ("/2026", "page_2026")],
+)
+def test_a_page_is_named_by_the_last_part_of_its_path_that_is_no_placeholder(path, name):
+    site = make_site()
+    site.page(path, guide="Read it.")(about)
+    assert [page.id for page in pages_of(site, Route(path, about))] == [name]
+
+
 def test_a_path_chooses_among_the_addresses_of_a_handler():
     site = make_site()
     site.page("/en/about")(about)

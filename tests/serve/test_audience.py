@@ -598,6 +598,18 @@ def test_nobody_is_sent_to_an_action_that_they_may_not_know_of():
         site.freeze()
 
 
+def test_an_action_for_known_callers_may_be_required_of_any_that_are_not_for_everybody():
+    site = make_site()
+    site.agent("count", audience="known", description="Count.")(lambda: None)
+    site.agent("report", requires=["count"], audience="operator", description="Report.")(lambda: None)
+    site.freeze()
+    site = make_site()
+    site.agent("count", audience="known", description="Count.")(lambda: None)
+    site.agent("report", requires=["count"], description="Report.")(lambda: None)
+    with pytest.raises(DeclarationError, match='requires: "count" is for the audience "known"'):
+        site.freeze()
+
+
 def test_templates_say_nothing_of_what_is_not_for_everybody(open_client):
     from awp_publish.plugins.templating import action_attributes, param_attributes, result_attributes
 

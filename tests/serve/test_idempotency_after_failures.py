@@ -120,6 +120,7 @@ def test_a_call_is_refused_before_a_full_disk_could_lose_its_answer(open_client,
     assert (len(runs), caplog.text.count("nearly full")) == (1, 1)
     free = 10**12
     assert (invoke(client, "order", {}, other).status_code, len(runs)) == (200, 2)
+    assert (caplog.text.count("nearly full"), caplog.text.count("has room again")) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", ["repeatable", "other"])

@@ -275,20 +275,37 @@ def test_a_format_is_held_before_a_person_is_asked_or_a_handler_runs(open_client
 
     @site.agent("visit", confirm="Visit on {day}.")
     async def visit(
-        day: date, file: Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})] = ""
+        day: date,
+        file: Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})] = "",
+        ticket: uuid.UUID | None = None,
     ) -> str:
         """Plan a visit."""
         ran.append(day)
         return "planned"
 
     client = open_client(AgentPublisher(Starlette(), site=site))
-    problem = door(client, "visit", {"day": "soon", "file": "?!"}).problem
+    problem = door(client, "visit", {"day": "soon", "file": "?!", "ticket": "seven"}).problem
     assert problem["code"] == "INVALID_INPUT"
     assert [(one["pointer"], one["detail"]) for one in problem["errors"]] == [
         ("/day", 'must be a date such as 2026-01-31, not "soon"'),
         ("/file", "must be base64"),
+        ("/ticket", 'must be a UUID, not "seven"'),
     ]
     assert ran == []
+
+
+def test_a_method_that_a_door_does_not_take_is_refused_in_words_but_to_head(open_client):
+    site = site_of()
+
+    @site.agent("tell")
+    async def tell() -> str:
+        """Tell something."""
+        return "told"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    put, head = (client.request(method, "/agents/tell/invoke") for method in ("PUT", "HEAD"))
+    assert (put.status_code, put.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert (head.status_code, head.content) == (405, b"")
 
 
 def test_examples_are_held_to_formats_at_the_start(open_client):

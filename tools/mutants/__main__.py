@@ -74,7 +74,8 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
     for mutant in mutants:
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if mutant.key in earlier else []
-        yield _bounded(mutant, [*first, *in_order(mutant, reaching)], seconds, *WARM)
+        groups = [group for run in runs for group in run.groups_of(mutant)]
+        yield _bounded(mutant, [*first, *in_order(mutant, reaching, groups)], seconds, *WARM)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:

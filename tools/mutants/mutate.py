@@ -41,6 +41,20 @@ UNSEEN: Final = {"repr", "slots", "frozen", "kw_only", "compare", "hash", "stack
 """Keyword arguments that no caller of the package notices."""
 
 NOT_CALLED: Final = {"cast", "TypeVar", "ParamSpec", "NewType", "namedtuple", "getLogger", "ContextVar"}
+GENERIC: Final = {
+    "Annotated",
+    "Counter",
+    "TypeAdapter",
+    "defaultdict",
+    "deque",
+    "dict",
+    "frozenset",
+    "list",
+    "set",
+    "tuple",
+}
+"""What stands before types, of which nothing is left when a program runs."""
+
 LOGS: Final = {"debug", "info", "warning", "error", "exception", "log", "warn"}
 
 Change = tuple[ast.AST, str]
@@ -129,6 +143,10 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
             yield from node.orelse
             return
         case ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")]):
+            return
+        case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
+            return
+        case ast.Subscript(value=ast.Name(id=name)) if name in GENERIC:
             return
         case ast.Call(func=ast.Name(id=name)) if name in NOT_CALLED:
             return

@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -105,6 +106,19 @@ class Reach:
             found = {test for number, _, _ in self._marks.get(mutant.path, ()) for test in self._tests[number]}
         return found
 
+    def groups_of(self, mutant: Mutant) -> list[set[str]]:
+        """Return the tests that enter each part of a mutant's function, those of its statement first."""
+        was, marks = self._was(mutant.path), self._marks.get(mutant.path, ())
+        line = was.get(mutant.first, -1)
+        around = [(first, last) for _, first, last in marks if first <= line <= last]
+        if not around:
+            return []
+        begin, end = min(around)
+        lines = {was.get(number) for number in range(mutant.statement.lineno + 1, mutant.last + 1)}
+        lines |= {was.get(number) for number in range(mutant.first, (mutant.statement.end_lineno or mutant.last) + 1)}
+        parts = [(first not in lines, self._tests[number]) for number, first, _ in marks if begin <= first <= end]
+        return [tests for _, tests in sorted(parts, key=lambda part: (part[0], len(part[1])))]
+
     def _at(self, path: str, now: int) -> set[str] | None:
         """Return the tests that execute a line, or else those that come closest. None if no function has it."""
         line = self._was(path).get(now, -1)
@@ -138,13 +152,17 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
     return places
 
 
-def in_order(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
-    """Return tests, those first that share words with the place of a mutant, then the fastest ones."""
+def in_order(mutant: Mutant, seconds: Mapping[str, float], groups: Sequence[set[str]]) -> list[str]:
+    """Return tests: one of each group, then a second one, and so on. Of a group those come first that share words with
+    the place of a mutant, then the fastest ones.
+    """
     function = str(getattr(mutant.statement, "function", ""))
     words = {word.rstrip("s") for word in re.split(r"[^a-z]+", f"{mutant.path} {function}".lower()) if len(word) > 3}
     words -= {"awp", "publish", "plugin", "http"}
     shared = {test: sum(word in test.lower() for word in words) for test in seconds}
-    return sorted(seconds, key=lambda test: (-shared[test], seconds[test]))
+    listed = sorted(seconds, key=lambda test: (-shared[test], seconds[test]))
+    rows = [[test for test in listed if test in group] for group in (*groups, seconds.keys())]
+    return list(dict.fromkeys(test for column in zip_longest(*rows) for test in column if test is not None))
 
 
 def _names(statement: ast.stmt) -> str:

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -23,7 +24,7 @@ import pytest
 
 from tools.mutants.mutate import Mutant
 
-PATIENCE: Final = 40
+PATIENCE: Final = 15
 """Seconds of the processor that a mutant is given on top of twice what its tests took when they were recorded."""
 
 IDLE: Final = 30.0
@@ -70,6 +71,9 @@ class Warm:
         self._cases: dict[str, list[str]] = defaultdict(list)
         for test in self._items:
             self._cases[test.partition("[")[0]].append(test)
+        for name in {".".join(Path(mutant.path).with_suffix("").parts) for mutant, _, _ in self.trials}:
+            with suppress(Exception):
+                import_module(name.removesuffix(".__init__"))
         gc.unfreeze()
         self._functions = functions_in(self.root / "awp_publish")
         gc.collect()
