@@ -62,6 +62,12 @@ def test_each_change_of_the_worked_example_that_has_to_be_refused_is() -> None:
     assert (len(rows), differing) == (63, [])
 
 
+@pytest.mark.parametrize(("version", "words"), [(ABSENT, "The version is missing."), ("0.9", 'The version is "0.9".')])
+def test_a_wrong_version_is_told_from_a_missing_one(version: Any, words: str) -> None:
+    found = check_document(edited(ACTIONS_JSON, {"/version": version}))
+    assert words in [one.message for one in found if one.pointer == "/version"]
+
+
 def test_an_import_without_a_namespace_where_none_is_needed_is_a_warning() -> None:
     document = edited(ACTIONS_JSON, {"/imports/0/namespace": ABSENT, "/composition/namespace_required": False})
     (found,) = (one for one in check_document(document) if one.check == "actions-conflict-policy")

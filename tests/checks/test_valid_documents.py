@@ -6,6 +6,7 @@ import pytest
 
 from awp_publish.checks import check_document, check_documents
 
+from .agent_json_cases import SYNTHETIC
 from .documents import ABSENT, AWAS_1_0, KINDS, PATHS, edited
 
 
@@ -35,6 +36,8 @@ def test_the_documents_of_one_site_agree() -> None:
 @pytest.mark.parametrize(
     ("kind", "edits"),
     [
+        ("agent-json", {**SYNTHETIC, "/confidence": 0}),
+        ("agent-json", {**SYNTHETIC, "/confidence": 1}),
         ("awas", {"/actions/0/parameters/0/default": None}),
         ("awas", {"/actions/0/path": "https://books.example/search?lang=en"}),
         ("awas", {"/actions/0/parameters/0/type": "null", "/actions/0/parameters/0/example": None}),

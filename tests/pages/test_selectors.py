@@ -25,6 +25,7 @@ def texts(selector: str) -> list[str]:
         ("main > p", []),
         ("html body > main li", ["1", "2", "3", " and "]),
         (".a p + p", ["r"]),
+        ("b + :root p", []),
         (".x ~ li", ["2", "3", " and "]),
         ("li + li + .x", ["3"]),
         (".x + li, b\n~ i", ["2", " and ", "5"]),

@@ -183,7 +183,8 @@ def test_who_connects_where_nothing_is_public_is_asked_for_a_token_for_this_very
     client = make_client(open_client)
     asked = ask(client)
     assert asked.status_code == 401
-    assert asked.json()["error"]["data"]["code"] == "AUTHENTICATION_REQUIRED"
+    error = asked.json()["error"]
+    assert (error["code"], error["data"]["code"]) == (-32600, "AUTHENTICATION_REQUIRED")
     assert 'resource_metadata="https://shop.example/.well-known/oauth-protected-resource/mcp"' in challenges(asked)[0]
     given = {"aud": audience} if audience is not None else {}
     shown = (

@@ -264,6 +264,14 @@ def test_an_unknown_action_is_told_the_nearest(shop):
     assert "Did you mean search?" in shop.get(f"{AT}/serch").json()["detail"]
 
 
+def test_of_many_similar_actions_three_are_named(open_client):
+    site = make_shop()
+    for number in range(1, 6):
+        site.agent(f"search_{number}", description="Search.")(lambda: None)
+    detail = publish(site, open_client).get(f"{AT}/search_").json()["detail"]
+    assert detail.partition("Did you mean ")[2].count("search_") == 3
+
+
 # --- Gates, by header and as members ---
 
 

@@ -28,7 +28,7 @@ SAMPLE: Final = HERE / "sample.json"
 CAUGHT: Final = BUILD / "caught.json"
 """The test that has caught a mutant in an earlier run is tried first."""
 
-WARM: Final = (3.0, 60)
+WARM: Final = (5.0, 80)
 """Recorded seconds and number of the tests that a mutant is given in processes that have them imported."""
 
 COLD: Final = (2.0, 25)
@@ -88,7 +88,7 @@ def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float],
 
 
 def judged(trials: Sequence[Trial], processes: int) -> Caught:
-    """Return which tests catch which mutants: first in warm processes, and where these see nothing, in fresh ones."""
+    """Return which tests catch which mutants: first in warm processes, and where these cannot, in fresh ones."""
     BUILD.mkdir(parents=True, exist_ok=True)
     prepare()
     for slot in range(processes):
@@ -96,7 +96,7 @@ def judged(trials: Sequence[Trial], processes: int) -> Caught:
     rows = [(trial.mutant, trial.tests, trial.seconds) for trial in trials]
     verdicts = judge_warm(rows, BUILD / "copy-0", BUILD, processes)
     caught = {key: test for key, (kind, test) in verdicts.items() if kind == "caught"}
-    left = [trial for trial in trials if trial.mutant.key not in caught]
+    left = [trial for trial in trials if verdicts.get(trial.mutant.key, ("",))[0] not in {"caught", "passed"}]
     forks = multiprocessing.get_context("fork")
     slots = forks.Queue()
     for number in range(processes):

@@ -52,6 +52,7 @@ GENERIC: Final = {
     "list",
     "set",
     "tuple",
+    "WeakValueDictionary",
 }
 """What stands before types, of which nothing is left when a program runs."""
 

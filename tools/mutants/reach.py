@@ -98,13 +98,16 @@ class Reach:
         found = self._at(mutant.path, mutant.first)
         if found is not None:
             return found
-        found = set()
-        for word in set(re.findall(r"[A-Za-z_]\w+", _names(mutant.statement))):
-            for path, number in _places(self._root).get(word, ()):
-                found |= self._at(path, number) or set()
+        found = set().union(*self._naming(mutant))
         if not found:
             found = {test for number, _, _ in self._marks.get(mutant.path, ()) for test in self._tests[number]}
         return found
+
+    def _naming(self, mutant: Mutant) -> list[set[str]]:
+        """Return the tests of each line that names what a statement defines."""
+        words = set(re.findall(r"[A-Za-z_]\w+", _names(mutant.statement)))
+        places = [place for word in words for place in _places(self._root).get(word, ())]
+        return [tests for path, number in places if (tests := self._at(path, number))]
 
     def groups_of(self, mutant: Mutant) -> list[set[str]]:
         """Return the tests that enter each part of a mutant's function, those of its statement first."""
@@ -112,7 +115,7 @@ class Reach:
         line = was.get(mutant.first, -1)
         around = [(first, last) for _, first, last in marks if first <= line <= last]
         if not around:
-            return []
+            return sorted(self._naming(mutant), key=len)
         begin, end = min(around)
         lines = {was.get(number) for number in range(mutant.statement.lineno + 1, mutant.last + 1)}
         lines |= {was.get(number) for number in range(mutant.first, (mutant.statement.end_lineno or mutant.last) + 1)}
