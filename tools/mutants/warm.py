@@ -30,8 +30,8 @@ PATIENCE: Final = 15
 IDLE: Final = 30.0
 """Seconds without any work after which tests are taken to wait for ever."""
 
-MORE: Final = 20
-"""Cases of the tests that were not recorded."""
+MORE: Final = 40
+"""Cases of a test, most of which were not recorded. At most twice as many are run for a mutant."""
 
 
 class UnswappableError(Exception):
@@ -94,8 +94,9 @@ class Warm:
         mutant, tests, seconds = self.trials[index]
         suspect = self._suspects.pop(index, "")
         if not suspect:
-            more = [case for test in tests for case in self._cases[test.partition("[")[0]] if case not in tests]
-            tests = [test for test in [*tests, *more[:MORE]] if self.sound.get(test, True)]
+            names = dict.fromkeys(test.partition("[")[0] for test in tests)
+            more = [case for name in names for case in self._cases[name][:MORE] if case not in tests]
+            tests = [test for test in [*tests, *more[: 2 * MORE]] if self.sound.get(test, True)]
         if process := os.fork():
             return _Child(process, slot, index, suspect)
         limit = PATIENCE + int(2 * seconds)
