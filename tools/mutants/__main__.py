@@ -31,6 +31,9 @@ CAUGHT: Final = BUILD / "caught.json"
 WARM: Final = (5.0, 80)
 """Recorded seconds and number of the tests that a mutant is given in processes that have them imported."""
 
+LONG: Final = 0.5
+"""Recorded seconds of tests that come last."""
+
 COLD: Final = (2.0, 25)
 """Those that it is given in processes that import the project anew."""
 
@@ -80,7 +83,7 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:
     taken, chosen = 0.0, list[str]()
-    for test in tests[:most]:
+    for test in sorted(tests, key=lambda test: seconds.get(test, 0.1) > LONG)[:most]:
         if taken < budget:
             taken += seconds.get(test, 0.1)
             chosen.append(test)
