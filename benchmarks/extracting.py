@@ -1,38 +1,77 @@
-"""Extracting: how well the main content of articles is found, judged on pages whose article people have marked.
+"""Extracting: how well the main content of pages is found, judged on pages whose main content people have marked.
 
-The corpus is the article extraction benchmark of Zyte (181 pages, github.com/scrapinghub/article-extraction-benchmark),
-which is not a part of this project. `AWP_ARTICLES` names the folder of a checkout; without it nothing is measured. The
-figure is its own: the F1 of sequences of four words, of mean precision and mean recall.
+The corpora are not a part of this project; environment variables name the folders of their checkouts, and without one
+nothing is measured on it. `AWP_ARTICLES` is the article extraction benchmark of Zyte (181 pages,
+github.com/scrapinghub/article-extraction-benchmark) with its own figure: the F1 of sequences of four words, of mean
+precision and mean recall. `AWP_PAGES` is one split of WCXB (pages of seven types: `dev` for development, `test` for
+judging) with its own figure: the mean F1 of words.
 """
 
 import gzip
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Final
 
 from awp_publish.pages import Budget, compile_som
-from benchmarks.table import Row, at_least, at_most
+from awp_publish.pages.markdown import OMISSION, write_content, write_markdown
+from benchmarks.table import Limit, Row, at_least, at_most
 
-FOLDER: Final = "AWP_ARTICLES"
-BESIDE: Final = "the article, as people marked it"
+ARTICLES: Final = "AWP_ARTICLES"
+PAGES: Final = "AWP_PAGES"
+BESIDE: Final = "the content, as people marked it"
 URL: Final = "https://paper.example/article"
 WORD: Final = re.compile(r"\w+")
 OPERATED: Final = frozenset(("button", "checkbox", "image", "link", "radio", "select", "text_input", "textarea"))
 """Roles of elements whose text is either a part of another element's, or no text to read."""
 
+_MARKUP: Final = (
+    (re.compile(rf"^(?:{OMISSION}|Form\b|\[hidden: ).*$", re.MULTILINE), ""),
+    (re.compile(r"!\[(?:\\.|[^\]\\])*\](?:\([^\s)]*(?:\([^\s)]*\)[^\s)]*)*\))?"), ""),
+    (re.compile(r"\]\([^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)"), "]"),
+    (re.compile(r"\[(?:button|choice|form|text area|[a-z-]+ field|file)\b[^\]]*\]"), ""),
+    (re.compile(r"<br>"), " "),
+    (re.compile(r"\\(?=[!-/:-@\[-`{-~])|[*_~`]{1,3}"), ""),
+)
+"""What in Markdown is not text of the page: the last line, images, addresses, fields, breaks, signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A page, its type, and the text of its main content."""
+
+    html: bytes
+    kind: str
+    content: str
+
 
 def extracting(_seconds: float) -> list[Row]:
-    """The F1 of the main region, and how many pages have nothing of the article in it."""
-    named = os.environ.get(FOLDER, "")
-    if not named or not (Path(named) / "ground-truth.json").is_file():
-        return [Row("the main region of articles, F1", BESIDE, None, at_least(0.93), f"{FOLDER} names no corpus")]
-    pages = list(_read(Path(named)))
-    return [*_judge("the main region", main_region, pages, 0.93)]
+    """The F1 of the main region and of the main content as Markdown, and pages that have nothing of the content."""
+    rows = list[Row]()
+    folder = Path(os.environ.get(ARTICLES) or "/nowhere")
+    if (folder / "ground-truth.json").is_file():
+        pages = list(_articles(folder))
+        rows += _judge_articles("the main region", main_region, pages, 0.93)
+        rows += _judge_articles("Markdown", main_markdown, pages, 0.94)
+        rows.append(_sizes("articles", pages, at_most(1 / 3)))
+    else:
+        rows.append(Row("the main region of articles, F1", BESIDE, None, at_least(0.93), f"{ARTICLES} names no corpus"))
+    folder = Path(os.environ.get(PAGES) or "/nowhere")
+    if (folder / "ground-truth").is_dir():
+        by_kind = defaultdict[str, list[Marked]](list)
+        for page in _pages(folder):
+            by_kind[page.kind].append(page)
+        for kind, pages in sorted(by_kind.items()):
+            rows += _judge_pages("the main region", kind, main_region, pages)
+            rows += _judge_pages("Markdown", kind, main_markdown, pages)
+    else:
+        rows.append(Row("the main region of pages, F1", BESIDE, None, None, f"{PAGES} names no corpus"))
+    return rows
 
 
 def main_region(html: bytes) -> str:
@@ -49,8 +88,16 @@ def main_region(html: bytes) -> str:
     return "\n".join(texts)
 
 
-def _judge(what: str, extract: Callable[[bytes], str], pages: list[tuple[bytes, str]], least: float) -> Iterator[Row]:
-    found = [_match(article, extract(html)) for html, article in pages]
+def main_markdown(html: bytes) -> str:
+    """Return the text of the main content as Markdown, without its markup."""
+    text = write_content(html, URL)
+    for markup, instead in _MARKUP:
+        text = markup.sub(instead, text)
+    return text
+
+
+def _judge_articles(what: str, extract: Callable[[bytes], str], pages: list[Marked], least: float) -> Iterator[Row]:
+    found = [_match(_sequences(page.content), _sequences(extract(page.html))) for page in pages]
     precision = mean(same / (same + more) for same, more, _ in found if same + more)
     recall = mean(same / (same + less) for same, _, less in found if same + less)
     f1 = 2 * precision * recall / (precision + recall)
@@ -60,18 +107,49 @@ def _judge(what: str, extract: Callable[[bytes], str], pages: list[tuple[bytes, 
     yield Row(f"{what} of articles, pages with nothing of the article", BESIDE, empty, at_most(1), details)
 
 
-def _read(folder: Path) -> Iterator[tuple[bytes, str]]:
+def _judge_pages(what: str, kind: str, extract: Callable[[bytes], str], pages: list[Marked]) -> Iterator[Row]:
+    found = [_match(_words(page.content), _words(extract(page.html))) for page in pages]
+    f1 = mean(2 * same / (2 * same + more + less) for same, more, less in found)
+    recall = mean(same / (same + less) for same, _, less in found)
+    empty = sum(same < (same + less) / 10 for same, _, less in found)
+    details = f"recall {recall:.3f}, {len(pages)} pages"
+    yield Row(f"{what}, {kind}, F1", BESIDE, f1, None, details)
+    yield Row(f"{what}, {kind}, pages with less than a tenth of the content", BESIDE, empty, None, details)
+
+
+def _sizes(what: str, pages: list[Marked], limit: Limit) -> Row:
+    content = sum(len(write_content(page.html, URL).encode()) for page in pages)
+    whole = sum(len(write_markdown(page.html, URL).encode()) for page in pages)
+    details = f"{content:,} : {whole:,} bytes"
+    return Row(f"bytes of {what}, main content as Markdown", "the whole page", content / whole, limit, details)
+
+
+def _articles(folder: Path) -> Iterator[Marked]:
     for name, truth in json.loads((folder / "ground-truth.json").read_bytes()).items():
-        yield gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()), truth.get("articleBody", "")
+        html = gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes())
+        yield Marked(html, "article", truth.get("articleBody", ""))
 
 
-def _match(article: str, text: str) -> tuple[int, int, int]:
-    """Return the numbers of sequences of four words that both have, that only the text has, and only the article."""
-    expected, actual = _sequences(article), _sequences(text)
+def _pages(folder: Path) -> Iterator[Marked]:
+    for path in sorted((folder / "ground-truth").glob("*.json")):
+        page = json.loads(path.read_bytes())
+        kind = page["_internal"]["page_type"]["primary"]
+        if content := page["ground_truth"].get("main_content"):
+            html = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
+            yield Marked(html, "collection" if kind == "category" else kind, content)
+
+
+def _match(expected: Counter[str], actual: Counter[str]) -> tuple[int, int, int]:
+    """Return how many words or sequences both have, only the text has, and only the content."""
     same = (expected & actual).total()
     return same, actual.total() - same, expected.total() - same
 
 
-def _sequences(text: str) -> Counter[tuple[str, ...]]:
+def _words(text: str) -> Counter[str]:
+    return Counter(WORD.findall(text.lower()))
+
+
+def _sequences(text: str) -> Counter[str]:
+    """Return the sequences of four words."""
     words = WORD.findall(text)
-    return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3)) if words)
+    return Counter(" ".join(words[at : at + 4]) for at in range(max(1, len(words) - 3)) if words)

@@ -3,8 +3,9 @@
 Most of the text of an article is sentences that are not links. Each block of such text scores for the elements around
 it, the nearest ones most. The element with the best score is the article, or a part of one that is made of several
 blocks; then the elements around it are tried while they add sentences and few links. Blocks that are mostly links are
-left out of it. A page without a predominant text (a list, a product, a form) has what its `<main>` has, or everything
-that is not in its navigation, header or footer.
+left out of it, and what is beside its parts, unless it is like them: the posts of a thread. A page without a
+predominant text (a list, a product, a form) has what its `<main>` has, or everything that is not in its navigation,
+header or footer.
 """
 
 import re
@@ -99,6 +100,12 @@ _ADDED: Final = 0.2
 _MAX_LINKS: Final = 0.3
 """The part of an added text that may be links."""
 
+_ITEMS: Final = 4
+"""Items that a list has at least."""
+
+_LONG: Final = 2_000
+"""Characters from which a text is not the introduction to a list, unless the list has twice as many."""
+
 _MOSTLY_LINKS: Final = 0.33
 _MOSTLY_LINKS_P: Final = 0.6
 _MARKED: Final = 40
@@ -165,13 +172,18 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     article = _around(tree, masses, found)
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
-    listed = _largest_list(tree, masses, whole, article)
+    listed = _largest_list(tree, masses, whole, article) // (2 if sentences >= _LONG else 1)
     fields = sum(article <= field < tree.ends[article] for field in masses.fields)
     inner, outer = _forms(tree, masses, whole, article)
-    if outer or sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD):
+    of_links = _mostly_links(tree, masses, article)
+    rest = sentences - _listed_in(tree, masses, of_links)
+    is_scarce = sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD)
+    if outer or is_scarce or rest < max(MIN_ARTICLE / 2, sentences / 3):
+        if sentences > max(MIN_ARTICLE, masses.chars[whole]) and not whole <= article < tree.ends[whole]:
+            whole = body
         outside = {at for at in masses.beside if _is_outside(tree, at)} if whole == body else set[int]()
         return MainContent(whole, frozenset(outside), is_article=False, around=_holders(tree, masses, whole))
-    left_out = masses.beside | _mostly_links(tree, masses, article)
+    left_out = masses.beside | of_links
     article = _with_heading(tree, masses, whole, article)
     left_out |= _siblings(tree, masses, found, article)
     parts = (
@@ -223,6 +235,8 @@ def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> tuple[list[
     near = (_above(tree, article, _Levels.near) or [article])[-1]
     headed = {above for heading in masses.headings[:MAX_FORMS] for above in _above(tree, heading, _Levels.near)}
     inner, outer = list[int](), list[int]()
+    if not any(article <= heading < tree.ends[article] for heading in masses.headings):
+        near = whole
     skip, end = -1, tree.ends[whole]
     for at in sorted(masses.beside):
         if at < skip or not whole < at < end:
@@ -265,7 +279,15 @@ def _largest_list(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
             found = lists.setdefault((parents[at], tags[at], tree.attributes[at].get("class", "")), [0, 0])
             found[0] += 1
             found[1] += chars
-    return max((chars for count, chars in lists.values() if count >= 4), default=0)
+    return max((chars for count, chars in lists.values() if count >= _ITEMS), default=0)
+
+
+def _listed_in(tree: Tree, masses: _Masses, of_links: set[int]) -> int:
+    """Return the characters of sentences in those blocks of links that are items of one list."""
+    lists: dict[tuple[int, str], list[int]] = {}
+    for at in of_links:
+        lists.setdefault((tree.parents[at], tree.tags[at]), []).append(masses.chars[at] - masses.links[at])
+    return sum(sum(items) for items in lists.values() if len(items) >= _ITEMS)
 
 
 def _landmark(tree: Tree, masses: _Masses) -> int:
@@ -438,8 +460,9 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
     others = set[int]()
     while found != article:
         parent = parents[found]
+        posts = _posts(tree, masses, found)
         for child in tree.children(parent):
-            if child == found or not tags[child] or not masses.chars[child] or child in masses.beside:
+            if child == found or not tags[child] or not masses.chars[child] or child in masses.beside or child in posts:
                 continue
             tag, inner = tags[child], set(tags[child : ends[child]])
             if tag in _HEADINGS or tag in _KEPT or "h1" in inner:
@@ -454,6 +477,21 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
                 others.add(child)
         found = parent
     return others
+
+
+def _posts(tree: Tree, masses: _Masses, branch: int) -> set[int]:
+    """Return what is beside a part of an article and is alike, if all that says as much: the posts of a thread."""
+    tag, words = tree.tags[branch], set(tree.attributes[branch].get("class", "").split())
+    alike = {
+        child
+        for child in tree.children(tree.parents[branch])
+        if child != branch
+        and tree.tags[child] == tag
+        and (not words or not words.isdisjoint(tree.attributes[child].get("class", "").split()))
+        and masses.marks[child]
+    }
+    said = sum(masses.chars[child] - masses.links[child] for child in alike)
+    return alike if said >= masses.chars[branch] - masses.links[branch] else set()
 
 
 def _mostly_links(tree: Tree, masses: _Masses, article: int) -> set[int]:

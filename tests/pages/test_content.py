@@ -60,6 +60,13 @@ def test_what_is_beside_an_article_in_main_is_not_in_its_region():
     assert "Another story of the week, number 3" in elsewhere
 
 
+@pytest.mark.parametrize("post", ["<article class=post>{}</article>", "<div class=post>{}</div>"])
+def test_the_posts_of_a_thread_stay_together(post):
+    posts = "".join(post.format(f"<p>Post {number}: {SENTENCE * 2}</p>") for number in range(5))
+    main = main_of(f"{CHROME}<main><h1>Storm</h1><div>{posts}</div></main>{FOOTER}")
+    assert all(f"Post {number}:" in main for number in range(5))
+
+
 def test_a_list_with_an_introduction_is_a_list():
     cards = "".join(
         f"<div class=card><h3><a href=/{number}>Lamp number {number}</a></h3><p>$ {number}9.00, in stock</p></div>"
