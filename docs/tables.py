@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
@@ -18,7 +18,6 @@ from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.maps import failures
 from awp_publish.plugin import ENTRY_POINTS, installed
 from awp_publish.plugins.actions_json import items
-from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
     CrossSiteCookies,
@@ -103,13 +102,6 @@ def bridge_code_table() -> str:
     return table("| status at other doors | codes |", rows)
 
 
-def argument_table() -> str:
-    """The arguments of `actions.site`."""
-    properties = cast(Mapping[str, Mapping[str, str]], SITE_INPUTS["properties"])
-    rows = [f"| `{name}` | {one['description']} |" for name, one in properties.items()]
-    return table("| argument | means |", rows)
-
-
 # --- All tables ---
 
 
@@ -173,7 +165,6 @@ MAKERS = {
     "page options": lambda: option_table(DEFAULT, PageSettings),
     "bridge items": item_table,
     "bridge codes": bridge_code_table,
-    "bridge arguments": argument_table,
     "problems": problem_table,
     "gates": gate_table,
     "claims": claim_table,

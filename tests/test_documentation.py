@@ -221,7 +221,7 @@ PLACES = {
     "awas options": "actions.md",
     "agent options": "actions.md",
     "page options": "actions-json.md",
-    **dict.fromkeys(("bridge items", "bridge codes", "bridge arguments"), "actions-bridge.md"),
+    **dict.fromkeys(("bridge items", "bridge codes"), "actions-bridge.md"),
 }
 
 
