@@ -8,7 +8,7 @@ from awp_publish.schema.options import Count, Flag, strict
 @strict
 @dataclass(frozen=True, slots=True)
 class Awp:
-    """Limits for agents that browse the site through the AWP door.
+    """The AWP door, with limits for the agents that browse through it.
 
     With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
     them for one address; a connection sends at most `messages_per_second`. With `list_only_allowed` an agent is told

@@ -8,7 +8,7 @@ from awp_publish.schema.options import Flag, strict
 @strict
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Ways to request the formats of HTML pages, besides Accept.
+    """HTML pages as Markdown and SOM, and ways to request them besides Accept.
 
     `in_query` also accepts `?format=som`, `?format=md` and, for whole pages in Markdown, `?content=all`. `shared_cache`
     means that the caches in front of the site respect Vary, so that they may store responses selected by Accept.

@@ -1,4 +1,4 @@
-"""What agents and search engines look for in the head of a page, written into the pages that a site lists.
+"""What agents and search engines look for in the head of a page.
 
 It is what `head_links` writes in a template, without what the page says itself. A page is passed on unchanged if the
 first chunk of its answer has no end tag of a head, if it is not plain UTF-8, or if a header depends on its bytes

@@ -18,9 +18,9 @@ def check_metrics(value: bool | str) -> bool | str:
 @strict
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The record of calls and callers: sums for so many `days`, and totals at `/agents/metrics`.
+    """The record of calls and callers, for so many `days`.
 
-    `metrics` is True if everybody may read the totals, or the scope that a caller needs for them.
+    `metrics` is True if everybody may read the totals at `/agents/metrics`, or the scope that a caller needs for them.
     """
 
     days: Annotated[int, Strict(), Field(ge=1, le=400)] = 90
