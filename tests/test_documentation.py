@@ -29,7 +29,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*)$"
 
-PARTS = 4
+PARTS = 6
 """Tests over which the examples are spread."""
 
 FORKS = """

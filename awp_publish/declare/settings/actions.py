@@ -249,11 +249,11 @@ class ActionSettings:
     )
     guard_routes: Annotated[
         Flag | None,
-        Option("as of the site", "the site's"),
+        Option("the site's option, for its route", "the site's"),
     ] = None
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
     timeout: Annotated[Seconds | None, Option("in seconds", "the site's; an hour in the background")] = None
-    max_body_bytes: Annotated[Count | None, Option("of a call's body", "the site's")] = None
+    max_body_bytes: Annotated[Count | None, Option("bytes of a call's body", "the site's")] = None
     extensions: Annotated[
         Extensions,
         Option(

@@ -124,8 +124,8 @@ class Limits:
             "AWAS `rateLimit`",
         ),
     ] = None
-    timeout: Annotated[Seconds, Option("of handlers, in seconds; 30 by default", "not published")] = 30.0
-    max_body_bytes: Annotated[Count, Option("of a call's body; 1 MiB by default", "not published")] = 1_048_576
+    timeout: Annotated[Seconds, Option("seconds for a handler; 30 by default", "not published")] = 30.0
+    max_body_bytes: Annotated[Count, Option("bytes of a call's body; 1 MiB by default", "not published")] = 1_048_576
     confirm_within: Annotated[
         Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
     ] = "10m"
