@@ -1,7 +1,7 @@
 """Simulating: what many machines would do, with the service times that `scaling` has measured on one.
 
 The measured points are simulated first: where the simulation is off by more than a fifth, nothing else of it is to be
-believed, and neither the picture nor the table of docs/deployment.md is written.
+believed, and neither the picture nor the table of docs/scaling.md is written.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 PICTURE: Final = DOCS / "pictures" / "scaling.svg"
-PAGE: Final = DOCS / "deployment.md"
+PAGE: Final = DOCS / "scaling.md"
 BEGIN: Final = "<!-- simulated: python -m benchmarks scaling simulate -->"
 END: Final = "<!-- end -->"
 
