@@ -150,6 +150,8 @@ class AgentClient:
             self._documents[path] = {}
             with suppress(CallFailed, ValueError, RecursionError):
                 self._documents[path] = mapping(self.document(path))
+            if isinstance(self._transport, InProcess) and (domain := self._documents[path].get("domain")):
+                self._transport.host = str(domain)
         return self._documents[path]
 
     def _path_below(self, address: object) -> str:

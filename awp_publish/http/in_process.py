@@ -19,11 +19,12 @@ CLIENT: Final[Scope] = {"client": ("127.0.0.1", 50000), "path": "/"}
 
 
 class InProcess:
-    """Runs an application, with its lifespan, on an event loop in a thread of its own."""
+    """Runs an application, with its lifespan, on an event loop in a thread of its own. `host` is whom requests name."""
 
     prefix = ""
 
     def __init__(self, app: AsgiApp, timeout: float) -> None:
+        self.host = "localhost"
         self._app = app
         self._timeout = timeout
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -76,7 +77,7 @@ class InProcess:
 
     def _inside(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> PageRequest:
         plain, _, query = path.partition("?")
-        fields = {"host": "localhost", **headers}
+        fields = {"host": self.host, **headers}
         encoded = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields.items())
         origin = urlsplit("https://localhost")
         return PageRequest(origin, plain.encode(), query.encode(), encoded, method, body, self._state)

@@ -156,9 +156,10 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     action = call.action
     if 300 <= status < 400:
         location = location_of(fields)
-        return HandlerRedirected(
-            f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
-        )
+        if not location:
+            return HandlerRedirected(f"Action {action.id} answered {status} without an address.")
+        words = f"Action {action.id} answered {status} with a redirect."
+        return HandlerRedirected(words, members={"location": location})
     content_type, document = fields.get(b"content-type", b""), cast(object, None)
     if is_json_type(content_type):
         with suppress(orjson.JSONDecodeError):

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import AgentClient, CallFailed, doors
@@ -354,3 +356,68 @@ def test_a_session_that_is_unknown_begins_anew(app, door):
         client.session = "s" * 43
         assert client.call("visit") == {"visits": 1}
         assert client.session != "s" * 43
+
+
+ODD_ANSWERS: dict[str, Any] = {
+    "nothing": None,
+    "number": 3,
+    "text": "3",
+    "numbers": [1, 2],
+    "large": {"id": 2**60},
+    "nested": {"result": 5},
+}
+
+
+@pytest.mark.parametrize("door", doors())
+def test_an_answer_is_the_same_value_at_every_door_whether_its_schema_is_known_or_not(door):
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    app = FastAPI()
+    for name, answer in ODD_ANSWERS.items():
+
+        async def give(answer: Any = answer) -> Any:
+            """Give an answer."""
+            return answer
+
+        known = Any if answer is None else type(answer) | None
+        app.get(f"/{name}", response_model=None)(site.action(name)(partial(give)))
+        app.get(f"/{name}_or_nothing", response_model=known)(site.action(f"{name}_or_nothing")(partial(give)))
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        for name, answer in ODD_ANSWERS.items():
+            assert client.call(name) == answer
+            assert client.call(f"{name}_or_nothing") == answer
+
+
+@pytest.mark.parametrize("door", doors())
+def test_a_text_with_a_file_name_keeps_it_at_every_door(door):
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    app = FastAPI()
+
+    @app.get("/books.csv")
+    @site.action("list_books")
+    async def list_books() -> Response:
+        """List the books."""
+        named = {"content-disposition": 'attachment; filename="books.csv"'}
+        return Response("title\nEmma\n", media_type="text/csv", headers=named)
+
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        answer = client.send("list_books")
+    assert (answer.output, answer.media_type, answer.filename) == ("title\nEmma\n", "text/csv", "books.csv")
+
+
+@pytest.mark.parametrize("door", doors())
+def test_an_application_that_trusts_its_own_host_only_is_called_at_that_host(door):
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    app = FastAPI()
+
+    @app.get("/host")
+    @site.action("show_host")
+    async def show_host(request: Request) -> str:
+        """Show the host."""
+        return request.headers["host"]
+
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["shop.example"])
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        assert client.call("show_host") == "shop.example"

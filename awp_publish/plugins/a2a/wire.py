@@ -1,6 +1,7 @@
 """The client's side of the A2A door: `SendMessage` with a data part, and `GetTask` until the task has ended."""
 
 import base64
+import json
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from awp_publish.calls.wire import (
 )
 from awp_publish.documents.members import AGENT_CARD_PATHS
 from awp_publish.model import Paths
+from awp_publish.schema import media
 
 RUNNING: Final = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
 
@@ -50,10 +52,14 @@ def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answe
     state, headers = task["status"]["state"], header_members(mapping(task.get("metadata")).get("headers"))
     if state == "TASK_STATE_COMPLETED":
         part = task["artifacts"][0]["parts"][0]
+        if "data" in part:
+            return Answer(part["data"], headers)
+        kind, name = str(part.get("mediaType", "")), str(part.get("filename", ""))
         if "raw" in part:
-            media_type, name = str(part.get("mediaType", "")), str(part.get("filename", ""))
-            return Answer(base64.b64decode(part["raw"]), headers, media_type, name)
-        return Answer(part["data"] if "data" in part else part.get("text"), headers)
+            return Answer(base64.b64decode(part["raw"]), headers, kind, name)
+        if kind == "application/json" and not name:  # which a data part cannot represent
+            return Answer(json.loads(part["text"]), headers)
+        return Answer(part.get("text"), headers, kind if name or kind != media.TEXT else "", name)
     parts = mapping(task["status"].get("message")).get("parts", [])
     data_parts: list[Any] = [part["data"] for part in parts if isinstance(part.get("data"), dict)]
     if state in RUNNING:

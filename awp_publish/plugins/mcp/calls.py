@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
@@ -394,10 +394,13 @@ class Tools:
                 text = output
             if type(output) is str and (said := dict(result.headers[::-1]).get(media.HEADER)) is not None:
                 block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
+            is_structured = not isinstance(shaped, (str, NoneType)) if is_modern else isinstance(shaped, dict)
             if context.protocol_version >= STRUCTURED_SINCE and (
-                (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
+                (is_structured and block is None) or "outputSchema" in tool.entry
             ):
                 structured["structuredContent"] = shaped
+                if tool.is_wrapped:
+                    meta[f"{META}wrapped"] = True
         content = [{"type": "text", "text": text} if block is None else block]
         if isinstance(result, Outcome) and result.headers:  # a model does not see _meta
             own = PART_OF_ANSWER | call.action.answer_headers

@@ -1,11 +1,9 @@
 """The client's side of the MCP door: `tools/call` in the stateless revision, and as clients of 2025-11-25 send it."""
 
 import base64
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from awp_publish.calls.wire import (
     Answer,
@@ -23,8 +21,7 @@ from awp_publish.calls.wire import (
 )
 from awp_publish.model import Action, Paths
 from awp_publish.plugins.mcp.server_card import ALIASES
-from awp_publish.schema.embedding import answer_schema
-from awp_publish.schema.reading import OBJECT, kinds, members, resolved
+from awp_publish.schema.reading import OBJECT, members
 
 STATELESS: Final = "2026-07-28"
 WITH_OBJECTS: Final = "2025-11-25"
@@ -58,7 +55,7 @@ def _repeated_inputs(action: Action, inputs: Mapping[str, object]) -> dict[str, 
     return headers
 
 
-def _read(revision: str, call: WireCall, request: WireRequest, response: WireResponse) -> Answer:
+def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answer:
     message = response.json()
     if "error" in message or "result" not in message:
         error = message.get("error", {})
@@ -73,33 +70,17 @@ def _read(revision: str, call: WireCall, request: WireRequest, response: WireRes
     if result.get("isError"):
         raise CallFailed(call.action, meta.get("awp/problem") or {"detail": result["content"][0].get("text")}, headers)
     if "structuredContent" in result:
-        return with_content(_unwrapped(revision, call.declared, result["structuredContent"]), headers)
+        output = result["structuredContent"]
+        return with_content(output["result"] if meta.get("awp/wrapped") is True else output, headers)
     block = result["content"][0]
-    if block["type"] == "text":
-        return Answer(_read_text(call.declared, block["text"]), headers)
+    if block["type"] == "text":  # a string, or null, which is no structured content
+        return Answer(None if block["text"] == "null" else block["text"], headers)
     resource = block.get("resource", block)
     media_type = str(resource.get("mimeType", ""))
     if "text" in resource:
         return Answer(resource["text"], headers, media_type, file_name(headers))
     content = base64.b64decode(resource.get("blob") or resource["data"])
     return Answer(content, headers, media_type, file_name(headers))
-
-
-def _unwrapped(revision: str, action: Action | None, output: object) -> object:
-    """Return the output in a structured result: `{"result": ...}` stands for what the revision has no other way for."""
-    if action is None or not isinstance(output, dict) or output.keys() != {"result"}:
-        return output
-    declared = answer_schema(action)
-    if "result" in members(declared) or not (declared if revision == STATELESS else declared.get("type") != "object"):
-        return output
-    return output["result"]
-
-
-def _read_text(action: Action | None, text: str) -> Any:
-    if action is not None and "string" not in kinds(resolved(action.outputs, action.outputs), action.outputs):
-        with suppress(ValueError):  # without a schema, a text may be JSON
-            return json.loads(text)
-    return text
 
 
 def _find(read: ReadDocument) -> object:
@@ -117,7 +98,7 @@ WIRES: Final = tuple(
         door="mcp",
         path=Paths().mcp,
         write=partial(_write, revision),
-        read=partial(_read, revision),
+        read=_read,
         find=_find,
     )
     for name, revision in (("mcp", STATELESS), (f"mcp-{WITH_OBJECTS}", WITH_OBJECTS))
