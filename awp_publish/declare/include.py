@@ -14,6 +14,7 @@ from awp_publish.declare.discover.handlers import answers_html
 from awp_publish.declare.discover.routes import Route, signs_in
 from awp_publish.declare.implementations import Implementation, describe_route_action
 from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.declare.shadows import find_shadows
 from awp_publish.model import Action, LeftOut, snake_case, title_of
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema
@@ -67,11 +68,14 @@ def include_routes(
     _refuse_unmatched(inclusion, visible)
     paths = {route.template for route in visible}
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
+    shadows = find_shadows(routes)
     selected: list[tuple[Route, str]] = []
     for route in routes:
         for method in route.methods if not route.is_opaque else ("GET",):
             way = method, route.template
             why = "it is declared already" if way in taken else _why_left_out(route, method, inclusion, paths)
+            if not why and (before := shadows.get((id(route), method))) is not None:
+                why = f"{method} {before.template} ({before.name}), which stands before it, takes its requests"
             if not why:
                 selected.append((route, method))
             elif way not in taken:

@@ -5,6 +5,7 @@ import functools
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.applications import Starlette
+from starlette.routing import Host
 
 from awp_publish import AgentPublisher, Site
 
@@ -31,6 +32,44 @@ def test_neither_redirects_nor_routes_for_tests_are_taken(site, start):
     reasons = {one.path: one.why for one in site.left_out}
     assert "it redirects" in reasons["/old"]
     assert "test route" in reasons["/test/books"]
+
+
+def test_a_route_that_another_one_hides_is_left_out_and_the_application_starts(site, start):
+    app, blog = FastAPI(), FastAPI()
+
+    @app.get("/users/{user}")
+    async def show_user(user: str) -> str:
+        return user
+
+    @app.get("/users/me")
+    async def show_me() -> str:
+        return "nobody gets here"
+
+    @app.get("/shelves/{shelf:int}")
+    async def show_shelf(shelf: int) -> int:
+        return shelf
+
+    @app.get("/shelves/first")
+    async def show_first_shelf() -> int:
+        return 1
+
+    for name in ("authorize", "authorize_again"):
+        app.add_api_route("/authorize", lambda name=name: name, name=name)
+
+    @blog.get("/authorize")
+    async def authorize_authors() -> str:
+        return "authors"
+
+    app.router.routes.insert(0, Host("blog.example", blog))
+    site.include()
+    front = start(app)
+    assert front.call("show_user", {"user": "ann"}) == "ann"
+    assert front.call("authorize", {}) == "authorize"
+    assert front.call("show_first_shelf", {}) == 1
+    assert {one.id for one in site.catalog.actions} >= {"authorize", "show_shelf"}
+    assert "show_me" not in {one.id for one in site.catalog.actions}
+    reasons = {one.path: one.why for one in site.left_out}
+    assert reasons["/users/me"] == "GET /users/{user} (show_user), which stands before it, takes its requests"
 
 
 def test_a_description_made_of_a_name_reads_well(site, start):

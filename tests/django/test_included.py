@@ -272,6 +272,13 @@ def test_an_unrestricted_view_is_taken_where_it_is_named():
     assert [one.target.method for one in catalog.actions if one.target] == ["GET"]
 
 
+def test_a_view_at_a_path_that_another_one_has_already_is_left_out():
+    own = make_site()
+    own.include()
+    catalog = own.freeze(DjangoProject((path("tickets/", tickets), path("tickets/", first))))
+    assert [one.id for one in catalog.actions] == ["tickets"]
+
+
 def test_a_decorated_view_with_format_suffixes_is_one_action():
     own = make_site()
 

@@ -56,6 +56,8 @@ class Route:
     method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it returns None
     for all others. `arrival` is where the application's own routing ends for requests to this route.
 
+    `host` is the pattern of the hosts that the route is for, "" for all.
+
     `rehearse(method)` creates a hidden route that has the security of this one and does nothing, and returns its
     endpoint; None if there is no security to rehearse.
 
@@ -83,6 +85,7 @@ class Route:
     kept_out: str = ""
     is_deprecated: bool = False
     usual_method: str = ""
+    host: str = ""
     rehearse: Callable[[str], object] | None = field(default=None, compare=False)
 
     @property

@@ -1,0 +1,42 @@
+"""Routes that no request reaches, because one that stands before them takes all of theirs."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from awp_publish.declare.discover.routes import Route, path_parameters
+from awp_publish.schema.paths import pattern_of
+
+ANY_SEGMENT = frozenset({"str", "path"})
+"""Convertors of placeholders that take any text. What others take depends on the text."""
+
+
+def find_shadows(routes: Iterable[Route]) -> Mapping[tuple[int, str], Route]:
+    """Return the route that stands before another one, by that one's identity and the method.
+
+    Only what is sure is found: equal paths, and paths without placeholders that a placeholder for any text takes.
+    """
+    shadows: dict[tuple[int, str], Route] = {}
+    first: dict[tuple[str, str, str], Route] = {}  # by method, host and path
+    wide: dict[int, list[tuple[re.Pattern[str], Route]]] = {}  # by number of slashes, -1 for any number
+    for route in routes:
+        if route.is_opaque:
+            continue
+        own = route.path if route.arrival is None else route.arrival.path
+        is_own_template = own == route.path  # not an expression of another framework
+        earlier = () if not is_own_template or "{" in own else (*wide.get(own.count("/"), ()), *wide.get(-1, ()))
+        for method in route.methods:
+            equal = [found for host in {"", route.host} if (found := first.get((method, host, own))) is not None]
+            taking = (
+                one
+                for pattern, one in earlier
+                if method in one.methods and one.host in ("", route.host) and pattern.fullmatch(own)
+            )
+            if (before := next(iter(equal), None) or next(taking, None)) is not None:
+                shadows[id(route), method] = before
+            else:
+                first[method, route.host, own] = route
+        convertors = set(path_parameters(own).values())
+        if is_own_template and convertors and convertors <= ANY_SEGMENT:
+            length = -1 if "path" in convertors else own.count("/")
+            wide.setdefault(length, []).append((re.compile(pattern_of(own), re.DOTALL), route))
+    return shadows
