@@ -6,7 +6,8 @@
 A project is cloned from GitHub, or from `--from FOLDER`, in which repositories are as on GitHub (OWNER/NAME.git). It
 gets a virtual environment of its own, kept in `--work`. "After" has the same tests with our middleware in the project
 and a site that publishes all of its routes (`site.include()`); nothing in the checkout is changed. NOT RUN is said of
-what cannot be had or installed here. Ends with 1 if tests fail after that did not fail before.
+what cannot be had or installed here. What the tests print is kept in `--work`, as NAME.before and NAME.after. Ends with
+1 if tests fail after that did not fail before.
 """
 
 import os
@@ -32,6 +33,8 @@ from tools.suites.projects import PROJECTS, Project
 ROOT: Final = Path(__file__).resolve().parents[2]
 OVERLAY: Final = Path(__file__).with_name("overlay")
 START_SECONDS: Final = 60
+MAX_SHOWN: Final = 20
+"""Names of tests that are printed."""
 
 COUNT: Final = """
 import django
@@ -63,13 +66,14 @@ class Run:
     environment: Mapping[str, str]
     seconds: float
 
-    def test(self, **environment: str) -> Outcome:
-        """Run the tests. Raises NotRun if they end without a summary, or not in time."""
+    def test(self, kept: Path, **environment: str) -> Outcome:
+        """Run the tests and keep what they print. Raises NotRun if they end without a summary, or not in time."""
         env = {**self.environment, **environment}
         with ExitStack() as running:
             if self.project.serves:
                 env |= running.enter_context(serving(self, env))
             output = capture([self.python, *self.project.tests], self.checkout, env, self.seconds)
+        kept.write_text(output)
         outcome = read_outcome(output)
         if outcome is None:
             raise NotRun(f"its tests do not start: {' '.join(output.strip().splitlines()[-1:])}")
@@ -218,19 +222,20 @@ def compare(name: str, source: Path | None, work: Path, seconds: float) -> bool:
         added = {"PYTEST_PLUGINS": "awp_suite_asgi"}
     with databases(work, project, checkout) as found:
         run = Run(name, project, checkout, python, {**environment, **found}, seconds)
-        before = run.test()
+        before = run.test(work / f"{name}.before")
         print(f"{name}: before: {before}", flush=True)
         extra = "django" if project.settings else "fastapi"
         call([python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", str(ROOT)], work)
         call([python, "-m", "pip", "install", "-q", f"{ROOT}[{extra}]"], work)
         published = f" ({run.count_actions(**added)})" if project.settings else ""
-        after = run.test(**added)
+        after = run.test(work / f"{name}.after", **added)
     print(f"{name}: after:  {after}{published}", flush=True)
     new = sorted(after.failed - before.failed)
-    for one in new:
-        print(f"  fails now: {one}")
-    for one in sorted(before.failed - after.failed):
-        print(f"  failed before only: {one}")
+    for said, tests in (("fails now", new), ("failed before only", sorted(before.failed - after.failed))):
+        for one in tests[:MAX_SHOWN]:
+            print(f"  {said}: {one}")
+        if len(tests) > MAX_SHOWN:
+            print(f"  {said}: {len(tests) - MAX_SHOWN} more")
     return not new
 
 

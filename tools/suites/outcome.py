@@ -9,7 +9,7 @@ _FAILED: Final = (
     re.compile(r"^(?:FAILED|ERROR) (\S+\.py\S*)", re.MULTILINE),  # pytest
 )
 _UNITTEST: Final = re.compile(r"^Ran (\d+) tests? in .*\n+(?:OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
-_PYTEST: Final = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s", re.MULTILINE)
+_PYTEST: Final = re.compile(r"^=*\s*((?:\d+ [a-z ]+(?:, )?)+) in [\d.]+s", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ def read_outcome(output: str) -> Outcome | None:
         counts = {name: int(count) for name, _, count in (one.partition("=") for one in others.split(", ") if one)}
         return Outcome({"passed": int(number) - sum(counts.values()), **counts}, failed)
     if ended := _PYTEST.findall(output):
-        pairs = (one.split(" ") for one in ended[-1].split(", "))
-        return Outcome({name: int(count) for count, name in pairs}, failed)
+        pairs = (one.partition(" ") for one in ended[-1].split(", "))
+        return Outcome({name: int(count) for count, _, name in pairs if "warning" not in name}, failed)
     return None
