@@ -3,8 +3,9 @@
 A request that arrives at a guarded action's route is treated as a call of it. Its input is read from where the route
 reads it; idempotency key, confirmation and receipts are read from headers. If a gate refuses, the answer is
 problem+json. Otherwise the request reaches the route unchanged, and the route's own answer (a page, a redirect) is sent
-with the gates' headers. The answer is buffered, because it is recorded before it is sent. Calls from our own doors have
-passed the gates already and are not checked again.
+with the gates' headers. What the route streams is passed on as it comes, unless a gate records the answer: then it is
+buffered, and recorded before it is sent. Calls from our own doors have passed the gates already and are not checked
+again.
 """
 
 import re
@@ -185,7 +186,7 @@ class _GuardedRoute:
 
 
 class _Exchange:
-    """The ASGI exchange of a direct request with its route. It buffers the route's answer."""
+    """The ASGI exchange of a direct request with its route. It buffers what is not passed on as it comes."""
 
     def __init__(self, app: AsgiApp, scope: Scope, receive: Receive, codes: Mapping[str, str]) -> None:
         self.app = app
@@ -195,17 +196,29 @@ class _Exchange:
         self.start: Message = {}
         self.body = b""
         self.result: Result | None = None
+        self._is_streamed = False
         self._parts: list[bytes] = []
         self._codes = codes
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.start = message
-        elif message["type"] == "http.response.body":
-            self._parts.append(message.get("body", b""))
-            if not message.get("more_body", False) and self.call is not None:
+        elif message["type"] == "http.response.body" and self.call is not None:
+            part, has_more = message.get("body", b""), message.get("more_body", False)
+            if part and (self._is_streamed or (has_more and not self._parts)):
+                self._is_streamed = await self._give_part(self.call, part)
+            if not self._is_streamed:
+                self._parts.append(part)
+            if not has_more and self._is_streamed:
+                self.call.answer = self.result = Outcome(b"", None, self.start["status"], is_streamed=True)
+            elif not has_more:
                 self.body = b"".join(self._parts)
                 self.call.answer = self.result = self._read(self.call)
+
+    async def _give_part(self, call: Call, part: bytes) -> bool:
+        """Pass a part of a success on, and return True if that may be done."""
+        status = self.start["status"]
+        return call.on_part is not None and 200 <= status < 300 and await call.on_part(Outcome(b"", None, status), part)
 
     def _read(self, call: Call) -> Result:
         """Return the result to record for the call. A redirect is a success: it is the usual answer to a form."""
@@ -231,14 +244,21 @@ class _DirectRequest(PlainRequest):
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
         exchange = self.call.context if self.call is not None else None
-        if not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
+        if self._streams or not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
             await super().deliver(result)
             return
-        added, self.call = self.call.headers, None
-        replaced = {name for name, _ in added}
-        own = [pair for pair in exchange.start.get("headers", ()) if pair[0].lower() not in replaced]
-        await self._send({**exchange.start, "headers": [*own, *added]})
+        call, self.call = self.call, None
+        await self._start(call)
         await self._send({"type": "http.response.body", "body": exchange.body})
+
+    async def _begin(self, head: Outcome, call: Call) -> None:
+        await self._start(call)
+
+    async def _start(self, call: Call) -> None:
+        start = cast(_Exchange, call.context).start
+        replaced = {name for name, _ in call.headers}
+        own = [pair for pair in start.get("headers", ()) if pair[0].lower() not in replaced]
+        await self._send({**start, "headers": [*own, *call.headers]})
 
 
 class _DirectDoor(Endpoint):
@@ -277,7 +297,7 @@ class _DirectDoor(Endpoint):
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         exchange = _Exchange(self._app, scope, replay(body, request.disconnected), self._codes)
         call = exchange.call = request.call = self._calls.make(route.action, inputs, request, size=len(body))
-        call.context = exchange
+        call.context, call.on_part = exchange, request.take_part
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 
 from awp_publish.calls.threads import RUNNER
 from awp_publish.http.admission import largest_body
-from awp_publish.http.exchange import Message, Receive, Reply, Send
+from awp_publish.http.exchange import Message, Receive, Send
 from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish_django.answering import response_of, response_of_stream, when_closed
 from awp_publish_django.callers import identify
@@ -43,12 +43,14 @@ async def answer_async(
     async def respond(inner: HttpRequest, is_fresh: bool, send: Send) -> None:
         answer = publication.project.answer_async if is_fresh else call_view
         with speaking(inner):
-            response = await answer(inner)
-            made = response if is_stream(response) else await read_response_async(inner, response)
-            await send_made(made, lambda function: sync_to_async(function)(), send)
+            await send_response(inner, await answer(inner), send)
 
-    async def respond_directly() -> Reply:
-        return await read_response_async(request, await get_response(request))
+    async def respond_directly(send: Send) -> None:
+        await send_response(request, await get_response(request), send)
+
+    async def send_response(asked: HttpRequest, response: HttpResponseBase, send: Send) -> None:
+        made = response if is_stream(response) else await read_response_async(asked, response)
+        await send_made(made, lambda function: sync_to_async(function)(), send)
 
     way = OwnWay(respond_directly) if is_direct else Bridge(request, respond)
     app = partial(publication.publisher, {**scope, BRIDGE: way})

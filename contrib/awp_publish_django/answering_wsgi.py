@@ -52,9 +52,7 @@ def answer(
 
         def run() -> Reply | HttpResponseBase:
             with speaking(inner):
-                response = answer(inner)
-                has_parts = is_stream(response) and not response.is_async  # type: ignore[attr-defined]
-                return response if has_parts else read_response(inner, response, is_wanted)
+                return _unless_parts(inner, answer(inner))
 
         await send_made(await conversation.in_thread(run), conversation.in_thread, send)
 
@@ -84,12 +82,19 @@ def _answer_directly(
     scope.update(identify(publication, request))
     conversation = Conversation(whole_body(publication, request))
 
-    async def respond() -> Reply:
-        return await conversation.in_thread(lambda: read_response(request, get_response(request), is_wanted))
+    async def respond(send: Send) -> None:
+        made = await conversation.in_thread(lambda: _unless_parts(request, get_response(request)))
+        await send_made(made, conversation.in_thread, send)
 
     app = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
     response = response_of_messages(conversation.messages(app, publication.portal.loop()))
     return recorded(publication, with_links(publication, request, response))
+
+
+def _unless_parts(request: HttpRequest, response: HttpResponseBase) -> Reply | HttpResponseBase:
+    """The reply of a view, or its response if that is streamed."""
+    has_parts = is_stream(response) and not response.is_async  # type: ignore[attr-defined]
+    return response if has_parts else read_response(request, response, is_wanted)
 
 
 def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:

@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 
 from awp_publish.calls.threads import RUNNER
 from awp_publish.declare.discover import Route
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.reentry import SessionPass
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL, Arrival
@@ -86,10 +86,10 @@ class Bridge:
 class OwnWay:
     """The way of a direct request of a guarded route, from the gates back to where it stands: as if they were not."""
 
-    respond: Callable[[], Awaitable[Reply]]
+    respond: Callable[[Send], Awaitable[None]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send_reply(await self.respond(), send)
+        await self.respond(send)
 
 
 class DjangoProject:

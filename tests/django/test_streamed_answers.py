@@ -45,6 +45,13 @@ async def export_async(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(rows(), content_type="text/csv")
 
 
+@site.action("export_guarded", rate_limit="100/minute", guard_routes=True)
+@require_GET
+def export_guarded(request: HttpRequest) -> StreamingHttpResponse:
+    """Export all orders, to people too."""
+    return export(request)
+
+
 @site.action("page")
 @require_GET
 def page(request: HttpRequest) -> StreamingHttpResponse:
@@ -74,7 +81,13 @@ def own(get_response: Any) -> Any:
     return get_response
 
 
-urlpatterns = [path("export", export), path("export_async", export_async), path("page", page), path("tick", tick)]
+urlpatterns = [
+    path("export", export),
+    path("export_async", export_async),
+    path("export_guarded", export_guarded),
+    path("page", page),
+    path("tick", tick),
+]
 
 
 @pytest.fixture(params=[[], [f"{__name__}.own"]], ids=["alone", "with middleware above"], autouse=True)
@@ -97,9 +110,22 @@ def test_under_wsgi():
     answer.close()
 
 
-@pytest.mark.parametrize("name", ["export", "export_async"])
-async def test_under_asgi(name):
-    answer: Any = await AsyncClient().get(f"/agents/actions/{name}")
+def test_a_guarded_view_streams_to_its_own_visitors():
+    answer = Client().get("/export_guarded", headers={"host": "shop.example"})
+    assert (answer.status_code, answer["content-type"]) == (200, "text/csv")
+    assert (answer["content-disposition"], "ratelimit" in answer.headers) == ("attachment", True)
+    parts = iter(answer)
+    assert next(parts) == b"0\n"
+    assert MADE == ["0"], "the rest is made when it is asked for"
+    assert b"".join(parts) == b"1\n2\n"
+    answer.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["/agents/actions/export", "/agents/actions/export_async", "/export_guarded"], ids=lambda one: one[-7:]
+)
+async def test_under_asgi(address):
+    answer: Any = await AsyncClient().get(address)
     assert (answer.status_code, answer["content-type"]) == (200, "text/csv")
     assert answer.streaming
     assert [part async for part in answer if part] == [b"0\n", b"1\n", b"2\n"]

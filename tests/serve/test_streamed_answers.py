@@ -25,6 +25,7 @@ class Shop:
     fails: bool = False
     outside: bool = False
     timeout: float = 30.0
+    path: str = "/agents/actions/write"
     got: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -78,8 +79,8 @@ class Shop:
             "http_version": "1.1",
             "method": "POST",
             "scheme": "https",
-            "path": "/agents/actions/write",
-            "raw_path": b"/agents/actions/write",
+            "path": self.path,
+            "raw_path": self.path.encode(),
             "query_string": b"",
             "root_path": "",
             "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in own.items()],
@@ -153,6 +154,33 @@ async def test_an_answer_of_which_the_whole_is_needed_is_read_whole(options, hea
 async def test_a_key_that_is_not_given_records_nothing_and_the_answer_is_passed_on():
     sent = await Shop({"idempotency": "24h"}).ask()
     assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["alone", "with middleware outside"])
+@pytest.mark.parametrize("media_type", ["text/plain", "text/html", "application/json"])
+async def test_a_guarded_route_streams_to_its_own_visitors_as_it_did_without_gates(media_type, outside):
+    shop = Shop({"rate_limit": "10/minute", "guard_routes": True}, media_type, outside=outside, path="/write")
+    sent = await shop.ask()
+    status, headers, body = read(sent)
+    assert (status, body) == (200, b"one two three")
+    assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
+    assert headers[b"content-type"].startswith(media_type.encode())
+    assert headers[b"x-total-count"] == b"3"
+    assert b"ratelimit" in headers
+
+
+async def test_the_answer_of_a_guarded_route_that_is_recorded_is_read_whole():
+    shop = Shop({"idempotency": "24h", "guard_routes": True}, path="/write")
+    shop.got.set()
+    sent = await shop.ask(idempotency_key="one")
+    assert len(sent) == 2
+    assert read(sent)[2] == b"one two three"
+
+
+async def test_a_guarded_route_whose_stream_fails_has_no_end():
+    sent = await Shop({"rate_limit": "10/minute", "guard_routes": True}, fails=True, path="/write").ask()
+    assert read(sent)[2] == b"one two three"
+    assert all(one.get("more_body") for one in sent[1:])
 
 
 async def test_gates_refuse_before_anything_is_sent():
