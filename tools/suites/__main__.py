@@ -199,6 +199,7 @@ def install(name: str, project: Project, source: Path | None, work: Path) -> tup
     own = str(venv / "bin" / "python")
     if not venv.exists():
         call([python, "-m", "venv", str(venv)], work)
+        call([own, "-m", "pip", "install", "-q", "--upgrade", "pip"], work)
     call([own, "-m", "pip", "uninstall", "-q", "-y", "awp-publish"], work)
     call([own, "-m", "pip", "install", "-q", *project.requires], checkout, env)
     for file, text in project.files.items():

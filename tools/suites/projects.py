@@ -31,7 +31,7 @@ class Project:
 _PYTEST: Final = ("-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider")
 _DJANGO: Final = ("manage.py", "test", "--noinput")
 _DJANGO_PYTEST: Final = ("pytest", "pytest-django", "pytest-asyncio")
-_SPOOLMAN: Final = (".", "pytest", "pytest-asyncio")
+_SPOOLMAN: Final = ("-r", "requirements.txt", "pytest", "pytest-asyncio")
 PROJECTS: Final[Mapping[str, Project]] = {
     "linkding": Project(
         repository="sissbruecker/linkding",
