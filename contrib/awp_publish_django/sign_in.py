@@ -5,7 +5,7 @@ browser's. So it ends with a change of the password or with `is_active = False`,
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from http.cookies import SimpleCookie
 from importlib import import_module
@@ -21,19 +21,23 @@ from django.template import TemplateDoesNotExist, loader
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, set_script_prefix
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext, override
 
 from awp_publish import ApplicationUser, DeclarationError, Site
 from awp_publish.calls.call import Credentials
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
-from awp_publish.plugins.sign_in.people import FRAMEWORKS, Framework
+from awp_publish.plugins.sign_in.people import ENGLISH, FRAMEWORKS, Framework, Language
+from awp_publish_django.languages import speaking
 from awp_publish_django.project import BRIDGE, run_beside_requests
 
 T = TypeVar("T")
 
 MARK: Final = "_awp_sign_in"
 """The member by which a session that was begun here is known."""
+
+ALLOW: Final = "Allow"
+"""The button of the consent page. A catalogue that has it is taken to have the whole page."""
 
 REMEDY: Final = 'Set LOGIN_URL to the page on which people sign in, or write SignIn(login="/login/").'
 
@@ -134,9 +138,25 @@ class DjangoUsers(Framework):
                 found = loader.get_template(template)
             except TemplateDoesNotExist:
                 return None
-            return str(found.render(dict(facts), bridge.request if bridge is not None else None))
+            if bridge is None:
+                return str(found.render(dict(facts)))
+            with speaking(bridge.request):
+                return str(found.render(dict(facts), bridge.request))
 
         return await _in_thread(render)
+
+    def language_of(self, scope: Scope) -> Language:
+        """Return the language of a request, if the project's catalogues have our words in it."""
+        bridge = scope.get(BRIDGE)
+        with speaking(bridge.request) if bridge is not None else nullcontext():
+            language = get_language() or ""
+
+        def translate(text: str) -> str:
+            with override(language):
+                return gettext(text)
+
+        is_known = bool(language) and translate(ALLOW) != ALLOW
+        return Language(language, translate) if is_known else ENGLISH
 
     async def name_of(self, scope: Scope) -> str:
         """Return the full name of the user of a request, or the name with which they sign in."""

@@ -154,8 +154,9 @@ class ConsentEndpoint(PageEndpoint):
         redirect = pending["r"]
         parts = urlsplit(redirect)
         goes_to = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
+        translate = self.at.people.framework.language_of(request.scope).translate
         facts = {
-            "title": f"Let {client.name} act for you?",
+            "title": translate("Let %(client)s act for you?") % {"client": client.name},
             "client": {
                 "name": client.name,
                 "host": client.host,
@@ -166,7 +167,7 @@ class ConsentEndpoint(PageEndpoint):
             "person": {"name": signed.name},
             "scopes": self.at.described(pending["sc"]),
             "actions": self.at.guarded(),
-            "until": f"On {day_of(time.time() + 86_400 * self.at.options.days)}",
+            "until": translate("On %s") % day_of(time.time() + 86_400 * self.at.options.days, translate),
             "action": self.at.here(self.at.paths.consent),
             "pending": token,
             "token": self.at.form_token(token, signed, nonce),

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from awp_publish.http.exchange import Reply
@@ -37,34 +38,35 @@ class ConnectionsEndpoint(PageEndpoint):
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
                     await at.state.disconnect(grant.id)
-                    ended = self._described(grant)["name"]
+                    ended = grant.client_name
         nonce = nonce or secrets.token_urlsafe(24)
         await request.reply(await self._page(request, signed, nonce, ended))
 
     async def _page(self, request: DoorRequest, signed: Visitor, nonce: str, ended: str) -> Reply:
         at = self.at
         grants = await at.grants.of_person(signed.principal.key)
+        translate = at.people.framework.language_of(request.scope).translate
         facts = {
             "title": "Connected agents",
             "wide": True,
             "person": {"name": signed.name},
             "ended": ended,
-            "grants": [self._described(grant) for grant in grants],
+            "grants": [self._described(grant, translate) for grant in grants],
             "action": at.here(at.paths.connections),
             "token": at.form_token(PURPOSE, signed, nonce),
         }
         return await at.pages.reply(request.scope, "connections.html", facts, headers=(at.cookie(nonce),))
 
-    def _described(self, grant: Grant) -> dict[str, str]:
+    def _described(self, grant: Grant, translate: Callable[[str], str]) -> dict[str, str]:
         words = [scope["words"] for scope in self.at.described(grant.scopes)]
         used = max(grant.refreshed, grant.began)
         return {
             "id": grant.id,
             "name": grant.client_name,
             "words": f"{'; '.join(words)}." if words else "",
-            "since": day_of(grant.began),
-            "used": "today" if _is_today(used) else day_of(used),
-            "until": day_of(grant.until),
+            "since": day_of(grant.began, translate),
+            "used": translate("today") if _is_today(used) else day_of(used, translate),
+            "until": day_of(grant.until, translate),
         }
 
 

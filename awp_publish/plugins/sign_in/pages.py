@@ -1,11 +1,12 @@
 """The pages that people see: consent, connected agents, and what went wrong.
 
 They run no scripts, stand in no frame, and load nothing from elsewhere. A folder of the site's own, or Django's
-templates `awp_publish/sign_in/...`, may have other ones of the same names.
+templates `awp_publish/sign_in/...`, may have other ones of the same names. Their words are in the language that the
+framework knows for a request, as far as its catalogues have them.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +37,8 @@ class SignInPages:
         from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 
         own = [FileSystemLoader(self._options.templates)] if self._options.templates is not None else []
-        return Environment(loader=ChoiceLoader([*own, FileSystemLoader(TEMPLATES)]), autoescape=True)
+        loader = ChoiceLoader([*own, FileSystemLoader(TEMPLATES)])
+        return Environment(loader=loader, autoescape=True, extensions=["jinja2.ext.i18n"])
 
     async def reply(
         self,
@@ -53,7 +55,9 @@ class SignInPages:
         known = {"site": self._site, "nonce": nonce, "wide": False, **facts}
         rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", known)
         if rendered is None:
-            rendered = self._environment.get_template(template).render(known)
+            language = self._framework.language_of(scope)
+            spoken = {"language": language.tag, "gettext": language.translate}
+            rendered = self._environment.get_template(template).render(known | spoken)
         body = rendered.encode("utf-8", "replace")
         policy = (
             f"default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; base-uri 'none'; "
@@ -87,7 +91,7 @@ def redirect_to(address: str, headers: RawHeaders = ()) -> Reply:
     return Reply(303, (*fixed, *headers))
 
 
-def day_of(seconds: float) -> str:
+def day_of(seconds: float, translate: Callable[[str], str] = str) -> str:
     """Return a time in Unix seconds as a day, such as "3 March 2027"."""
     day = datetime.fromtimestamp(seconds, UTC)
-    return f"{day.day} {day:%B %Y}"
+    return f"{day.day} {translate(f'{day:%B}')} {day.year}"

@@ -40,6 +40,17 @@ _ASKED: Final = "awp_publish.sign_in.asked"
 _SCHEMES: Final = ("scheme", "method", "challenge")
 
 
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The language of a page: its tag (BCP 47), and the function that translates a text of ours into it."""
+
+    tag: str = "en"
+    translate: Callable[[str], str] = str
+
+
+ENGLISH: Final = Language()
+
+
 class Framework:
     """What the framework of a site knows of its users by itself; this one knows nothing."""
 
@@ -84,6 +95,10 @@ class Framework:
     async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
         """Render a page for a request by the project's own template of this name, None if it has none."""
         return None
+
+    def language_of(self, scope: Scope) -> Language:
+        """Return the language in which a page answers a request."""
+        return ENGLISH
 
     async def name_of(self, scope: Scope) -> str:
         """Return the name of the user of a request, for people to read; "" for none."""
