@@ -626,8 +626,8 @@ def _words(document: object) -> str:
 def _reason(source: object, depth: int) -> str:
     """Return the reason that a text, a list or an object gives.
 
-    Of an object it is the first member of _REASONS that has one, followed by the single errors if there are such, or
-    else what all other members say, by name, or else its code.
+    Of an object it is the first text of _REASONS, followed by the first list or object of these that has one, or else
+    what all other members say, by name, or else its code.
     """
     if isinstance(source, str):
         return source[: MAX_TEXT + 1].strip()
@@ -639,14 +639,20 @@ def _reason(source: object, depth: int) -> str:
         return "; ".join(filter(None, (_reason(item, depth - 1) for item in source[:MAX_REASONS])))
     if not isinstance(source, Mapping):
         return ""
-    for name in _REASONS:
-        if isinstance(source.get(name), (str, list, Mapping)) and (words := _reason(source[name], depth - 1)):
-            single = _reason(source.get("errors"), depth - 1) if name in ("detail", "message", "title") else ""
-            return f"{words.rstrip('.:')}: {single}" if single and single not in words else words
+    text, single = (_first_reason(source, kinds, depth - 1) for kinds in (str, (list, Mapping)))
+    if text or single:
+        return f"{text.rstrip('.:')}: {single}" if text and single and single not in text else text or single
     named = [name for name in islice(source, MAX_REASONS * 2) if name not in _NO_REASONS and name not in _REASONS]
     reasons = [(name, _reason(source[name], depth - 1)) for name in named[:MAX_REASONS]]
     code = source.get("code")
     return "; ".join(f"{name}: {words}" for name, words in reasons if words) or (code if isinstance(code, str) else "")
+
+
+def _first_reason(source: Mapping[str, object], kinds: type | tuple[type, ...], depth: int) -> str:
+    """Return the reason in the first member of _REASONS that is of one of these kinds and has one."""
+    return next(
+        filter(None, (_reason(source[name], depth) for name in _REASONS if isinstance(source.get(name), kinds))), ""
+    )
 
 
 def phrase_of(status: int) -> str:

@@ -4,6 +4,7 @@ import html
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from awp_publish_django.admin import COLUMNS
@@ -67,7 +68,7 @@ def test_the_admin_speaks_the_projects_language(tmp_path):
 def test_a_person_is_asked_in_their_own_language_and_else_in_english(tmp_path, open_project):
     write_catalogue(tmp_path / "de" / "LC_MESSAGES" / "django.mo")
     own = [LOCALE, *MIDDLEWARE]
-    languages = {
+    languages: dict[str, Any] = {
         "LOCALE_PATHS": [str(tmp_path)],
         "USE_I18N": True,
         "LANGUAGES": [("en", "E"), ("de", "D"), ("fr", "F")],

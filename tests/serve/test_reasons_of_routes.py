@@ -18,6 +18,8 @@ REASONS = {
     "errors": ({"errors": ["Sold out", {"title": "Closed", "status": "409"}]}, "Sold out; Closed"),
     "errors by name": ({"errors": {"copies": ["at most 2"]}}, "copies: at most 2"),
     "both": ({"message": "Not ordered.", "errors": [{"msg": "at most 2 copies"}]}, "Not ordered: at most 2 copies"),
+    "facts beside": ({"message": "Set the shop up.", "detail": {"at": "/setup"}}, "Set the shop up: at: /setup"),
+    "title": ({"title": "Closed", "error": {"code": 7, "message": "Until Monday."}}, "Closed: Until Monday."),
     "oauth": ({"error": "invalid_grant", "error_description": "The code has expired."}, "The code has expired."),
     "nothing": ({"detail": [], "ok": False, "errors": {}}, "Conflict."),
     "deep": ({"detail": [[[[[["x"]]]]]]}, "Conflict."),

@@ -225,9 +225,8 @@ def compare(name: str, source: Path | None, work: Path, seconds: float) -> bool:
         run = Run(name, project, checkout, python, {**environment, **found}, seconds)
         before = run.test(work / f"{name}.before")
         print(f"{name}: before: {before}", flush=True)
-        extra = "django" if project.settings else "fastapi"
         call([python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", str(ROOT)], work)
-        call([python, "-m", "pip", "install", "-q", f"{ROOT}[{extra}]"], work)
+        call([python, "-m", "pip", "install", "-q", f"{ROOT}[{project.extra}]"], work)
         published = f" ({run.count_actions(**added)})" if project.settings else ""
         after = run.test(work / f"{name}.after", **added)
     print(f"{name}: after:  {after}{published}", flush=True)

@@ -11,7 +11,7 @@ class Project:
 
     `python` is the version it needs, `requires` are arguments of pip and `tests` of Python, both in its checkout.
     `settings` is the settings module of a Django project. `path` is where its modules are, `files` are made before its
-    tests. A project with `serves` is tested through a server of this application, at the address `http://NAME:PORT`;
+    tests. `extra` is the extra of ours that it gets. A project with `serves` is tested through a server of this application, at the address `http://NAME:PORT`;
     one with `databases` in a PostgreSQL server that has them, by their owners of the same names.
     """
 
@@ -21,6 +21,7 @@ class Project:
     python: str = "3.13"
     settings: str = ""
     path: str = "."
+    extra: str = "fastapi"
     files: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     serves: str = ""
@@ -35,6 +36,7 @@ _SPOOLMAN: Final = ("-r", "requirements.txt", "pytest", "pytest-asyncio")
 PROJECTS: Final[Mapping[str, Project]] = {
     "linkding": Project(
         repository="sissbruecker/linkding",
+        extra="django",
         settings="bookmarks.settings.dev",
         requires=(
             *("beautifulsoup4", "bleach", "bleach-allowlist", "django>=6.0.7", "djangorestframework", "huey"),
@@ -45,12 +47,14 @@ PROJECTS: Final[Mapping[str, Project]] = {
     ),
     "healthchecks": Project(
         repository="healthchecks/healthchecks",
+        extra="django",
         settings="hc.settings",
         requires=("-r", "requirements.txt"),
         tests=_DJANGO,
     ),
     "django-helpdesk": Project(
         repository="django-helpdesk/django-helpdesk",
+        extra="django",
         settings="demodesk.config.settings",
         requires=(".", "--group", "test", "--group", "teams"),
         tests=(*_DJANGO, "helpdesk"),
@@ -58,6 +62,7 @@ PROJECTS: Final[Mapping[str, Project]] = {
     ),
     "djangoproject.com": Project(
         repository="django/djangoproject.com",
+        extra="django",
         settings="djangoproject.settings.dev",
         requires=("-r", "requirements/tests.txt"),
         tests=_DJANGO,
@@ -66,6 +71,7 @@ PROJECTS: Final[Mapping[str, Project]] = {
     ),
     "django-ninja": Project(
         repository="vitalik/django-ninja",
+        extra="django",
         settings="demo.settings",
         requires=("-e", ".", "psycopg2-binary", *_DJANGO_PYTEST),
         tests=(*_PYTEST, "tests"),
@@ -73,6 +79,7 @@ PROJECTS: Final[Mapping[str, Project]] = {
     ),
     "bakerydemo": Project(
         repository="wagtail/bakerydemo",
+        extra="django",
         settings="bakerydemo.settings.test",
         requires=("-r", "requirements/base.txt"),
         tests=_DJANGO,
@@ -110,8 +117,15 @@ PROJECTS: Final[Mapping[str, Project]] = {
     ),
     "florimond.dev": Project(
         repository="florimondmanca/www",
-        requires=("-r", "requirements.txt"),
+        # Its own requirements, of which Starlette is older than the oldest that we support.
+        requires=(
+            *("aiofiles==23.2.1", "arel==0.3.0", "asgi-sitemaps==1.0.0", "babel==2.14.0", "httpx==0.25.2"),
+            *("jinja2==3.1.2", "markdown==3.5.1", "punq==0.7.0", "pygments==2.14.0", "python-frontmatter==1.0.1"),
+            *("starlette==0.41.3", "typing_extensions", "uvicorn==0.24.0", "asgi-lifespan==2.1.0", "pillow==10.1.0"),
+            *("pytest==7.4.3", "pytest-asyncio<0.23", "pytest-codeblocks==0.17.0"),
+        ),
         tests=(*_PYTEST, "tests", "-o", "addopts="),
         python="3.11",
+        extra="pages",
     ),
 }

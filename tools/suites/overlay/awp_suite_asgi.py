@@ -4,7 +4,8 @@ It is a plug-in of pytest, and can be imported before a server starts. Applicati
 which no site would do, and which may change nothing either.
 """
 
-from fastapi import FastAPI
+from importlib.util import find_spec
+
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
@@ -22,6 +23,9 @@ def add_publisher(kind: type[Starlette]) -> None:
     kind.build_middleware_stack = build_with_publisher  # type: ignore[method-assign]
 
 
-for one in (Starlette, FastAPI):
-    if "build_middleware_stack" in vars(one):
-        add_publisher(one)
+add_publisher(Starlette)
+if find_spec("fastapi") is not None:
+    from fastapi import FastAPI
+
+    if "build_middleware_stack" in vars(FastAPI):
+        add_publisher(FastAPI)
