@@ -10,9 +10,10 @@ class Project:
     """A public project.
 
     `python` is the version it needs, `requires` are arguments of pip and `tests` of Python, both in its checkout.
-    `settings` is the settings module of a Django project. `path` is where its modules are, `files` are made before its
-    tests. `extra` is the extra of ours that it gets. A project with `serves` is tested through a server of this application, at the address `http://NAME:PORT`;
-    one with `databases` in a PostgreSQL server that has them, by their owners of the same names.
+    `settings` is the settings module of a Django project, `extra` the extra of ours that the project gets. `path` is
+    where its modules are, `files` are made before its tests. A project with `serves` is tested through a server of this
+    application, at the address `http://NAME:PORT`; one with `databases` in a PostgreSQL server that has them, by their
+    owners of the same names.
     """
 
     repository: str
