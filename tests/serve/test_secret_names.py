@@ -35,7 +35,7 @@ def make_app(**options):
     return site, app
 
 
-GIVEN = {"card": {"number": "4111", "cvv": "123"}, "newPassword": "hunter2", "page_token": "p-1"}
+GIVEN = {"card": {"number": "4111", "cvv": "cvv-of-ann"}, "newPassword": "hunter2", "page_token": "p-1"}
 
 
 def test_they_are_hidden_in_summaries_and_logs(open_client, caplog):
@@ -45,7 +45,7 @@ def test_they_are_hidden_in_summaries_and_logs(open_client, caplog):
         question = invoke(client, "pay", GIVEN).json()["confirmation"]["summary"]
     assert "4111" in question
     for text in (question, caplog.text):
-        assert not any(secret in text for secret in ("123", "hunter2"))
+        assert not any(secret in text for secret in ("cvv-of-ann", "hunter2"))
     assert "p-1" in caplog.text
 
 
@@ -55,7 +55,7 @@ def test_the_schema_says_so_and_the_owner_is_told(open_client, caplog):
     inputs = client.get("/.well-known/woa.json").json()["agents"][0]["inputs"]
     assert inputs["properties"]["newPassword"]["writeOnly"] is True
     assert "writeOnly" not in inputs["properties"]["page_token"]
-    assert "123" not in json.dumps(inputs)
+    assert "cvv-of-ann" not in json.dumps(inputs)
     assert "pay (newPassword, cvv)" in caplog.text
 
 
