@@ -191,8 +191,11 @@ class ConnectedAgentAdmin(ReadOnlyAdmin):
 
     def _end(self, request: HttpRequest, sign_in: "SignInSite", grant_id: str) -> None:
         async def end() -> "Grant | None":
-            RUNNER.set(lambda function: sync_to_async(function)())  # in the thread of this request
-            return await sign_in.disconnect(grant_id)
+            before = RUNNER.set(lambda function: sync_to_async(function)())  # in the thread of this request
+            try:
+                return await sign_in.disconnect(grant_id)
+            finally:
+                RUNNER.reset(before)  # async_to_sync gives the thread what this context says
 
         try:
             ended = async_to_sync(end)()
