@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir
-from functools import lru_cache
+from contextvars import copy_context
+from functools import lru_cache, partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import FunctionType
@@ -68,6 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         stop_shared_server()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Run a test in a context of its own, since asgiref gives the thread what a coroutine has set."""
+    vars(item)["runtest"] = partial(copy_context().run, item.runtest)
 
 
 @pytest.hookimpl(optionalhook=True)
