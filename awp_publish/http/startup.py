@@ -119,15 +119,8 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
                 "out of AgentPublisher(protocols=...).",
             )
-    declared = catalog.site.authentication
-    unknown = [
-        action.id
-        for action in catalog.actions
-        if action.auth_required
-        and not action.route_credentials
-        and (declared is None or not (declared.type or declared.methods))
-    ]
-    if unknown:
+    unknown = [action.id for action in catalog.actions if action.auth_required and not action.route_credentials]
+    if unknown and catalog.site.authentication is None:
         yield _warning(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, but no document can say which ones.",

@@ -180,6 +180,8 @@ def test_errors_of_gates_and_jobs_are_told_where_an_action_has_them() -> None:
     of_callers = ("AUTHENTICATION_REQUIRED", "INVALID_CREDENTIALS", "INSUFFICIENT_SCOPE", "RATE_LIMITED")
     for code in ("OUTCOME_UNKNOWN", "CONFIRMATION_SPENT", "PREREQUISITE_REQUIRED", "UNKNOWN_JOB", *of_callers):
         assert code not in few
+    of_jobs = _document(make_catalog(make_action(execution="async")))["errors"].keys() - few.keys()
+    assert {"JOB_CANCELLED", "JOB_ENDED", "UNKNOWN_JOB", "TOO_MANY_JOBS"} <= of_jobs
     assert "INVALID_IDEMPOTENCY_KEY" in _document(make_catalog(make_action(idempotency=Idempotency())))["errors"]
     assert "CONFIRMATION_SPENT" in _document(make_catalog(make_action(needs_confirmation=True)))["errors"]
     known = _document(make_catalog(make_action(auth_required=True)))["errors"]

@@ -35,6 +35,8 @@ NAMES = {"#/$defs/Book": "book"}
         ({"const": 1}, "enum[1]"),
         ({"enum": [True, False]}, "enum[true, false]"),
         ({"enum": ["a, b", "c"]}, "string"),
+        ({"enum": ["c", "a, b"]}, "string"),
+        ({"enum": ["c", ""]}, "string"),
         ({"enum": ["a]"]}, "string"),
         ({"enum": [""]}, "string"),
         ({"enum": [{"a": 1}]}, "object"),

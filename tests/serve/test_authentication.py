@@ -25,6 +25,7 @@ from awp_publish import (
     SessionUser,
     current_caller,
 )
+from awp_publish.calls.authentication import MAX_REDACTED_WORDS
 from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
 from tests.serve.test_prerequisites import poll
 
@@ -294,3 +295,17 @@ def test_a_caller_whose_name_is_no_text_is_refused(open_client):
     headers = {"authorization": "Bearer of-nobody", "idempotency-key": "k"}
     refused = invoke(publish(site, open_client), "order", headers=headers)
     assert (refused.status_code, refused.json()["code"]) == (401, "INVALID_CREDENTIALS")
+
+
+@pytest.mark.parametrize(("words", "is_shown"), [(1, True), (MAX_REDACTED_WORDS + 1, False)])
+def test_a_failed_check_is_logged_with_its_message_unless_too_much_was_sent(open_client, caplog, words, is_shown):
+    message = "The directory is away."  # in a line of its own, since a traceback has the line that raises
+
+    def check(token: str) -> str:
+        raise RuntimeError(message)
+
+    sent = ANN | {"x-sent": " ".join(f"word{number}" for number in range(words))}
+    refused = invoke(publish(make_site(authenticate=BearerToken(check)), open_client), "greet", headers=sent)
+    assert told(refused) == (500, "HANDLER_FAILED")
+    assert "RuntimeError" in caplog.text
+    assert (message in caplog.text) is is_shown

@@ -102,6 +102,15 @@ async def test_memory_keeps_what_was_put_off_until_its_new_time_and_not_longer(c
     assert store.bytes_used == 0
 
 
+async def test_memory_has_room_again_when_nothing_but_counts_has_expired(clock):
+    store = MemoryStore(clock)
+    for number in range(100):
+        await store.run([Count(f"key {number}", 1, 10)])
+    clock.pass_time(11)
+    await store.run([Look("nothing")] * 100)
+    assert store.bytes_used == 0
+
+
 async def test_memory_stays_as_large_as_what_is_in_it(clock):
     store = MemoryStore(clock, most_entries=50)
     for number in range(2000):

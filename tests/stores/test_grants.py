@@ -9,6 +9,8 @@ from awp_publish.browsing.cookies import Cookie
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sign_in.errors import OAuthError
 from awp_publish.plugins.sign_in.grants import MAX_OF_PERSON, MAX_RECENT, Grant, Grants, challenge_of
+from awp_publish.stores import Look, Step
+from awp_publish.stores.memory import MemoryStore
 
 VERIFIER = "v" * 43
 BACK = "https://agent.example/callback"
@@ -149,3 +151,28 @@ async def test_of_several_who_allow_at_once_the_owner_sees_all(grants):
     codes = [await begin(grants, allowed(f"session {number}")) for number in range(8)]
     await asyncio.gather(*(exchange(grants, code) for code in codes))
     assert {one.person for one in await grants.recent()} == {f"session {number}" for number in range(8)}
+
+
+class _Forgetful(MemoryStore):
+    """Knows what a power failure would undo."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.undone: list[Step] = []
+
+    async def run(self, steps, *, durable=False):
+        ran = await super().run(steps, durable=durable)
+        if not durable and ran.failed is None:
+            self.undone += [step for step in steps if not isinstance(step, Look)]
+        return ran
+
+
+async def test_no_power_failure_brings_back_or_takes_away_what_a_person_has_decided():
+    store = _Forgetful()
+    grants = Grants(store, Tokens(["a key"], "test", 0.0), 600)
+    issued = await exchange(grants, await begin(grants))
+    _, issued = await grants.refresh(issued.refresh, "claude", None)
+    assert await grants.end_of_token(issued.access, "claude") is None
+    assert await grants.end_of_token(issued.refresh, "claude") is not None
+    assert await grants.find(issued.access) is None
+    assert store.undone == []

@@ -73,13 +73,14 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
     """Yield each mutant with tests that execute it, those that tell most for their time first."""
     runs = recorded(ROOT, BUILD, processes, tests)
     seconds = {test: taken for run in runs for test, taken in run.seconds.items()}
+    breadth = {test: parts for run in runs for test, parts in run.breadth.items()}
     earlier = {row["key"]: row["tests"][0] for row in json.loads(SAMPLE.read_text())["mutants"] if row["tests"]}
     earlier |= json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
     for mutant in mutants:
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if mutant.key in earlier else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
-        yield _bounded(mutant, [*first, *in_order(mutant, reaching, groups)], seconds, *WARM)
+        yield _bounded(mutant, [*first, *in_order(mutant, reaching, breadth, groups)], seconds, *WARM)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:

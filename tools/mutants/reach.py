@@ -81,11 +81,13 @@ class Reach:
         self._folder, self._root = folder, root
         self._marks: dict[str, list[tuple[int, int, int]]] = json.loads((folder / "marks.json").read_text())
         self.seconds: dict[str, float] = {}
+        self.breadth: dict[str, int] = {}
+        """How many parts of the package a test passes: one that passes few is about them."""
         self._tests: dict[int, set[str]] = defaultdict(set)
         for part in folder.glob("*.jsonl"):
             for line in part.read_text().splitlines():
                 test, seconds, numbers = json.loads(line)
-                self.seconds[test] = seconds
+                self.seconds[test], self.breadth[test] = seconds, len(numbers)
                 for number in numbers:
                     self._tests[number].add(test)
 
@@ -155,16 +157,22 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
     return places
 
 
-def in_order(mutant: Mutant, seconds: Mapping[str, float], groups: Sequence[set[str]]) -> list[str]:
-    """Return tests: one of each group, then a second one, and so on. Of a group those come first that share words with
-    the place of a mutant, then the fastest ones.
+def in_order(
+    mutant: Mutant, seconds: Mapping[str, float], breadth: Mapping[str, int], groups: Sequence[set[str]]
+) -> list[str]:
+    """Return tests: one of each group, then a second one, and so on.
+
+    Of a group those come first that share words with the place of a mutant, in turn with those that pass the fewest
+    parts of the package.
     """
     function = str(getattr(mutant.statement, "function", ""))
     words = {word.rstrip("s") for word in re.split(r"[^a-z]+", f"{mutant.path} {function}".lower()) if len(word) > 3}
     words -= {"awp", "publish", "plugin", "http"}
     shared = {test: sum(word in test.lower() for word in words) for test in seconds}
-    listed = sorted(seconds, key=lambda test: (-shared[test], seconds[test]))
-    rows = [[test for test in listed if test in group] for group in (*groups, seconds.keys())]
+    by_words = sorted(seconds, key=lambda test: (-shared[test], seconds[test]))
+    by_breadth = sorted(seconds, key=lambda test: (breadth[test], seconds[test]))
+    orders = [by_words, by_breadth]
+    rows = [[test for test in order if test in group] for group in (*groups, seconds.keys()) for order in orders]
     return list(dict.fromkeys(test for column in zip_longest(*rows) for test in column if test is not None))
 
 

@@ -80,7 +80,7 @@ class SignInPages:
         return await self.reply(scope, "message.html", facts, status=status)
 
 
-def redirect_to(address: str, headers: RawHeaders = ()) -> Reply:
+def redirect_to(address: str) -> Reply:
     """Return a redirect that is followed with GET (RFC 9110 section 15.4.4), and that nobody caches."""
     fixed: RawHeaders = (
         (b"location", address.encode("latin-1", "replace")),
@@ -88,7 +88,7 @@ def redirect_to(address: str, headers: RawHeaders = ()) -> Reply:
         (b"cache-control", b"no-store"),
         (b"referrer-policy", b"no-referrer"),
     )
-    return Reply(303, (*fixed, *headers))
+    return Reply(303, fixed)
 
 
 def day_of(seconds: float, translate: Callable[[str], str] = str) -> str:
