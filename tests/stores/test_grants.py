@@ -172,6 +172,7 @@ async def test_no_power_failure_brings_back_or_takes_away_what_a_person_has_deci
     grants = Grants(store, Tokens(["a key"], "test", 0.0), 600)
     issued = await exchange(grants, await begin(grants))
     _, issued = await grants.refresh(issued.refresh, "claude", None)
+    assert issued.refresh is not None
     assert await grants.end_of_token(issued.access, "claude") is None
     assert await grants.end_of_token(issued.refresh, "claude") is not None
     assert await grants.find(issued.access) is None
