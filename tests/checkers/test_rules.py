@@ -10,7 +10,7 @@ from awp_publish import AgentPublisher, Site
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 
-from . import a14y, ard
+from . import a14y, agent_ready, ard, isitagentready
 from .first_program import make_app
 
 ORIGIN = "https://books.example"
@@ -32,6 +32,29 @@ def test_the_demo_keeps_every_rule_of_a14y_but_the_share_of_text(demo):
 def test_readmes_first_program_keeps_most_rules_of_a14y(open_client):
     report = a14y.scan(open_client(make_app("https://shop.example")), "https://shop.example")
     assert report.score >= 85
+
+
+def test_readmes_first_program_keeps_what_agent_ready_asks_for_but_the_owners_words(open_client):
+    score, rules = agent_ready.scan(open_client(make_app("https://shop.example")), "https://shop.example")
+    assert score >= 85
+    assert {rule for rule, given in rules.items() if given < 1} <= {"content-signals", "web-bot-auth", "a2a-agent-card"}
+
+
+def test_readmes_first_program_keeps_eight_of_the_eleven_rules_of_isitagentready(open_client):
+    rules = isitagentready.scan(open_client(make_app("https://shop.example")), "https://shop.example")
+    assert len(rules) == 11
+    assert {rule for rule, kept in rules.items() if not kept} <= {
+        "content-signals",
+        "oauth-discovery",
+        "oauth-protected-resource",
+    }
+
+
+def test_a_bare_site_breaks_rules_of_agent_ready_and_isitagentready(open_client):
+    app = FastAPI()
+    app.add_api_route("/", lambda: {"nothing": "here"})
+    assert agent_ready.scan(open_client(app), ORIGIN)[0] < 40
+    assert not any(isitagentready.scan(open_client(app), ORIGIN).values())
 
 
 def test_a_bare_site_breaks_rules_of_a14y(open_client):
