@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("awp_publish.checks")
 
 MAX_LINES: Final = 10
+MAX_NAMES: Final = 5
 COMMAND: Final = "awp-publish check module:app"
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
@@ -63,13 +64,19 @@ def check_published(
             0,
             _warning(
                 "start-memory",
-                f"The actions {', '.join(remembering)} keep confirmations, keys or jobs in the memory of this process: "
+                f"Confirmations, keys or jobs of {_name_some(remembering)} are kept in the memory of this process: "
                 "they are lost when it ends, and other workers do not know them.",
                 'Give Site(store="sqlite:///agents.db") or "redis://...".',
             ),
         )
     is_local = is_loopback(catalog.domain)
     return tuple(finding for finding in findings if not (is_local and finding.check in DEVELOPMENT_CHECKS))
+
+
+def _name_some(names: Sequence[str]) -> str:
+    """Return the first of the names, and how many more there are."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more actions" if more > 0 else "")
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:

@@ -137,7 +137,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "Limit 30 a minute for each caller",
         "Site limit 100 an hour for each caller, over all actions",
         "Confirmation a person confirms each call",
-        "at least 1, at most 20, 1 if left out",
+        "at least 1, at most 20, default 1",
         "Names the order.",
         "This is a real call: it changes something on every call. Sending through all doors makes 6 calls.",
         "Fill in the form with example 1",

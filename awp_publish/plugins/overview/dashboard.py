@@ -106,7 +106,11 @@ def _sections(
     )
     for ident, title, caption, heads, rows in listings:
         if rows:
-            yield ident, f"{title} ({len(rows)})", table(caption, heads, rows, class_="titled" * (caption == title))
+            yield (
+                ident,
+                f"{title} ({len(rows)})",
+                table(caption, heads, rows, class_="rows titled" if caption == title else "rows"),
+            )
 
 
 def _connections(view: View) -> Html | None:
@@ -215,7 +219,7 @@ def _documents(view: View) -> Html:
     heads = ("path", "checked", "size", "tokens", "compressed", "type", "headers")
     return fill(
         "documents",
-        table=table("Documents", heads, rows, class_="titled"),
+        table=table("Documents", heads, rows, class_="rows titled documents"),
         size=size_of(sum(len(document.body) for document in view.documents.values())),
         problems=prefix + view.door.catalog.paths.problems,
     )

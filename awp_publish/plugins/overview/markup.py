@@ -16,12 +16,15 @@ STATIC: Final = Path(__file__).with_name("static")
 fill: Final = Pieces(STATIC / "overview.html").fill
 
 
-def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "") -> Html:
-    """Return a table that scrolls if it does not fit."""
-    lines = [
-        tag("tr", (tag("th" if not n else "td", cell, scope=None if n else "row") for n, cell in enumerate(row)))
-        for row in rows
-    ]
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "rows") -> Html:
+    """Return a table that scrolls if it does not fit. With the class `rows`, a phone has a list of labelled cells."""
+    labels = heads if "rows" in class_.split() else [None] * len(heads)
+
+    def cells(row: Sequence[object]) -> Iterable[Html]:
+        for n, (cell, label) in enumerate(zip(row, labels, strict=True)):
+            yield tag("td", cell, data_label=label) if n else tag("th", cell, scope="row")
+
+    lines = [tag("tr", cells(row)) for row in rows]
     if not lines:
         return tag("p", "None.", class_="none")
     return fill(

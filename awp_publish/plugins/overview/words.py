@@ -49,6 +49,7 @@ _LIMIT_WORDS: Final = {
     "contentMediaType": "{}",
     "contentEncoding": "as {}",
 }
+_PLURALS: Final = {"whole number": "whole numbers", "number": "numbers", "object": "objects", "file": "files"}
 MAX_DEPTH: Final = 3
 """Levels of nested objects whose members are listed."""
 
@@ -124,7 +125,8 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     words = []
     for kind in kinds(facts, root):
         if kind == "array" and "items" in facts and depth < MAX_DEPTH:
-            words.append(f"list of {kind_words(facts['items'], root, depth + 1)}")
+            entry = kind_words(facts["items"], root, depth + 1)
+            words.append(f"list of {_PLURALS.get(entry, entry)}")
         else:
             words.append(_KIND_WORDS.get(kind, kind))
     return " or ".join(words) or "anything"
@@ -148,10 +150,10 @@ def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: i
         own = resolved(part, root)
         limits = limits_of(own)
         if "default" in own:
-            limits.append(f"{json.dumps(own['default'], ensure_ascii=False, default=str)} if left out")
+            limits.append(f"default {json.dumps(own['default'], ensure_ascii=False, default=str)}")
         described = own.get("description", "")
-        needed = "required" if name in required else "optional"
-        yield code(prefix + name), kind_words(part, root), needed, described, ", ".join(limits)
+        is_required = "yes" if name in required else "no"
+        yield code(prefix + name), kind_words(part, root), is_required, described, ", ".join(limits)
         items = own.get("items")
         if depth < MAX_DEPTH and members(own):
             yield from schema_rows(own, root, f"{prefix}{name}.", depth + 1)
@@ -159,15 +161,15 @@ def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: i
             yield from schema_rows(resolved(items, root), root, f"{prefix}{name}[].", depth + 1)
 
 
-def schema_table(caption: str, schema: JsonObject) -> Html:
+def schema_table(caption: str, schema: JsonObject, presence: str = "required") -> Html:
     """Return the members of a schema as a table, or a description of its type if it has none."""
     rows = list(schema_rows(schema, schema))
     if rows:
-        return table(caption, ("name", "kind", "needed", "meaning", "limits"), rows)
+        return table(caption, ("name", "type", presence, "meaning", "limits"), rows)
     is_empty = kinds(resolved(schema, schema), schema) == ["object"] and "properties" in resolved(schema, schema)
     return tag("p", f"{caption}: ", "nothing" if is_empty else kind_words(schema, schema), ".")
 
 
 def schema_tables(action: Action) -> tuple[Html, Html]:
-    outputs = schema_table(f"Outputs of {action.id}", answer_schema(action))
+    outputs = schema_table(f"Outputs of {action.id}", answer_schema(action), "always there")
     return schema_table(f"Inputs of {action.id}", action.inputs), outputs
