@@ -124,14 +124,14 @@ class _Run:
             attempts.append(result)
             self.results[str(step.get("id"))] = result
             if not result["ok"] and step.get("on_error") != "continue":
-                return result | {"attempts": attempts}
+                return result
             if self.value(step["retry_until"], index=attempt):
                 return result | {"attempts": attempts}
             if attempt < limit - 1 and isinstance(after, Mapping):
                 between = await self.once(after.get("primitive"), after.get("args"), index=attempt)
                 attempts.append(between)
                 if not between["ok"] and step.get("on_error") != "continue":
-                    return between | {"attempts": attempts}
+                    return between
         error = {
             "code": "workflow_retry_exhausted",
             "message": f"retry_until of the step {step.get('id')} did not hold after {limit} attempts.",

@@ -283,3 +283,23 @@ def test_a_navigation_that_is_given_up_changes_nothing():
     steps.close()
     assert (agent.url, agent.som()["title"]) == ("https://shop.example/", "Hello")
     assert agent.navigate("/b")["status"] == 200
+
+
+def test_what_a_script_reads_is_asked_for_as_scripts_ask():
+    agent = Agent({"/": "<p>Home", "/data": "12345"})
+    agent.web.drive(agent.session.tab().fetch("/data", 10))
+    sent = headers_of(agent.web.last)
+    assert {name: sent.get(name) for name in ("accept", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-user")} == {
+        "accept": "*/*",
+        "sec-fetch-dest": "empty",
+        "sec-fetch-mode": "cors",
+        "sec-fetch-user": None,
+    }
+
+
+def test_what_is_not_a_page_is_told_by_its_type():
+    image = Fetched(200, (("Content-Type", "image/png"),), b"\x89PNG")
+    agent = Agent({"/": "<p>Home", "/a.png": image})
+    with pytest.raises(AwpError) as refused:
+        agent.navigate("/a.png")
+    assert details_of(refused) == {"url": "https://shop.example/a.png", "status": 200, "content_type": "image/png"}

@@ -623,3 +623,45 @@ def test_a_schema_that_refers_outside_of_itself_lets_nothing_pass(member):
     assert failure.code == "runtime_not_ready"
     assert "cannot be used here" in failure.message
     assert failure.evidence == {}
+
+
+def test_the_part_of_an_address_to_which_a_tool_is_bound_is_listed_with_it():
+    of_target = tool("of_target", INFO, target={"selector": "body", "url_contains": "shop.example"})
+    of_binding = tool("of_binding", INFO, x_actions={"binding": {"target_url_contains": "https://"}})
+    listed = Driver(PAGES, map_of(of_target, of_binding, tool("unbound", INFO))).ask("list")["actions"]
+    assert {one["name"]: one.get("target_url_contains") for one in listed} == {
+        "of_target": "shop.example",
+        "of_binding": "https://",
+        "unbound": None,
+    }
+
+
+def test_another_tab_is_a_capability_that_a_page_in_process_lacks():
+    navigate = step("go", "browser.navigate", {"url": "/", "tab_id": 2})
+    failure = Driver(PAGES, map_of(tool("go", navigate))).failure()
+    assert failure.code == "capability_unavailable"
+    assert failure.evidence["cause"]["capability"] == "browser.navigate"
+
+
+CARDS = (
+    "<main><div class=card><p>one</p><a href=/1>First</a></div><div class=card><p>two</p><a href=/2>Second</a></div>"
+    "<form><input type=hidden name=h value=x><input type=reset><input type=submit></form><i hidden>none</i></main>"
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ({"selector": "p", "text_equals": "one", "closest": {"closest": ".card", "selector": "a"}}, "First"),
+        ({"selector": "p", "text_equals": "two", "closest": {"closest": ".card", "selector": "a"}}, "Second"),
+        ({"selector": "input[type=reset]"}, "Reset"),
+        ({"selector": "input[type=submit]"}, "Submit"),
+        ({"selector": "input[name=h]"}, "target_not_found"),
+        ({"selector": "i"}, "target_not_found"),
+    ],
+)
+def test_a_target_is_an_element_that_is_seen_and_has_the_text_that_is_seen(target, text):
+    look = step("look", "locator.element_info", {"locator": target}, on_error="continue")
+    run = Driver({"/": CARDS}, map_of(tool("go", look, output="{% steps.look %}")))
+    found = run.call()
+    assert (found["output"]["text"] if found["ok"] else found["error"]["code"]) == text

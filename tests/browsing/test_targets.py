@@ -190,3 +190,15 @@ def test_a_label_of_which_it_is_all_is_meant_before_a_part_of_another_text():
     )
     assert agent.act("type", {"text": "Number"}, value="3")["resolved"]["role"] == "text_input"
     assert agent.act("click", {"text": "Pay now"})["effects"]["navigated"] is True
+
+
+def test_a_form_is_meant_by_its_id_or_its_label_wherever_it_stands():
+    page = """<nav><a href=/a>News</a></nav><main><p>News of all shelves</p>
+    <form action=/s aria-label="Join the club"><input name=mail aria-label=Address>
+    <button>Send</button></form></main>"""
+    agent = Agent({"/": page, "/s": "<p>Sent"})
+    form = next(region for region in agent.som(budget="full")["regions"] if region["role"] == "form")
+    for target in ({"ref": form["id"]}, {"role": "form", "text": "club"}, {"role": "form"}):
+        agent.navigate("/")
+        assert agent.act("submit", target)["status"] == "ok"
+        assert agent.url == "https://shop.example/s?mail="

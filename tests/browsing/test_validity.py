@@ -40,6 +40,7 @@ def faults_of(controls: str, *acts: tuple[str, str, object], form: str = "", but
         "<input name=a pattern='a|b' value=ab>",
         "<input type=number name=a min=5 value=4>",
         "<input type=number name=a max=5 value=6>",
+        "<input type=number name=a min=6 max=1 value=7>",
         "<input type=date name=a min=2026-01-01 value=2025-12-31>",
         "<input type=time name=a min=09:00 max=17:00 value=18:00>",
         "<input type=time name=a min=22:00 max=06:00 value=12:00>",

@@ -9,7 +9,7 @@ import pytest
 
 from awp_publish.calls.progress import Progress, open_report, report_progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.job import Job, JobResult, store_job
+from awp_publish.plugins.jobs.job import Job, JobResult, printable_value, store_job
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.problems import (
     HandlerFailed,
@@ -107,8 +107,8 @@ async def test_a_problem_survives_its_way_into_the_store_and_back(house):
             status=410,
             code="SOLD_OUT",
             recovery="Choose another.",
-            errors=[Violation("/book", "is gone")],
-            headers=[("Retry-After", "7")],
+            errors=[Violation("/book", "is gone"), Violation("/copies", "are too many")],
+            headers=[("Retry-After", "7"), ("X-Shelf", "3")],
             members={"left": 0, "names": ("a", {1: "b"}), "huge": 2**70},
         )
 
@@ -118,8 +118,9 @@ async def test_a_problem_survives_its_way_into_the_store_and_back(house):
     assert failed.status == "failed"
     assert type(problem) is Refused
     assert (problem.detail, problem.status, problem.code) == ("Sold ? out.", 410, "SOLD_OUT")
-    assert (problem.recovery, problem.errors) == ("Choose another.", (Violation("/book", "is gone"),))
-    assert problem.headers == (("Retry-After", "7"),)
+    assert problem.recovery == "Choose another."
+    assert problem.errors == (Violation("/book", "is gone"), Violation("/copies", "are too many"))
+    assert problem.headers == (("Retry-After", "7"), ("X-Shelf", "3"))
     assert problem.members == {"left": 0, "names": ["a", {"1": "b"}], "huge": str(2**70)}
 
 
@@ -480,3 +481,17 @@ def test_a_process_may_have_a_worker_in_each_of_its_event_loops(store_url, caplo
         worked.result(30)
     asyncio.run(store.close())
     assert not caplog.records
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_what_is_nested_without_end_is_printed_up_to_a_depth(kind):
+    nested: object = "end"
+    for _ in range(500):
+        nested = [nested] if kind is list else {"inner": nested}
+    depth, printed = 0, printable_value(nested)
+    while not isinstance(printed, str):
+        assert isinstance(printed, kind)
+        (printed,) = printed.values() if isinstance(printed, dict) else printed
+        depth += 1
+    assert depth == 100
+    assert len(printed) > 400

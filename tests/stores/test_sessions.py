@@ -165,3 +165,28 @@ async def test_a_use_is_written_down_now_and_then_only(sessions, clock):
     clock.pass_time(2)
     await sessions.update(await sessions.find(session_id), [], HOME)
     assert (await sessions.find(session_id)).raw != before
+
+
+async def test_an_id_that_an_older_key_has_signed_is_the_sites_own():
+    old, new = "an older key of this site", "a newer key of this site"
+    before, after = (
+        CookieSessions(MemoryStore(), Tokens(keys, "session:shop.example", 60)) for keys in ([old], [new, old])
+    )
+    assert after.is_own(before.new_id())
+    assert not before.is_own(after.new_id())
+
+
+async def test_a_session_that_is_begun_or_used_is_nothing_to_log(sessions, caplog):
+    session_id = await begin(sessions, "a=1")
+    await sessions.update(await sessions.find(session_id), ["a=2"], HOME)
+    assert caplog.records == []
+
+
+async def test_what_calls_set_meanwhile_follows_a_session_to_its_new_id_unless_it_identifies_somebody_else(sessions):
+    session_id = await begin(sessions, "session=nobody")
+    calls = [await sessions.find(session_id) for _ in range(3)]
+    new_id = await sessions.update(calls[0], ["session=ann"], HOME)
+    assert new_id is not None
+    assert await sessions.update(calls[1], ["basket=2"], HOME) is None
+    assert await sessions.update(calls[2], ["session=eve"], HOME) is None
+    assert await cookies(sessions, new_id) == "session=ann; basket=2"

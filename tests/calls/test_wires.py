@@ -1,0 +1,64 @@
+"""Calls as the wires of doors write them, with what accompanies their input."""
+
+import json
+from typing import Any
+
+import pytest
+
+from awp_publish.calls.wire import WireCall, WireRequest
+from awp_publish.client import doors
+from tests.protocols.catalogs import make_route_action
+
+SEARCH = make_route_action("search", {"q": {"type": "string"}})
+ORDER = make_route_action("order", {"title": {"type": "string"}}, method="POST")
+
+
+def written(door: str, **facts: Any) -> WireRequest:
+    wire = doors()[door]
+    return wire.write(WireCall(**facts), wire.path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "method", "path", "body"),
+    [
+        ({"action": "search", "inputs": {"q": "a b"}, "declared": SEARCH}, "GET", "/agents/actions/search?q=a+b", None),
+        ({"action": "search", "inputs": {}, "declared": SEARCH}, "GET", "/agents/actions/search", None),
+        (
+            {"action": "order", "inputs": {"title": "x"}, "declared": ORDER},
+            "POST",
+            "/agents/actions/order",
+            {"title": "x"},
+        ),
+        ({"action": "a/b", "inputs": {}}, "POST", "/agents/actions/a%2Fb", {}),
+    ],
+)
+def test_a_plain_call_has_its_inputs_where_its_method_has_them(facts, method, path, body):
+    request = written("plain", **facts)
+    assert (request.method, request.path.replace("%20", "+"), request.body) == (method, path, body)
+
+
+@pytest.mark.parametrize(
+    ("action", "path", "envelope"),
+    [
+        ("search", "/agents/search/invoke", {"input": {"q": "a"}}),
+        ("texts.shout", "/agents/texts/invoke", {"operation": "shout", "input": {"q": "a"}}),
+    ],
+)
+def test_an_envelope_names_the_operation_of_an_agent(action, path, envelope):
+    request = written("woa", action=action, inputs={"q": "a"})
+    assert (request.method, request.path, json.loads(request.content())) == ("POST", path, envelope)
+
+
+@pytest.mark.parametrize("door", ["woa", "plain"])
+def test_what_accompanies_an_input_is_in_headers(door):
+    request = written(
+        door, action="order", inputs={}, key="k", confirmation="c", receipts=["r1", "r2"], session="s", declared=ORDER
+    )
+    sent = {name: value for name, value in request.headers if name != "Content-Type"}
+    assert {name.title(): value for name, value in sent.items()} == {
+        "Idempotency-Key": "k",
+        "Awp-Confirmation": "c",
+        "Awp-Receipt": "r1, r2",
+        "Awp-Session": "s",
+    }
+    assert not [name for name, _ in written(door, action="order", inputs={}).headers if name.title().startswith("Awp")]

@@ -1,0 +1,89 @@
+"""What the frozen facts of a site say of themselves, and what is left of them for those who may not see all."""
+
+from typing import Any
+
+import pytest
+
+from awp_publish.model import Attachment, Authentication, Page, Projection, Records, Transition
+from awp_publish.model.listing import listing_of
+from tests.protocols.catalogs import make_action, make_catalog, make_route_action
+
+
+@pytest.mark.parametrize(
+    ("effect", "method", "intent", "is_write"),
+    [
+        ("read", "GET", "read", False),
+        ("read", "POST", "read", False),
+        ("write", "POST", "write", True),
+        ("write", None, "execute", True),
+        ("write", "DELETE", "delete", True),
+        ("delete", "POST", "delete", True),
+        ("delete", None, "delete", True),
+    ],
+)
+def test_what_an_action_intends_follows_from_its_effect_and_its_route(effect, method, intent, is_write):
+    action = make_action(effect=effect, target=None) if method is None else make_route_action("a", {}, effect=effect)
+    if method is not None:
+        action = make_route_action("a", {}, effect=effect, method=method)
+    assert (action.intent, action.is_write) == (intent, is_write)
+
+
+@pytest.mark.parametrize(
+    ("expose", "at"),
+    [(None, {"woa", "mcp", "route", "job"}), (("woa",), {"woa", "route", "job"}), ((), {"route", "job"})],
+)
+def test_an_action_is_offered_at_the_doors_that_are_named_and_always_as_a_route_and_a_job(expose, at):
+    action = make_action(expose=expose)
+    assert {door for door in ("woa", "mcp", "route", "job") if action.is_exposed_at(door)} == at
+
+
+def test_what_names_a_hidden_action_is_left_out_with_it():
+    hidden = make_action("hidden", audience="known")
+    page = Page(
+        "/",
+        "Home",
+        actions=("hidden", "seen"),
+        transitions={
+            "by_hidden": Transition("a", "b", action="hidden"),
+            "by_seen": Transition("a", "b", action="seen"),
+            "by_nobody": Transition("a", "b"),
+        },
+        projections={"p": Projection("x", {"r": Records("li")}, "a", after={"hidden": "h", "seen": "s"})},
+        attachments={
+            "first": Attachment("panel", "main", "First", opens="seen"),
+            "second": Attachment("panel", "main", "Second", opens="hidden"),
+            "third": Attachment("panel", "main", "Third"),
+        },
+    )
+    after, free = make_action("seen", requires=("hidden",), depends_on=("hidden", "free")), make_action("free")
+    catalog = make_catalog(hidden, after, free, pages=(page,)).public
+    seen, free = catalog.actions
+    assert (seen.id, seen.requires, seen.depends_on) == ("seen", (), ("free",))
+    assert (seen.is_required, free.is_required) == (True, False)
+    (shown,) = catalog.pages
+    assert shown.actions == ("seen",)
+    assert set(shown.transitions) == {"by_seen", "by_nobody"}
+    assert shown.projections["p"].after == {"seen": "s"}
+    assert set(shown.attachments) == {"first", "third"}
+    assert [agent.id for agent in catalog.agents] == ["seen", "free"]
+
+
+@pytest.mark.parametrize(
+    ("own_server", "only_allowed", "unknown", "known"),
+    [
+        (None, None, {"open", "buy", "refund"}, {"open", "buy", "refund"}),
+        (None, True, {"open"}, {"open", "buy"}),
+        ({}, False, {"open", "buy", "refund"}, {"open", "buy", "refund"}),
+        ({}, None, {"open", "buy"}, {"open", "buy"}),
+    ],
+)
+def test_who_is_told_of_an_action_that_needs_a_caller(own_server, only_allowed, unknown, known):
+    facts: Any = {"authentication": Authentication(type="oauth2", own_server=own_server, scopes={"buy": "Buy."})}
+    open_, buy, refund = (
+        make_action("open"),
+        make_action("buy", scopes=("buy",)),
+        make_action("refund", scopes=("refund",)),
+    )
+    listing = listing_of(make_catalog(open_, buy, refund, site=facts), only_allowed)
+    for scopes, told in ((None, unknown), (frozenset({"buy"}), known)):
+        assert {action.id for action in (open_, buy, refund) if listing.shows(action, scopes)} == told
