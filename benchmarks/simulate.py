@@ -43,6 +43,15 @@ HANDLER_SECONDS: Final = 5e-3
 CALLS: Final = 8_000
 """Simulated calls of one point."""
 
+_EDGES: Final = {
+    "saturated: a shard": "answered; a shard gives way",
+    "saturated: workers": "answered; workers give way",
+    "all calls": "of all calls",
+    "asked": "answered",
+    "allowed": "of what it allows",
+}
+"""What the figure of a row says that tells where a deployment ends, or what a loss costs, by what it is beside."""
+
 COLOURS: Final = {1: "#c53030", 3: "#b7791f", 10: "#2b6cb0", 30: "#2f855a"}
 
 
@@ -63,7 +72,7 @@ def simulate(_seconds: float) -> list[Row]:
     rows += [*_losses(service), *_hot_keys(service, points), *asyncio.run(_accuracy())]
     if believable:
         PICTURE.write_text(_draw({point: outcome for point, (_, outcome) in outcomes.items()}))
-        _write_table(points, service)
+        _write_tables(points, service, [row for row in rows if row.beside in _EDGES])
     return rows
 
 
@@ -169,8 +178,8 @@ def _draw(outcomes: "Mapping[tuple[int, int], Outcome]") -> str:
     return log_plot("99th percentile of guarded calls, simulated", "guarded calls a second", "ms", lines)
 
 
-def _write_table(points: Mapping[str, Mapping[str, float]], service: "Service") -> None:
-    """Write how many workers and which store each rate needs, where a call needs the measured time."""
+def _write_tables(points: Mapping[str, Mapping[str, float]], service: "Service", edges: list[Row]) -> None:
+    """Write how many workers and which store each rate needs, where a call needs the measured time; and the edges."""
     from benchmarks.simulation import Deployment, Service, run
 
     one_machine = points["guarded sqlite 1"]["rate"] * BUSY
@@ -193,6 +202,10 @@ def _write_table(points: Mapping[str, Mapping[str, float]], service: "Service") 
             lines[-1] += (
                 f"{outcome.p99 * 1000:.1f} ms | " if not handler else f"{workers:,} ({outcome.p99 * 1000:.0f} ms) |"
             )
+    lines += ["", "| at the edge | outcome | details |", "|---|---|---|"]
+    for row in edges:
+        share = f"{min(1.0, row.figure):.0%}" if row.figure is not None else "-"
+        lines.append(f"| {row.what} | {share} {_EDGES[row.beside]} | {row.details} |")
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text("".join((before, BEGIN, "\n", "\n".join(lines), "\n", END, after)))
