@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Final
 
 from awp_publish.declare.discover.credentials import without_credentials
-from awp_publish.declare.discover.declared import describe_by_path, take_inputs
+from awp_publish.declare.discover.declared import describe_by_path, reads_query, take_inputs
 from awp_publish.declare.discover.functions import Injector, describe_function
 from awp_publish.declare.discover.handlers import answers_json
-from awp_publish.declare.discover.routes import Mode, Operation, Route
+from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation, Route
 from awp_publish.declare.discover.signatures import UnusableFunction
 from awp_publish.declare.settings.actions import UNSET, ActionSettings
 from awp_publish.model import Function, Target
@@ -45,7 +45,9 @@ def describe_route_action(
     declared, handler = options.content_type, route.handlers[0] if route.handlers else None
     try:
         if route.describe is None:
-            operation = describe_by_path(route.path, docstring_of(handler) if handler is not None else None)
+            described = docstring_of(handler) if handler is not None else None
+            is_open = method in NO_BODY_METHODS and reads_query(handler)
+            operation = describe_by_path(route.path, described, is_open=is_open)
             operation = replace(operation, answers_json=handler is not None and answers_json(handler) is True)
         else:
             try:

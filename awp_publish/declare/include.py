@@ -82,7 +82,9 @@ def include_routes(
                 path = (
                     route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
                 )
-                included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
+                # Of several inclusions, the one that is about this route says why.
+                if way not in included.left_out or (_is_in_mounts(route, inclusion) and _is_selected(route, inclusion)):
+                    included.left_out[way] = LeftOut(method, path, route.name or path, why)
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # may match nothing
     if not selected and not (is_open or taken or included.pages):
         mounts = listing({route.mount for route in visible if route.mount})
@@ -196,6 +198,16 @@ def _redirects(handler: object) -> bool:
     return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
 
 
+def _is_in_mounts(route: Route, inclusion: Inclusion) -> bool:
+    mounts = {mount.rstrip("/") for mount in inclusion.mounts}
+    return not route.mount or route.template in inclusion.paths or route.mount.rstrip("/") in mounts
+
+
+def _is_selected(route: Route, inclusion: Inclusion) -> bool:
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
+    return is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
+
+
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
     """Return why a route is left out, or "" if it is published. A route that is named is always published."""
     names = _names_of(route)
@@ -213,11 +225,10 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
         return "it is hidden (include_in_schema=False)"
-    mounts = {mount.rstrip("/") for mount in inclusion.mounts}
-    if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
+    if not _is_in_mounts(route, inclusion):
         return f'it is in a mounted application; name that: mounts=["{route.mount}"]'
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
-    if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
+    if not _is_selected(route, inclusion):
         return "not selected by tags, paths or operations"
     if signs_in(route):
         return "it signs in or out"

@@ -5,7 +5,9 @@ import functools
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.applications import Starlette
-from starlette.routing import Host
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Host, Mount, Route
 
 from awp_publish import AgentPublisher, Site
 
@@ -101,3 +103,20 @@ def test_a_public_address_without_tls_is_said_at_start_up(open_client, caplog):
         caplog.clear()
         open_client(AgentPublisher(Starlette(), Site("Shop", "Sells books.", url=url))).get("/agent.json")
         assert ("start-http" in caplog.text) is is_said, url
+
+
+def test_of_several_inclusions_the_one_that_is_about_a_route_says_why_it_is_left_out(site, start):
+    async def add_book(request: Request) -> JSONResponse:
+        return JSONResponse(None)
+
+    async def show_book(request: Request) -> JSONResponse:
+        return JSONResponse(request.path_params["book"])
+
+    shop = Starlette(routes=[Route("/books", add_book, methods=["POST"]), Route("/books/{book}", show_book)])
+    site.include(operations=["about"])
+    site.include(paths=["/shop/*"], mounts=["/shop"])
+    site.include(operations=["contact"])
+    others = [Route(f"/{name}", show_book, name=name) for name in ("about", "contact")]
+    front = start(Starlette(routes=[*others, Mount("/shop", shop)]))
+    assert front.call("show_book", {"book": "emma"}) == "emma"
+    assert [one.why for one in site.left_out] == ['it writes; name it: operations=["add_book"]']

@@ -64,6 +64,7 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
     [
         ("/x/{a}", None, {}, {"a": "1"}, {"path": {"a": "1"}}),
         ("/x/{n:int}/{p:path}", None, {}, {"n": 1, "p": "a/b"}, {"path": {"n": 1, "p": "a/b"}}),
+        ("/x/{a}", None, {}, {"a": "1", "q": "b", "more": "c"}, {"path": {"a": "1"}, "query": {"q": "b", "more": "c"}}),
         ("/x", None, {"inputs": Search}, {"q": "a", "limit": 2}, {"query": {"q": "a", "limit": "2"}}),
         ("/x/{a}", None, {"inputs": Search}, {"a": "1", "q": "a"}, {"path": {"a": "1"}, "query": {"q": "a"}}),
         ("/x", ["POST"], {"inputs": Search}, {"q": "a"}, {"body": '{"q":"a"}', "type": JSON}),
@@ -120,7 +121,11 @@ def test_declared_inputs_may_say_more_about_a_path_parameter(site, start):
 
 
 def test_a_route_of_which_nothing_is_said_takes_its_path_and_may_answer_anything(site, start):
-    front = start(echoing(site, "/x/{a}"))
+    async def name_shelf(request: Request) -> Response:
+        """Name a shelf."""
+        return PlainTextResponse(request.path_params["a"])
+
+    front = start(Starlette(routes=[Route("/x/{a}", site.action("x")(name_shelf))]))
     assert front.inputs("x") == {
         "type": "object",
         "properties": {"a": {"type": "string", "minLength": 1, "pattern": r"^[^/\u0000]+$"}},
@@ -128,6 +133,12 @@ def test_a_route_of_which_nothing_is_said_takes_its_path_and_may_answer_anything
         "required": ["a"],
     }
     assert front.outputs("x") == {}
+
+
+def test_a_route_that_reads_the_query_itself_takes_any_member_of_it(site, start):
+    front = start(echoing(site, "/x/{a}"))
+    assert "additionalProperties" not in front.inputs("x")
+    assert front.call("x", {"a": "b", "q": "c"})["query"] == {"q": "c"}
 
 
 def test_an_answer_is_held_to_declared_outputs(site, start):

@@ -8,13 +8,25 @@ from awp_publish.declare.discover.placeholders import narrow_to_path, path_param
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import member_names
+from awp_publish.schema.handlers import layers_of
 
 _OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
 
 
-def describe_by_path(path: str, description: str | None = None) -> Operation:
-    """Describe a route of which only the path is known: it takes the path's parameters and may answer anything."""
-    nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
+def reads_query(handler: object) -> bool:
+    """Return True if a handler, or what it wraps, reads `request.query_params` itself."""
+    codes = (getattr(layer, "__code__", None) for layer in layers_of(handler))
+    return any("query_params" in code.co_names for code in codes if code is not None)
+
+
+def describe_by_path(path: str, description: str | None = None, *, is_open: bool = False) -> Operation:
+    """Describe a route of which only the path is known: it takes the path's parameters and may answer anything.
+
+    With `is_open` it takes any member of the query too.
+    """
+    nothing: dict[str, object] = {"type": "object", "properties": {}}
+    if not is_open:
+        nothing["additionalProperties"] = False
     return Operation(
         _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
     )

@@ -24,6 +24,7 @@ from starlette.routing import BaseRoute
 
 from awp_publish.declare.discover.components import Components, as_object
 from awp_publish.declare.discover.credentials import is_secret_header, without_credentials
+from awp_publish.declare.discover.declared import reads_query
 from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
@@ -313,10 +314,8 @@ def _open_if_read(inputs: JsonObject, operation: Operation, route: Any) -> JsonO
     """Return inputs that take further members of the query if the handler, or a dependency, reads the query itself."""
     if operation.content_type is not None or inputs.get("additionalProperties") is not False:
         return inputs
-    for function in (route.endpoint, *_dependencies(route.dependant)):
-        codes = (getattr(layer, "__code__", None) for layer in layers_of(function)) if callable(function) else ()
-        if any("query_params" in code.co_names for code in codes if code is not None):
-            return {name: value for name, value in inputs.items() if name != "additionalProperties"}
+    if any(map(reads_query, (route.endpoint, *_dependencies(route.dependant)))):
+        return {name: value for name, value in inputs.items() if name != "additionalProperties"}
     return inputs
 
 
