@@ -207,8 +207,8 @@ def read_http(call: WireCall, request: WireRequest, response: WireResponse) -> A
         raise CallFailed(call.action, response.problem(), headers)
     if media.is_json(kind):
         return with_content(response.json(), headers)
-    output = response.body.decode("utf-8", "replace") if media.is_text(kind) else response.body
-    return Answer(output, headers, kind, file_name(headers))
+    text, _ = media.decode(response.body, headers.get("content-type", ""))
+    return Answer(text if media.is_text(kind) else response.body, headers, kind, file_name(headers))
 
 
 def with_content(output: Any, headers: Mapping[str, str]) -> Answer:

@@ -5,7 +5,6 @@ without one, and an exception, are reported without details.
 """
 
 import base64
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final, cast
@@ -49,9 +48,6 @@ CARRIED_HEADERS: Final = PART_OF_ANSWER | {
     b"x-ratelimit-remaining",
     b"x-ratelimit-reset",
 }
-
-_CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
-
 _REPEATED: Final = b", "
 
 
@@ -108,12 +104,7 @@ def read_answer(
                 detail = f"Action {action.id} answered with bytes that are not text, and without a Content-Type."
                 return InvalidOutput(detail)
         if media.is_text(kind) and not media.declared_type(action.outputs):
-            named = _CHARSET.search(content_type.decode("latin-1"))
-            charset = named[1] if named else "utf-8"
-            try:
-                text = body.decode(charset, "replace")
-            except (LookupError, ValueError):  # an unknown charset, or one that does not support "replace"
-                charset, text = "utf-8", body.decode("utf-8", "replace")
+            text, charset = media.decode(body, content_type.decode("latin-1"))
         else:
             charset, text = "", base64.b64encode(body).decode("ascii")
             kind = media.declared_type(action.outputs) if media.is_text(kind) else kind

@@ -31,6 +31,7 @@ _TEXTS: Final = frozenset(
         "application/yaml",
     }
 )
+_CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 _TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 _MAX_HEADER: Final = 2000
 _NAME: Final = re.compile(r';\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s]+))', re.IGNORECASE)
@@ -53,6 +54,16 @@ def is_json(media_type: str) -> bool:
 def is_text(media_type: str) -> bool:
     """Return True if the content of a media type is text."""
     return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
+
+
+def decode(body: bytes, content_type: str) -> tuple[str, str]:
+    """Return a text, and the charset that it is in: that of its Content-Type, or UTF-8."""
+    named = _CHARSET.search(content_type)
+    charset = named[1] if named else "utf-8"
+    try:
+        return body.decode(charset, "replace"), charset
+    except (LookupError, ValueError):  # an unknown charset, or one that does not support "replace"
+        return body.decode("utf-8", "replace"), "utf-8"
 
 
 def file_name(disposition: bytes) -> str:

@@ -407,6 +407,23 @@ def test_a_text_with_a_file_name_keeps_it_at_every_door(door):
 
 
 @pytest.mark.parametrize("door", doors())
+def test_a_text_has_its_media_type_and_its_charset_at_every_door(door):
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    app = FastAPI()
+
+    @app.get("/books.csv")
+    @site.action("list_books")
+    async def list_books() -> Response:
+        """List the books."""
+        return Response("title\nGrün\n".encode("latin-1"), media_type="text/csv; charset=latin-1")
+
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        answer = client.send("list_books")
+    assert (answer.output, answer.media_type) == ("title\nGrün\n", "text/csv")
+
+
+@pytest.mark.parametrize("door", doors())
 def test_an_application_that_trusts_its_own_host_only_is_called_at_that_host(door):
     site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
     app = FastAPI()

@@ -74,7 +74,7 @@ def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answe
         return with_content(output["result"] if meta.get("awp/wrapped") is True else output, headers)
     block = result["content"][0]
     if block["type"] == "text":  # a string, or null, which is no structured content
-        return Answer(None if block["text"] == "null" else block["text"], headers)
+        return with_content(None if block["text"] == "null" else block["text"], headers)
     resource = block.get("resource", block)
     media_type = str(resource.get("mimeType", ""))
     if "text" in resource:
