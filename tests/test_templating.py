@@ -12,7 +12,7 @@ from jinja2 import Environment
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import About, AgentPublisher, DeclarationError, Site
 from awp_publish.plugins.templating import (
     action_attributes,
     install,
@@ -221,6 +221,7 @@ def test_the_json_ld_of_a_result_holds_what_the_outputs_name():
     tea = Tea(teaName="</script>", harvested=date(2026, 5, 1))
     said = result_of(Found(teas=[tea], next=Found(teas=[])))
     assert (said["@type"], said["identifier"]) == ("SearchAction", "search_teas")
+    assert said["@context"][0] == "https://schema.org"
     assert said["result"]["teas"] == [{"teaName": "</script>", "harvested": "2026-05-01"}]
     assert said["result"]["next"] == {"teas": [], "next": None}
     given = {"teas": [{"teaName": "a", "margin": 7}], "next": {"teas": [], "owner": "x"}, "query": "q"}
@@ -238,3 +239,17 @@ def test_the_attributes_of_the_style_tool_make_a_form_a_tool():
         'toolname="search_books" tooldescription="Search." toolautosubmit=""'
     )
     assert param_attributes(catalog, "search_books", "q", ["tool"]) == 'toolparamdescription="q"'
+
+
+def test_structured_data_names_the_owner_and_the_day_of_the_last_change():
+    about = About(email="ann@shop.example", updated=date(2026, 5, 1))
+    site, app = Site("Shop", "Sells.", url="https://shop.example", about=about), FastAPI()
+    app.add_api_route("/about", lambda: "shown")
+    site.page("/about", title="About")
+    site.freeze(app)
+    said = structured_data(site.catalog, "/about")
+    graph = {one["@type"]: one for one in json.loads(said.partition(">")[2].removesuffix("</script>"))["@graph"]}
+    assert graph["Organization"]["email"] == "ann@shop.example"
+    assert graph["WebSite"]["publisher"] == {"@id": graph["Organization"]["@id"]}
+    assert graph["WebPage"]["isPartOf"] == {"@id": graph["WebSite"]["@id"]}
+    assert graph["WebPage"]["dateModified"].startswith("2026-05-01")

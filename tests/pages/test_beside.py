@@ -16,7 +16,7 @@ def test_lists_in_lists_are_lists_at_every_level(around, levels):
     assert len(lines[-1]) - len(lines[-1].lstrip()) == 2 * (levels - 1)
 
 
-@pytest.mark.parametrize("rule", ["p:hover, .y", ".y, p::before", ".x:focus-within > a, .y"])
+@pytest.mark.parametrize("rule", ["p:hover, .y", ".y, p::before", ".x:focus-within > a, .y", ":is(.y, 1x)"])
 def test_a_rule_hides_what_it_names_beside_what_depends_on_the_visitor(rule):
     page = f"<style>{rule} {{ display: none }}</style><main><p>seen</p><p class=y>hidden</p></main>"
     assert write_markdown(page, URL) == "seen\n"

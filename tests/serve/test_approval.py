@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Approval, DeclarationError, Site
+from awp_publish.cli import main
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS
 from tests.serve.test_audience import raw
@@ -186,3 +187,21 @@ def test_the_command_lists_what_waits_and_approves_it(tmp_path):
     status, lines = run("shop:app", "sell")
     assert status == 2
     assert lines[-1].startswith('awp-publish: action "sell": is not declared. There are:')
+
+
+def test_the_command_approves_what_it_is_told_and_otherwise_only_lists(tmp_path, monkeypatch, capsys):
+    (tmp_path / "approved_shop.py").write_text(SHOP)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def run(*arguments: str) -> tuple[int, str]:
+        sys.modules.pop("approved_shop", None)
+        status = main(["approve", "approved_shop:app", *arguments])
+        return status, capsys.readouterr().out
+
+    assert run() == (1, "new      search\nnew      order\n0 approved, 2 hidden until approved\n")
+    assert run("search")[1].startswith("agents-approved.json: 1 approved (search)\n")
+    assert run() == (1, "new      order\n1 approved, 1 hidden until approved\n")
+    assert run("--all")[0] == 0
+    assert run() == (0, "2 approved, 0 hidden until approved\n")
+    assert "nothing was new or changed" in run("--all")[1]

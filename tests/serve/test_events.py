@@ -287,6 +287,22 @@ async def test_what_is_not_declared_is_not_emitted(site):
             await site.emit("order_shipped", {"order_id": "1"}, audience=nobody)
 
 
+async def test_a_payload_that_no_json_can_have_is_refused(site):
+    site.event("order_lost")
+    with pytest.raises(InvalidOutput, match="cannot be written as JSON"):
+        await site.emit("order_lost", {"order_id": object()})
+
+
+async def test_of_many_mistakes_in_a_payload_the_first_are_told_in_words():
+    site = make_shop()
+    needed = list("abcde")
+    site.event("order_lost", payload={"type": "object", "required": needed})
+    with pytest.raises(InvalidOutput) as refused:
+        await site.emit("order_lost", {})
+    assert [name for name in needed if f"/{name}: " in str(refused.value)] == ["a", "b", "c"]
+    assert len(refused.value.errors) == 5
+
+
 async def test_an_event_with_an_id_of_its_source_is_kept_once(app, site):
     client = Client(app)
     cursor = (await client.poll())["cursor"]

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from hypothesis import given, strategies as st
 
 from awp_publish import About, AgentPublisher, Site
-from awp_publish.plugins.skills.front_matter import read_front_matter
+from awp_publish.plugins.skills.front_matter import quoted, read_front_matter
 from awp_publish.problems import DeclarationError
 from tests.serve.mcp_messages import VERSIONS, message, post
 
@@ -252,6 +252,49 @@ def test_what_a_library_writes_is_read_the_same_or_refused(facts):
     except DeclarationError:
         return
     assert found == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: |\nb: 1\n",
+        "a: >\n",
+        "a: |\n  x\n\n\nb: |-\n    y\n     z\n",
+        "a: 'x # y' # comment\n",
+        'a: "x # y" # comment\nb: x#y\n',
+        "a: 'it''s'\nb: 0x1F\nc: 0o17\nd: -1.5e+3\ne: .5\n",
+        "a: null\nb: ~\nc:\nd: true\n",
+        "a:\n  - 'x'\n  - y # z\n",
+        "a: [x, 1, y z]\nb: []\n",
+        "a:\n  b:\n    c: d\n  e: f\n",
+    ],
+)
+def test_front_matter_is_read_as_a_library_reads_it(text):
+    found, _ = read_front_matter("skill", f"---\n{text}---\n")
+    assert found == (yaml.safe_load(text.replace("0o17", "017")))
+
+
+@pytest.mark.parametrize("text", ['a: "x" y', "a: 'x' y", "a: [x", "a: b: c", "a: &b c", "a: 1\na: 2", "  a: 1", "- a"])
+def test_front_matter_that_cannot_be_read_is_refused(text):
+    with pytest.raises(DeclarationError, match="front matter"):
+        read_front_matter("skill", f"---\n{text}\n---\n")
+
+
+def test_a_description_is_quoted_so_that_a_library_reads_it_back():
+    for text in ('a "b" c', "a\\b", "a: b # c"):
+        assert yaml.safe_load(f"description: {quoted(text)}") == {"description": text}
+
+
+def test_several_skills_are_all_published_and_a_file_in_another_encoding_is_refused(tmp_path):
+    site = make_site()
+    for number in range(3):
+        site.skill(f"skill_{number}", "Do it.", description="How to do it.")
+    assert [skill.name for skill in site.freeze(FastAPI()).skills] == ["skill-0", "skill-1", "skill-2"]
+    (tmp_path / "SKILL.md").write_bytes("---\nname: how-to\ndescription: Für alle.\n---\n".encode("latin-1"))
+    site = make_site()
+    site.skill("how_to", tmp_path)
+    with pytest.raises(DeclarationError, match="is not UTF-8"):
+        site.freeze(FastAPI())
 
 
 def test_a_skill_is_markdown_wherever_it_is_listed_and_read(client):

@@ -67,7 +67,7 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             if rest[0] == ">":
                 kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
                 kept = re.sub(r"\n(\n+)", r"\1", kept)
-            found[key] = kept if rest.endswith("-") else f"{kept}\n"
+            found[key] = kept if rest.endswith("-") or not kept else f"{kept}\n"
         elif rest:
             found[key] = _read_scalar(subject, rest, row)
         else:
