@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding
@@ -57,11 +57,14 @@ def include_routes(
     timeout: float,
     included: Included,
     credential_headers: Collection[str],
+    hosts: Collection[str],
 ) -> list[Action]:
     """Return the actions of one inclusion, without routes that are `declared` already; pages are added to `included`.
 
-    Raises DeclarationError.
+    `hosts` are those of the site: no request to it reaches a route of another host. Raises DeclarationError.
     """
+    if len(hosts) == 1:  # a route of this host stands beside those of all hosts
+        routes = [replace(route, host="") if route.host in hosts else route for route in routes]
     visible = [route for route in routes if not route.is_opaque]
     if not visible:
         raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
@@ -74,6 +77,8 @@ def include_routes(
         for method in route.methods if not route.is_opaque else ("GET",):
             way = method, route.template
             why = "it is declared already" if way in taken else _why_left_out(route, method, inclusion, paths)
+            if not why and route.host and "{" not in route.host and route.host not in hosts:
+                why = f"it is of another host, {route.host}"
             if not why and (before := shadows.get((id(route), method))) is not None:
                 why = f"{method} {before.template} ({before.name}), which stands before it, takes its requests"
             if not why:

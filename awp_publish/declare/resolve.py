@@ -50,11 +50,13 @@ def resolve(
     injector: Injector | None = None,
     entries: str = "",
     credential_headers: Collection[str] = (),
+    hosts: Collection[str] = (),
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
     """Return all actions and agents of a site in the order of their declaration, and what was included.
 
     `injector` resolves dependencies of functions that their framework provides, through hidden routes below the path
-    `entries`. `credential_headers` (in lower case) are those from which the site's own authenticators read credentials.
+    `entries`. `credential_headers` (in lower case) are those from which the site's own authenticators read credentials,
+    `hosts` those of its addresses.
     Raises DeclarationError.
     """
     index, included = RouteIndex(routes), Included()
@@ -68,7 +70,7 @@ def resolve(
     if errors:
         raise errors[0] if len(errors) == 1 else DeclarationErrors(errors)
     for inclusion in inclusions:
-        included_actions = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
+        included_actions = include_routes(inclusion, routes, actions, timeout, included, credential_headers, hosts)
         actions += included_actions
         included.actions += included_actions
     for action in actions:

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
+from urllib.parse import urlsplit
 
 from awp_publish.calls.application_users import SessionUser
 from awp_publish.calls.authenticators import published_facts, read_authenticators
@@ -533,6 +534,7 @@ class Site:
                     for authenticator in self.authenticators
                     if isinstance(authenticator, ApiKey)
                 },
+                {urlsplit(url).hostname or "" for url in self.settings.urls},
             )
             catalog = Catalog(
                 url=self.settings.urls[0],
