@@ -645,7 +645,7 @@ def test_another_tab_is_a_capability_that_a_page_in_process_lacks():
 
 CARDS = (
     "<main><div class=card><p>one</p><a href=/1>First</a></div><div class=card><p>two</p><a href=/2>Second</a></div>"
-    "<form><input type=hidden name=h value=x><input type=reset><input type=submit></form><i hidden>none</i></main>"
+    "<form><input type=hidden name=h value=x><input type=reset><input type=submit></form><hr><i hidden>none</i></main>"
 )
 
 
@@ -658,6 +658,7 @@ CARDS = (
         ({"selector": "input[type=submit]"}, "Submit"),
         ({"selector": "input[name=h]"}, "target_not_found"),
         ({"selector": "i"}, "target_not_found"),
+        ({"role": "separator"}, ""),
     ],
 )
 def test_a_target_is_an_element_that_is_seen_and_has_the_text_that_is_seen(target, text):

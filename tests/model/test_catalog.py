@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 
-from awp_publish.model import Attachment, Authentication, Page, Projection, Records, Transition
+from awp_publish import Site
+from awp_publish.model import Attachment, Authentication, Page, Projection, RateLimit, Records, Transition
 from awp_publish.model.listing import listing_of
 from tests.protocols.catalogs import make_action, make_catalog, make_route_action
 
@@ -87,3 +89,23 @@ def test_who_is_told_of_an_action_that_needs_a_caller(own_server, only_allowed, 
     listing = listing_of(make_catalog(open_, buy, refund, site=facts), only_allowed)
     for scopes, told in ((None, unknown), (frozenset({"buy"}), known)):
         assert {action.id for action in (open_, buy, refund) if listing.shows(action, scopes)} == told
+
+
+@pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a", "awp", "bridge"])
+def test_an_action_may_be_exposed_at_each_door(door):
+    site = Site("Shop", "Sells.", url="https://shop.example", plugins=["mcp", "a2a", "awp", "bridge"])
+
+    @site.agent("ping", expose=[door])
+    async def ping() -> str:
+        """Say hello."""
+        return "hello"
+
+    assert [action.expose for action in site.freeze(Starlette()).actions if action.id == "ping"] == [frozenset({door})]
+
+
+def test_a_limit_without_a_unit_is_of_a_minute():
+    assert (RateLimit(5).seconds, RateLimit(5, unit="h").seconds, RateLimit(5, count=2, unit="s").seconds) == (
+        60,
+        3600,
+        2,
+    )

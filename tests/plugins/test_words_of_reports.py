@@ -10,7 +10,7 @@ from awp_publish.plugins.approval.file import PARTS, ActionApproval, compare, di
 from awp_publish.plugins.overview.connect import clients
 from awp_publish.plugins.overview.copied_code import python_call
 from awp_publish.plugins.overview.samples import sample_input
-from awp_publish.plugins.overview.words import schema_tables
+from awp_publish.plugins.overview.words import limits_of, schema_tables
 from awp_publish.plugins.traffic.record import describe_traffic
 from awp_publish.plugins.traffic.report import TrafficReport, TrafficRow
 from tests.protocols.catalogs import WOA_DOOR, make_action, make_catalog
@@ -134,3 +134,16 @@ def test_a_site_has_a_name_that_every_client_takes(name, spelt):
     text = "".join(str(panel) for listed in panels.values() for panel in listed)
     assert re.search(rf"\b{spelt}\b", text)
     assert "XX" not in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"minimum": 1, "maximum": 9}, ["at least 1", "at most 9"]),
+        ({"exclusiveMinimum": 1, "exclusiveMaximum": 9}, ["more than 1", "less than 9"]),
+        ({"minLength": 1, "maxLength": 2}, ["at least 1 character", "at most 2 characters"]),
+        ({}, []),
+    ],
+)
+def test_limits_are_told_in_words(facts, words):
+    assert limits_of(facts) == words

@@ -54,7 +54,7 @@ def test_redirects_lead_where_httpx_is_led(hops, method):
     agent = Agent({"/": FORM.format(method), **dict.fromkeys(PATHS, answer)})
     agent.web.asked.clear()
     with httpx.Client(transport=httpx.MockTransport(handle), follow_redirects=True, max_redirects=10) as client:
-        content = {"content": b"q=x+y"} if method == "post" else {}
+        content: dict[str, Any] = {"content": b"q=x+y"} if method == "post" else {}
         try:
             last = client.request(method, f"{HOME}/a{'' if content else '?q=x+y'}", **content)
         except httpx.TooManyRedirects:

@@ -20,6 +20,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import AgentClient, CallFailed, doors
+from awp_publish.client.network import Network
 from awp_publish.model import Paths
 
 
@@ -438,3 +439,43 @@ def test_an_application_that_trusts_its_own_host_only_is_called_at_that_host(doo
     app.add_middleware(AgentPublisher, site=site)
     with AgentClient(app, door=door) as client:
         assert client.call("show_host") == "shop.example"
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        (b"abc", "YWJj"),
+        (bytearray(b"abc"), "YWJj"),
+        (("a.txt", b"abc"), {"filename": "a.txt", "content": "YWJj"}),
+        (("a.txt", b"abc", "text/plain"), {"filename": "a.txt", "content_type": "text/plain", "content": "YWJj"}),
+        ([1, b"abc", {"b": (b"a", 2)}], [1, "YWJj", {"b": ["YQ==", 2]}]),
+        ({"a": None}, {"a": None}),
+    ],
+)
+def test_inputs_are_sent_as_json_has_them(value, sent):
+    site = Site("Shop", "Sells books.", url="http://127.0.0.1")
+
+    @site.agent("echo")
+    async def echo(value: Any) -> Any:
+        """Echo."""
+        return value
+
+    with AgentClient(AgentPublisher(FastAPI(), site=site, check=False)) as client:
+        assert client.call("echo", value=value) == sent
+
+
+@pytest.mark.parametrize(
+    ("target", "address", "is_ours"),
+    [
+        ("http://shop.example", "https://shop.example/a", True),
+        ("http://shop.example:8000", "https://shop.example/a", False),
+        ("https://shop.example", "http://shop.example/a", False),
+        ("https://shop.example", "https://shop.example:443/a", True),
+        ("https://shop.example", "https://shop.example:8443/a", False),
+        ("https://shop.example", "https://shop.example.evil.example/a", False),
+        ("http://shop.example", "ftp://shop.example:80/a", False),
+        ("http://shop.example", "http://shop.example:x/a", False),
+    ],
+)
+def test_a_redirect_stays_with_the_site_or_steps_up_to_https(target, address, is_ours):
+    assert Network(target, 1, False)._is_ours(address) is is_ours
