@@ -50,6 +50,7 @@ from a2a.utils.task import apply_history_length, validate_history_length, valida
 from google.protobuf.message import Message as ProtobufMessage
 
 from awp_publish.calls.call import Call, Principal, Result
+from awp_publish.calls.progress import ProgressFeed, open_report
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.client_address import client_address
@@ -65,7 +66,7 @@ from awp_publish.plugins.a2a.agent_card import INPUT_MODES
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
-from awp_publish.plugins.a2a.records import LEFT_OUT, TaskRecord, Tasks, updates_of
+from awp_publish.plugins.a2a.records import LEFT_OUT, TaskRecord, Tasks, progress_update, updates_of
 from awp_publish.plugins.a2a.selecting import PLACES, SkillSelector
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
@@ -244,7 +245,17 @@ class A2aHandler(RequestHandler):
                 begun = Task()
                 begun.CopyFrom(request.record.task)  # the original may change before the stream has sent it
                 yield apply_history_length(begun, params.configuration)
-                record = await self._carry_out(request)
+                feed = ProgressFeed()
+                open_report(feed.note)
+                request.call.on_part = feed.note_part
+                carrying = asyncio.create_task(self._carry_out(request))
+                try:
+                    async with aclosing(feed.until(carrying)) as reports:
+                        async for progress in reports:
+                            yield progress_update(begun, progress)
+                    record = await carrying
+                finally:
+                    carrying.cancel()
                 await self._push(params, request, record)
                 for event in updates_of(record.task):
                     yield event

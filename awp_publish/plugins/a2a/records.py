@@ -24,6 +24,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from google.protobuf.message import DecodeError
 
+from awp_publish.calls.progress import Progress
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context
@@ -36,7 +37,7 @@ from awp_publish.plugins.a2a.tasks import (
     WORKING,
     complete,
     fail,
-    make_data_parts,
+    progress_parts,
     say,
     set_state,
 )
@@ -148,11 +149,7 @@ class Tasks:
         elif job.problem is not None:
             fail(task, job.problem, self._renderer, job.request_id)
         else:
-            parts: list[Part] = []
-            if job.progress is not None:
-                fraction, message = job.progress.fraction, job.progress.message
-                progress = {"progress": {"fraction": fraction, "message": message}}
-                parts = [Part(text=message or f"{fraction:.0%}"), *make_data_parts(progress)]
+            parts = progress_parts(job.progress) if job.progress is not None else []
             task.status.ClearField("message")
             set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
         task.status.timestamp.FromDatetime(job.updated)
@@ -310,6 +307,13 @@ def progress_of(record: TaskRecord) -> tuple[object, ...]:
     """Return what a caller can see changing in a task. The messages of a job are made anew at each poll."""
     status = record.task.status
     return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
+
+
+def progress_update(task: Task, progress: Progress) -> TaskStatusUpdateEvent:
+    """Return the event of a stream for the progress of a running call."""
+    shown = Task(id=task.id, context_id=task.context_id)
+    set_state(shown, WORKING, progress_parts(progress))
+    return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=shown.status)
 
 
 def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:

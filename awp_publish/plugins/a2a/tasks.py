@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, Ta
 from google.protobuf.struct_pb2 import NullValue, Value
 
 from awp_publish import problems
+from awp_publish.calls.progress import Progress
 from awp_publish.http.exchange import RawHeaders, header_members
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import Problem, code_of
@@ -130,6 +131,13 @@ def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:
     task.status.CopyFrom(status)
     for part in parts:
         _status_message(task).parts.append(part)
+
+
+def progress_parts(progress: Progress) -> list[Part]:
+    """Return progress in words, and as data: a `fraction`, or the `bytes` of a stream so far."""
+    unit = "fraction" if progress.total is not None else "bytes"
+    described = {"progress": {unit: progress.fraction, "message": progress.message}}
+    return [Part(text=progress.message or f"{progress.fraction:.0%}"), *make_data_parts(described)]
 
 
 def say(task: Task, words: str) -> None:

@@ -48,7 +48,7 @@ from awp_publish.plugins.mcp.exchange import (
     WireResult,
     exchange_of,
 )
-from awp_publish.plugins.mcp.progress import follow_job, note_parts, notify_progress
+from awp_publish.plugins.mcp.progress import follow_job, notify_progress
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
 from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent, did_you_mean
 from awp_publish.schema import media
@@ -428,8 +428,8 @@ class Tools:
         A background action's job is followed to its end, for as long as the action may take. A job that has not ended
         by then is answered as usual, with the address to poll.
         """
-        async with notify_progress(context.session) as note:
-            call.on_part = note_parts(note)
+        async with notify_progress(context.session) as feed:
+            call.on_part = feed.note_part
             await self._invoker.run(call, deliver)
             accepted = exchange.result
             if exchange.is_answered or self._jobs is None or not call.action.is_background:
@@ -440,7 +440,7 @@ class Tools:
                 return accepted
             answer = orjson.loads(accepted.body)
             job_id, caller = answer["job_id"], call.caller_key
-            following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
+            following = asyncio.create_task(follow_job(self._jobs, job_id, caller, feed.note))
             leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
             stopping = asyncio.get_running_loop().create_future()
             try:
