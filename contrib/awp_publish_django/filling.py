@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
+import orjson
 from django import forms
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
@@ -53,6 +54,17 @@ class FormParameter(Parameter):
         return self.wire_name, ""
 
 
+@dataclass(frozen=True, slots=True)
+class RestParameter(Parameter):
+    """An input of a view of REST framework that takes files, and JSON too. `is_true` is the default of a boolean.
+
+    For REST framework a form in which a boolean is left out says false, unlike JSON. So what has no file is sent as
+    JSON, and a file with the booleans that are true if nobody says anything.
+    """
+
+    is_true: bool = False
+
+
 async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Call an action's view; if it takes a form of which fields are left out, with the values that the form shows."""
     call = scope.get(ROUTE_CALL)
@@ -66,6 +78,11 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
         else []
     )
     inputs = call.input
+    rest = [one for one in target.parameters if isinstance(one, RestParameter)] if target is not None else []
+    if rest and all(inputs.get(one.name) is None for one in rest if one.location == "file"):
+        given = {one.wire_name: inputs[one.name] for one in rest if one.name in inputs}
+        await _send_on(app, scope, receive, send, orjson.dumps(given), b"application/json")
+        return
     missing = [field for field in fields if field.name not in inputs]
     entries = [field.empty() for field in fields if field.name in inputs and inputs[field.name] is None]
     if missing:
@@ -75,18 +92,28 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
         else:
             names = {field.wire_name for field in missing}
             entries += [pair for pair in form if pair[0] in names]
+    entries += [(one.wire_name, "true") for one in rest if one.is_true and one.name not in inputs]
+    entries += [(one.wire_name, "") for one in rest if one.name in inputs and inputs[one.name] is None]
     if not entries:
         await app(scope, receive, send)
         return
     body = _with_entries(scope, (await receive()).get("body", b""), entries)
-    kept = [pair for pair in scope["headers"] if pair[0] != b"content-length"]
-    completed: Scope = {**scope, "headers": [*kept, content_length(len(body))]}
+    await _send_on(app, scope, receive, send, body)
+
+
+async def _send_on(
+    app: AsgiApp, scope: Scope, receive: Receive, send: Send, body: bytes, content_type: bytes | None = None
+) -> None:
+    """Call the view with another body."""
+    replaced = (b"content-length",) if content_type is None else (b"content-length", b"content-type")
+    headers = [content_length(len(body)), *([(b"content-type", content_type)] if content_type is not None else ())]
+    kept = [pair for pair in scope["headers"] if pair[0] not in replaced]
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_completed() -> Message:
         return parts.pop() if parts else await receive()
 
-    await app(completed, receive_completed, send)
+    await app({**scope, "headers": [*kept, *headers]}, receive_completed, send)
 
 
 def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:

@@ -19,6 +19,7 @@ from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of
 from awp_publish_django.callers import make_stranger
+from awp_publish_django.filling import RestParameter
 from awp_publish_django.form_fields import describe_field, is_file
 from awp_publish_django.forms import MULTIPART
 from awp_publish_django.rest_schemas import schema_of, translate
@@ -78,9 +79,14 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     reads_it = extends or any("erializer" in name for name in mentioned) or wrapped_function(behind) is not None
     taken = read_serializer(declared, method, "validation") if method not in NO_BODY_METHODS and reads_it else None
     if taken is not None:
-        operation = replace(
-            operation, inputs=taken.inputs, parameters=taken.parameters, content_type=taken.content_type
-        )
+        parameters = taken.parameters
+        parsers = {getattr(parser, "media_type", "") for parser in made.parser_classes}
+        if taken.content_type == MULTIPART and "application/json" in parsers:
+            true = _true_by_default(declared) if method == "POST" else frozenset()
+            parameters = tuple(
+                RestParameter(one.name, one.location, one.wire_name, is_true=one.name in true) for one in parameters
+            )
+        operation = replace(operation, inputs=taken.inputs, parameters=parameters, content_type=taken.content_type)
     if not extends or method == "DELETE" or not _is_of_framework(declared.to_representation):
         return operation
     given = read_serializer(declared, method, "serialization")
@@ -88,6 +94,19 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     if not _is_list(view, method):
         return replace(operation, outputs=outputs)
     return replace(operation, outputs=_many(made, outputs), **_queries(made))
+
+
+def _true_by_default(declared: type[Any]) -> frozenset[str]:
+    """Return the booleans of a serializer that are true in what is made if a caller does not say otherwise."""
+    serializer = declared()
+    model = getattr(getattr(serializer, "Meta", None), "model", None)
+    stored = {field.name: field.get_default() for field in model._meta.fields} if model is not None else {}
+    booleans = {name: field for name, field in serializer.fields.items() if isinstance(field, serializers.BooleanField)}
+    defaults = {
+        name: stored.get(field.source) if field.default is serializers.empty else field.default
+        for name, field in booleans.items()
+    }
+    return frozenset(name for name, default in defaults.items() if default is True)
 
 
 def _make_view(view: "View", method: str) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.core.exceptions import FieldDoesNotExist
 from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 from rest_framework.schemas.openapi import AutoSchema
@@ -17,23 +18,73 @@ _HIDDEN: Final[Mapping[Mode, str]] = {"validation": "readOnly", "serialization":
 _OWN: Final = frozenset({"nullable", "readOnly", "writeOnly"})
 
 
+_CHECKED: Final = frozenset(
+    {
+        *("pattern", "minLength", "maxLength", "minItems", "maxItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    }
+)
+"""What REST framework checks in inputs only: what is stored already is given as it is."""
+
+
 def schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
     try:
         serializer = declared(many=False)
         schema = AutoSchema().map_serializer(serializer)
-        # Of a method's answer AutoSchema says that it is text, which it need not be.
-        methods = (serializers.SerializerMethodField, serializers.ReadOnlyField)
-        computed = {name for name, field in serializer.fields.items() if isinstance(field, methods)}
-        own = {name: _own_words(field) for name, field in serializer.fields.items()} if mode == "validation" else {}
+        return _refine(serializer, translate(schema, mode), mode)
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
         raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error
-    translated = translate(schema, mode)
-    properties = dict(as_object(translated.get("properties")))
-    members = {
-        name: {} if name in computed else {**as_object(fact), **own.get(name, {})} for name, fact in properties.items()
-    }
-    told = {name: {word: fact for word, fact in facts.items() if fact is not None} for name, facts in members.items()}
-    return {**translated, "properties": told}
+
+
+def _refine(serializer: Any, schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
+    """Return the schema of a serializer with what AutoSchema does not say of its fields."""
+    properties = dict(as_object(schema.get("properties")))
+    for name, field in serializer.fields.items():
+        if name not in properties:
+            continue
+        facts = as_object(properties[name])
+        if isinstance(field, (serializers.SerializerMethodField, serializers.ReadOnlyField)):
+            facts = {}  # AutoSchema says that it is text, which it need not be
+        elif mode == "validation":
+            facts = {**facts, **_own_words(field)}
+            facts = _or_blank(facts) if getattr(field, "allow_blank", False) else facts
+        elif isinstance(field, serializers.Serializer):
+            facts = _refine(field, facts, mode)
+        elif isinstance(field, serializers.ListSerializer) and isinstance(field.child, serializers.Serializer):
+            facts = {**facts, "items": _refine(field.child, as_object(facts.get("items")), mode)}
+        if mode == "serialization" and _may_be_none(serializer, field):
+            facts = _with_null(facts)
+        properties[name] = {word: fact for word, fact in facts.items() if fact is not None}
+    return {**schema, "properties": properties}
+
+
+def _may_be_none(serializer: Any, field: Any) -> bool:
+    """Return True for a field that may be given as null although `allow_null` does not say so."""
+    if isinstance(field, serializers.FileField):
+        return True
+    model = getattr(getattr(serializer, "Meta", None), "model", None)
+    try:
+        stored = model._meta.get_field(field.source) if model is not None else None
+    except FieldDoesNotExist:
+        stored = None
+    return bool(getattr(stored, "null", False)) if stored is not None else bool(field.read_only)
+
+
+def _or_blank(schema: Mapping[str, object]) -> dict[str, object]:
+    """Return the schema of a text that may be empty whatever else it is checked for."""
+    checked = {word: schema[word] for word in ("pattern", "minLength", "format") if schema.get(word) is not None}
+    if not checked or schema.get("format") == "password":
+        return dict(schema)
+    if set(checked) == {"pattern"}:
+        return {**schema, "pattern": f"^$|{schema['pattern']}"}
+    rest = {word: fact for word, fact in schema.items() if word not in checked}
+    return {**rest, "anyOf": [checked, {"const": ""}]}
+
+
+def _with_null(schema: Mapping[str, object]) -> dict[str, object]:
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return {**schema, "type": [*kinds, "null"]} if kind is not None and "null" not in kinds else dict(schema)
 
 
 def _own_words(field: Any) -> dict[str, object]:
@@ -73,9 +124,11 @@ def translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
     if translated.get("format") == "decimal":
         translated = {"type": ["string", "number"]}
     if schema.get("nullable"):
-        kind, listed = translated.get("type"), translated.get("enum")
-        if kind is not None:
-            translated["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
-        if isinstance(listed, list):
+        translated = _with_null(translated)
+        if isinstance(listed := translated.get("enum"), list):
             translated["enum"] = [*listed, None]
+    if mode == "serialization":
+        translated = {word: fact for word, fact in translated.items() if word not in _CHECKED}
+        if "enum" in translated:
+            translated["examples"] = translated.pop("enum")
     return translated

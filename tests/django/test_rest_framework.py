@@ -11,6 +11,7 @@ from awp_publish_django.publication import get_publication
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.models import User
+from django.core.validators import RegexValidator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
 from django.urls import include, path
@@ -76,6 +77,39 @@ class WithCover(serializers.Serializer):
 
     def to_representation(self, instance):
         return {"title": instance["title"]}
+
+
+class Shelf(serializers.Serializer):
+    books = serializers.SerializerMethodField()
+
+    def get_books(self, shelf):
+        return len(shelf)
+
+
+class Edition(serializers.Serializer):
+    isbn = serializers.CharField(allow_blank=True, min_length=3, validators=[RegexValidator(r"^[0-9]+\Z")])
+    kind = serializers.ChoiceField(choices=["novel", "poem"])
+    mail = serializers.EmailField(allow_blank=True, required=False)
+    cover = serializers.FileField(required=False)
+    editor = serializers.CharField(read_only=True)
+    shelves = Shelf(many=True, read_only=True)
+
+    def create(self, validated_data):
+        return validated_data
+
+
+class Print(serializers.Serializer):
+    in_stock = serializers.BooleanField(default=True)
+    is_signed = serializers.BooleanField(required=False)
+    authors = Author(many=True, required=False)
+    image = serializers.FileField(required=False, allow_null=True)
+
+    def create(self, validated_data):
+        return validated_data
+
+    def to_representation(self, instance):
+        image = instance.get("image")
+        return {**instance, "image": image.name if image else None}
 
 
 class Pages(pagination.PageNumberPagination):
@@ -182,11 +216,30 @@ class OpenToAll(generics.ListAPIView):
     serializer_class = BookSerializer
 
 
+class Editions(generics.RetrieveAPIView, generics.CreateAPIView):
+    """Editions."""
+
+    serializer_class = Edition
+    authentication_classes = ()
+
+    def get_object(self):
+        return {"isbn": "x", "kind": "play", "mail": "", "cover": None, "editor": None, "shelves": ["ab"]}
+
+
+class Prints(generics.CreateAPIView):
+    """Add a print."""
+
+    serializer_class = Print
+    authentication_classes = ()
+
+
 router = routers.DefaultRouter()
 router.register("books", BookSet)
 urlpatterns = [
     path("authors/", Authors.as_view(), name="authors"),
     path("covers/", Covers.as_view(), name="covers"),
+    path("prints/", Prints.as_view(), name="prints"),
+    path("editions/", Editions.as_view(), name="editions"),
     path("mine/", mine),
     path("drafts/", drafts),
     path("ledger/", ledger),
@@ -196,7 +249,9 @@ urlpatterns = [
     path("open/", open_to_all),
     path("", include(router.urls)),
 ]
-site.include(operations=["book-list", "book-detail", "book-hold", "book-cover", "authors", "covers"])
+site.include(
+    operations=["book-list", "book-detail", "book-hold", "book-cover", "authors", "covers", "editions", "prints"]
+)
 site.include()
 
 
@@ -244,6 +299,32 @@ def test_patch_requires_nothing_and_retrieve_has_outputs(ann):
     book = Book.objects.create(title="Emma", pages=3)
     status, told = call("PATCH", "/books/{pk}/", {"pk": str(book.pk), "pages": 5}, **ann)
     assert (status, told) == (200, {"id": book.pk, "title": "Emma", "pages": 5})
+
+
+def test_what_is_stored_is_given_as_it_is_whatever_inputs_are_checked_for():
+    stored = {"isbn": "x", "kind": "play", "mail": "", "cover": None, "editor": None, "shelves": [{"books": 2}]}
+    assert call("GET", "/editions/", {}) == (200, stored)
+    assert published("GET", "/editions/").outputs["properties"]["kind"]["examples"] == ["novel", "poem"]
+    assert call("POST", "/editions/", {"isbn": "12", "kind": "poem"})[0] == 422
+    assert call("POST", "/editions/", {"isbn": "123", "kind": "play"})[0] == 422
+
+
+def test_a_field_that_may_be_blank_takes_an_empty_text_whatever_else_it_is_checked_for():
+    status, told = call("POST", "/editions/", {"isbn": "", "mail": "", "kind": "poem"})
+    assert (status, told["isbn"], told["mail"]) == (201, "", "")
+
+
+def test_a_boolean_that_is_left_out_is_not_false_where_a_view_takes_files_too():
+    image, jane = {"filename": "a.png", "content": "YQ=="}, [{"name": "Jane"}]
+    assert call("POST", "/prints/", {}) == (201, {"in_stock": True, "image": None})
+    assert call("POST", "/prints/", {"authors": jane}) == (
+        201,
+        {"in_stock": True, "authors": jane, "image": None},
+    )
+    status, told = call("POST", "/prints/", {"image": image})
+    assert (status, told["in_stock"], told["image"]) == (201, True, "a.png")
+    status, told = call("POST", "/prints/", {"image": image, "in_stock": False, "is_signed": True})
+    assert (status, told["in_stock"], told["is_signed"]) == (201, False, True)
 
 
 def test_each_action_of_a_viewset_has_words_of_its_own():
