@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from awp_publish.calls.wire import WireCall, WireRequest
-from awp_publish.client import doors
+from awp_publish.calls.wire import WireCall, WireRequest, WireResponse
+from awp_publish.client import CallFailed, doors
 from tests.protocols.catalogs import make_route_action
 
 SEARCH = make_route_action("search", {"q": {"type": "string"}})
@@ -62,3 +62,34 @@ def test_what_accompanies_an_input_is_in_headers(door):
         "Awp-Session": "s",
     }
     assert not [name for name, _ in written(door, action="order", inputs={}).headers if name.title().startswith("Awp")]
+
+
+@pytest.mark.parametrize("door", sorted(doors()))
+def test_a_refusal_before_a_call_is_a_call_that_failed(door):
+    call = WireCall(action="order", inputs={})
+    problem = {"status": 403, "code": "ORIGIN_NOT_ALLOWED", "detail": "This origin may not call."}
+    refused = WireResponse(403, {"content-type": "application/problem+json"}, json.dumps(problem).encode())
+    with pytest.raises(CallFailed) as failed:
+        doors()[door].read(call, written(door, action="order", inputs={}), refused)
+    assert failed.value.code == "ORIGIN_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize(
+    ("door", "documents", "address"),
+    [
+        ("mcp", {"/agent.json": {"protocols": {"mcp": {"endpoint": "/tools"}}}}, "/tools"),
+        ("mcp", {"/agent.json": {"protocols": {"x-mcp": {"endpoint": "/tools"}}}}, "/tools"),
+        ("woa", {"/agent.json": {"protocols": {"woa": {"endpoint": "/run/{agent_id}"}}}}, "/run/{agent_id}"),
+        (
+            "woa",
+            {"/.well-known/woa.json": {"transports": {"rest": {"base": "https://a.example/", "invoke_path": "/x"}}}},
+            "https://a.example/x",
+        ),
+        ("mcp", {}, None),
+        ("woa", {}, None),
+    ],
+)
+def test_a_door_is_where_the_documents_of_a_site_say(door, documents, address):
+    find = doors()[door].find
+    assert find is not None
+    assert find(lambda path: documents.get(path, {})) == address

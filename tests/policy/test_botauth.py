@@ -34,6 +34,7 @@ from awp_publish import (
     current_caller,
 )
 from awp_publish.http.outgoing import Deadline, connect, is_public_address
+from awp_publish.plugins.identity.botauth import address_of
 from awp_publish.plugins.identity.directories import MEDIA_TYPE, WELL_KNOWN, directory_of
 from tests.serve.awp_client import AwpClient
 
@@ -190,6 +191,29 @@ def test_the_target_uri_may_be_signed_in_place_of_the_authority(client):
     covered = ["@target-uri", '"signature-agent";key="sig1"']
     assert call(client, signed(components=covered)).json() == VERIFIED
     assert call(client, signed("/elsewhere", components=covered)).status_code == 403
+
+
+def test_what_is_signed_may_be_listed_in_any_order(client):
+    covered = ['"signature-agent";key="sig1"', "@method", "@authority"]
+    assert call(client, signed(components=covered)).json()["label"] != ""
+    answer = call(client, signed(components=['"signature-agent";key="sig1"', "@method"]))
+    assert (answer.status_code, answer.json()["code"]) == (403, "INVALID_CREDENTIALS")
+
+
+@pytest.mark.parametrize(
+    ("origins", "host", "path", "address"),
+    [
+        (["https://shop.example"], b"shop.example", "/a", "https://shop.example/a"),
+        (["https://shop.example/in/"], b"shop.example", "/in/a", "https://shop.example/in/a"),
+        (["https://shop.example/in/"], b"shop.example:443", "/a", "https://shop.example/in/a"),
+        (["https://shop.example/in"], b"shop.example", "/in", "https://shop.example/in"),
+        (["https://shop.example"], b"shop.example:8443", "/a", ""),
+        (["https://shop.example"], b"localhost:8000", "/a", ""),
+        (["http://localhost"], b"127.0.0.1:8000", "/a", "http://127.0.0.1:8000/a"),
+    ],
+)
+def test_a_request_has_the_address_at_which_the_site_is(origins, host, path, address):
+    assert address_of({"headers": [(b"host", host)], "path": path, "query_string": b""}, origins) == address
 
 
 def test_without_a_signature_nobody_is_known(client):

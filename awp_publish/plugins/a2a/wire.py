@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -41,7 +42,9 @@ def _write(call: WireCall, path: str) -> WireRequest:
 def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answer | NotYet:
     message = response.json()
     if not isinstance(message, dict) or message.keys().isdisjoint(("error", "result")):
-        problem = {"status": response.status, "detail": f"The A2A door does not answer (HTTP {response.status})."}
+        problem: Mapping[str, Any] = mapping(message)  # of a request that was refused before it was a message
+        if "detail" not in problem:
+            problem = {"status": response.status, "detail": f"The A2A door does not answer (HTTP {response.status})."}
         raise CallFailed(call.action, problem, response.headers)
     if "error" in message:
         data = message["error"].get("data") or [{}]
