@@ -193,3 +193,19 @@ def test_published_maps_are_refused_for_what_they_lack_and_read_leniently(name: 
     data = (MAPS / name).read_bytes()
     assert {check for check, _ in errors(check_document(data))} == strict
     assert errors(check_document(data, lenient=True)) == []
+
+
+def test_each_import_without_a_namespace_is_found():
+    imports = [{"id": name, "uri": f"https://{name}.example/a.json", "kind": "public"} for name in ("one", "two")]
+    found = errors(check_document({**ACTIONS_JSON, "imports": imports}, "actions-json"))
+    assert [pointer for check, pointer in found if check == "actions-namespace"] == [
+        "/imports/0/namespace",
+        "/imports/1/namespace",
+    ]
+
+
+@pytest.mark.parametrize("member", ["workflow", "x_actions", "input_schema"])
+def test_a_map_without_its_mark_is_known_by_its_tools(member):
+    found = check_document({"tools": [{"name": "a"}, {"name": "b", member: {}}]})
+    assert "document-unknown" not in {finding.check for finding in found}
+    assert "document-unknown" in {finding.check for finding in check_document({"tools": [{"name": "a"}]})}

@@ -157,6 +157,8 @@ def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
             "/kept/far/out": LAMPS,
             "/declared-out": LAMPS,
             "/noindex": html("Lamp", "A lamp", '<meta name="ROBOTS" content="nofollow, NoIndex">'),
+            "/noindex-too": html("Lamp", "A lamp", '<meta name=" robots " content="none">'),
+            "/keyworded": html("Lamp", "A lamp", '<meta name=keywords content="noindex"><meta content="noindex">'),
             "/header": HTMLResponse(LAMPS, headers={"x-robots-tag": "noindex"}),
             "/account": RedirectResponse("/sign-in"),
             "/members": HTMLResponse(LAMPS, 401),
@@ -180,7 +182,7 @@ def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
     site.page("/orders")
     with serve(shop, site, (Route("/orders", list_orders),)) as client:
         client.cookies.set("session", "of a visitor")
-        assert sorted(ids(client, "lamp")) == ["/lamps", "/private/lamp", "/welcome"]
+        assert sorted(ids(client, "lamp")) == ["/keyworded", "/lamps", "/private/lamp", "/welcome"]
 
 
 def test_a_robots_txt_that_fails_keeps_all_out_until_it_answers():
