@@ -10,6 +10,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied
+from django.views.generic.edit import ProcessFormView
 
 from awp_publish.declare.discover.handlers import marked_functions_of
 from awp_publish.declare.discover.routes import METHODS, methods_of
@@ -274,7 +275,8 @@ def _class_views(callback: object, cls: type) -> Iterator[View]:
     allowed = _restricted(callback)
     for method, function_name in _class_methods(callback, cls):
         function = getattr(cls, function_name, None)
-        if function is None or method not in allowed:
+        # Django parses the form of a POST alone: the PUT that it gives to views of forms refuses whatever is sent.
+        if function in (None, ProcessFormView.put) or method not in allowed:
             continue
         inner = _function_of_api_view(function)
         behind = tuple(layer for layer in (function, inner, cls) if layer is not None)

@@ -198,6 +198,8 @@ with override_settings(DEBUG=True):
 
 site = make_site()
 site.include()
+site_with_form = make_site()
+site_with_form.include(operations=["new"])
 
 ACTIONS = {
     ("GET", "/tickets/"),
@@ -248,6 +250,15 @@ def test_what_was_left_is_told_with_the_reason():
     assert "another format" in left["GET", "/set.{format}"]
     assert "redirects" in left["GET", "/away/"]
     assert "it writes" in left["POST", "/set/"]
+
+
+def test_a_view_of_a_form_has_no_action_for_the_put_with_which_nothing_can_be_sent():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site_with_form"}):
+        actions = get_publication().site.catalog.actions
+    assert {(one.target.method, one.target.path) for one in actions if one.target} == {
+        ("GET", "/listing/new/"),
+        ("POST", "/listing/new/"),
+    }
 
 
 def test_the_command_lists_what_is_published_and_what_was_left():
