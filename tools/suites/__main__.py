@@ -5,9 +5,9 @@
 
 A project is cloned from GitHub, or from `--from FOLDER`, in which repositories are as on GitHub (OWNER/NAME.git). It
 gets a virtual environment of its own, kept in `--work`. "After" has the same tests with our middleware in the project
-and a site that publishes all of its routes (`site.include()`); nothing in the checkout is changed. NOT RUN is said of
-what cannot be had or installed here. What the tests print is kept in `--work`, as NAME.before and NAME.after. Ends with
-1 if tests fail after that did not fail before.
+and a site that publishes its routes (`site.include()`); nothing else differs from "before". NOT RUN is said of what
+cannot be had or installed here. What the tests print is kept in `--work`, as NAME.before and NAME.after. Ends with 1 if
+tests fail after that did not fail before. README.md has the figures of the last run.
 """
 
 import os
@@ -205,6 +205,8 @@ def install(name: str, project: Project, source: Path | None, work: Path) -> tup
     for file, text in project.files.items():
         (checkout / file).parent.mkdir(parents=True, exist_ok=True)
         (checkout / file).write_text(text)
+    for file, (old, new) in project.edits.items():
+        (checkout / file).write_text((checkout / file).read_text().replace(old, new))
     return checkout, own
 
 
@@ -212,24 +214,25 @@ def compare(name: str, source: Path | None, work: Path, seconds: float) -> bool:
     """Run a suite twice and print what differs. Returns True if nothing fails that did not fail before."""
     project = PROJECTS[name]
     checkout, python = install(name, project, source, work)
+    version = capture(["git", "describe", "--tags", "--always"], checkout, os.environ, seconds).strip()
     paths = os.pathsep.join(str(one) for one in (OVERLAY, checkout / project.path, checkout))
     environment = {**os.environ, **project.environment, "PYTHONPATH": paths}
+    added = {"AWP_SUITE_AFTER": "1"}
     if project.settings:
-        environment["DJANGO_SETTINGS_MODULE"] = project.settings
-        added = {"DJANGO_SETTINGS_MODULE": "awp_suite_settings", "AWP_SUITE_SETTINGS": project.settings}
-    elif project.serves:
-        added = {"AWP_SUITE_AFTER": "1"}
-    else:
+        environment |= {"DJANGO_SETTINGS_MODULE": "awp_suite_settings", "AWP_SUITE_SETTINGS": project.settings}
+    elif not project.serves:
         added = {"PYTEST_PLUGINS": "awp_suite_asgi"}
     with databases(work, project, checkout) as found:
         run = Run(name, project, checkout, python, {**environment, **found}, seconds)
+        if project.prepare:
+            call([python, *project.prepare], checkout, run.environment)
         before = run.test(work / f"{name}.before")
-        print(f"{name}: before: {before}", flush=True)
+        print(f"{name} {version}: before: {before}", flush=True)
         call([python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", str(ROOT)], work)
         call([python, "-m", "pip", "install", "-q", f"{ROOT}[{project.extra}]"], work)
         published = f" ({run.count_actions(**added)})" if project.settings else ""
         after = run.test(work / f"{name}.after", **added)
-    print(f"{name}: after:  {after}{published}", flush=True)
+    print(f"{name} {version}: after:  {after}{published}", flush=True)
     new = sorted(after.failed - before.failed)
     for said, tests in (("fails now", new), ("failed before only", sorted(before.failed - after.failed))):
         for one in tests[:MAX_SHOWN]:
