@@ -460,9 +460,9 @@ class PrerequisiteRequired(Problem):
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
-        "Call the actions that missing names, unless they have already succeeded, then send this call again; if the "
-        "site does not know who calls, with the AWP-Receipt header of each of their answers in AWP-Receipt or in the "
-        "envelope's member receipts. Do not repeat a call only to get its receipt."
+        "Call the actions listed in missing, unless they have already succeeded, then send this call again. If you are "
+        "not authenticated, add the AWP-Receipt header of each of their answers, in AWP-Receipt or in the envelope's "
+        "member receipts. Do not repeat a call only to get its receipt."
     )
 
 

@@ -82,7 +82,7 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
     assert cli.main(["init", "--dry-run"]) == 0
     shown = capsys.readouterr().out
     assert "+++ shop/main.py" in shown
-    assert "Nothing was written" in shown
+    assert "Would write" in shown
     assert (tmp_path / "shop" / "main.py").read_text() == FASTAPI
     assert cli.main(["init", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
@@ -143,9 +143,15 @@ def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "No application of FastAPI, Starlette or Django was found here."),
-        ({"main.py": "from fastapi import FastAPI\n\n\ndef make():\n    return FastAPI()\n"}, "No application"),
-        ({"manage.py": 'setdefault("DJANGO_SETTINGS_MODULE", "lost.settings")'}, "lost.settings, which are not here"),
+        ({}, "No FastAPI, Starlette or Django application was found here."),
+        (
+            {"main.py": "from fastapi import FastAPI\n\n\ndef make():\n    return FastAPI()\n"},
+            "No FastAPI, Starlette or Django application",
+        ),
+        (
+            {"manage.py": 'setdefault("DJANGO_SETTINGS_MODULE", "lost.settings")'},
+            "lost.settings, which are not in this folder",
+        ),
     ],
 )
 def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, words):

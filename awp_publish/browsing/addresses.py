@@ -109,7 +109,7 @@ def parse_address(text: str, base: WebAddress | None = None) -> WebAddress:
     rest = rest.lstrip("/")
     authority = rest.partition("/")[0]
     if "@" in authority:
-        raise BadAddress("it has a user name or a password in it")
+        raise BadAddress("it contains a user name or a password")
     host, colon, port = authority.rpartition(":")
     if not colon or "]" in port:
         host, port = authority, ""
@@ -176,7 +176,7 @@ class Origins:
         addresses = [parse_address(url) for url in urls]
         prefixes = {address.path.rstrip("/") for address in addresses}
         if len(prefixes) != 1:
-            raise ValueError("a site's addresses need one path, the same for all of them")
+            raise ValueError("all addresses of a site must have the same path")
         return cls(tuple(dict.fromkeys(address.origin for address in addresses)), prefixes.pop())
 
     @property

@@ -87,7 +87,7 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
     charset = charset_found[1] if charset_found else None
     problem = None
     if header_of(fetched.headers, "content-encoding").strip().lower() not in ("", "identity"):
-        problem = "The answer is compressed although the request does not accept that"
+        problem = "The answer is compressed, which the request does not accept"
     elif len(body) > max_bytes:
         problem = f"The answer is larger than {max_bytes} bytes"
     elif header_of(fetched.headers, "content-disposition").strip().lower().startswith("attachment"):

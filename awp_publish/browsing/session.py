@@ -169,17 +169,17 @@ class Session:
         if exported.get("format") != FORMAT:
             _refuse_session(f"format must be {FORMAT}")
         for cookie in _list(exported, "cookies", limits.cookies):
-            session.browser.jar.store(read_cookie(_object(cookie, "each of cookies"), session.browser), clock())
+            session.browser.jar.store(read_cookie(_object(cookie, "each cookie"), session.browser), clock())
         histories = []
         for page in _list(exported, "pages", limits.pages):
-            page = _object(page, "each of pages")
+            page = _object(page, "each page")
             history, index = History(limits), page.get("index")
             for text in _list(page, "entries", limits.history):
-                entry = _object(text, "each of entries")
+                entry = _object(text, "each entry")
                 url, method, title = entry.get("url"), entry.get("method"), entry.get("title")
                 is_sound = isinstance(url, str) and isinstance(title, str) and method in ("GET", "POST")
                 if not is_sound:
-                    _refuse_session("an entry has a url, a method and a title")
+                    _refuse_session("each entry must have a url, a method and a title")
                 try:
                     address = session.browser.resolve(str(url), None)
                 except AwpError as error:

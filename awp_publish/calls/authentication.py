@@ -141,7 +141,7 @@ class AuthenticationGate:
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
-            detail = f"The token allows {', '.join(missing)}, but the site does not let its person do that."
+            detail = f"The token allows {', '.join(missing)}, but the person it stands for may not do that here."
             raise InsufficientPermissions(detail, members={"missing_scopes": missing})
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
@@ -162,8 +162,8 @@ class AuthenticationGate:
             return
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
         raise RateLimited(
-            "Too many wrong credentials came from this address, these included.",
-            recovery=f"Wait for {seconds} seconds, then retry with valid credentials, or none.",
+            "Too many calls with wrong credentials came from this address, this one included.",
+            recovery=f"Wait for {seconds} seconds, then retry with valid credentials, or without any.",
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )

@@ -42,10 +42,10 @@ def read_authenticators(value: object) -> tuple[Authenticator, ...]:
         if len(list(group)) > 1:
             raise DeclarationError(
                 "site",
-                f'authenticate: several authenticators would vouch for callers as "{kind}", and the same id could be '
-                "somebody else for each of them.",
-                'Give each people="...": different names, or one name where they know the same people; a function is '
-                'given as Custom(function, people="...").',
+                f'authenticate: several authenticators identify callers as "{kind}", and the same id may mean somebody '
+                "else at each of them.",
+                'Give each of them people="...": different names, or the same name if they identify the same people. '
+                'Write a function as Custom(function, people="...").',
             )
     return tuple(each if hasattr(each, "kind") else Vouching(each) for each in authenticators)
 

@@ -17,9 +17,9 @@ from awp_publish.schema.reading import resolved
 
 def read_complete(subject: str, declared: object, names: Sequence[str]) -> Complete:
     """Read `complete=`: a function, or a mapping from arguments to functions. Raises DeclarationError."""
-    remedy = "Give a function of what is typed so far, or a mapping of argument names to such functions."
+    remedy = "Give a function that takes what is typed so far, or a mapping from argument names to such functions."
     if not names:
-        raise DeclarationError(subject, "complete: there are no arguments to be filled in.", "Leave it out.")
+        raise DeclarationError(subject, "complete: there are no arguments to complete.", "Leave it out.")
     by_name = declared if isinstance(declared, Mapping) else dict.fromkeys(names, declared)
     arities = dict[str, int]()
     for name, function in by_name.items():
@@ -55,7 +55,7 @@ def read_complete(subject: str, declared: object, names: Sequence[str]) -> Compl
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
-            raise InvalidOutput("complete= has to return a list of texts.")
+            raise InvalidOutput("complete= must return a list of strings.")
         return [str(value.value if isinstance(value, Enum) else value) for value in islice(answer, MAX_SUGGESTIONS)]
 
     return complete

@@ -95,7 +95,7 @@ class Liveness:
     def set_status(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
         """Set the owner's status; what is None stays as it is. Raises DeclarationError."""
         if isinstance(degraded_actions, str):
-            raise DeclarationError("site", "degraded_actions: must be a list, not one text.")
+            raise DeclarationError("site", "degraded_actions: must be a list, not one string.")
         before = self._declared
         self._declared = replace(
             before,

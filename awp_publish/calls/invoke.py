@@ -429,7 +429,7 @@ class Invoker:
             if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
                 values = (call.action.id, first.pointer, first.detail, call.request_id)
-                logger.error("action %s answered against its schema: %s %s (request_id=%s)", *values)
+                logger.error("the answer of action %s does not match its schema: %s %s (request_id=%s)", *values)
                 result = InvalidOutput(f"The answer of action {call.action.id} does not match its outputs schema.")
             elif prepared.content and type(result.output) is str:
                 is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer

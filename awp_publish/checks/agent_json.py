@@ -476,7 +476,10 @@ def unknown_dependencies(document: JsonObject) -> Iterator[Finding]:
 
 
 @check(
-    "agent-json-cycle", ERROR, "11", hint="Remove one of the dependencies: now none of these actions can be the first."
+    "agent-json-cycle",
+    ERROR,
+    "11",
+    hint="Remove one of the dependencies: as declared, none of these actions can come first.",
 )
 def cycles(document: JsonObject) -> Iterator[Finding]:
     """Dependencies do not go round in a circle."""

@@ -114,7 +114,7 @@ row(
     "awas-required",
     ERROR,
     f"{VALIDATION} rule 1; {SCHEMA_1_1}",
-    "Members that the claimed version requires are there, at every level.",
+    "The members that the claimed version requires are present at every level.",
     hint="Add the member.",
     violation=r"required .*",
 )

@@ -58,7 +58,7 @@ RULES: Final = {
         "Say in its description what each value does.",
     ),
     "model-ambiguous-name": (
-        "Names say what they are of: not `data`, `process`, `get_thing`.",
+        "Names say what they refer to: not `data`, `process`, `get_thing`.",
         "Use a name that says what it holds or does, and of what: order_id, search_books.",
     ),
     "model-twins": (

@@ -72,7 +72,7 @@ row(
     "woa-required",
     ERROR,
     "4 to 4.3.2",
-    "Required members are there: of the document, agents, operations and the rest and mcp transports.",
+    'The document, its agents, their operations and the transports "rest" and "mcp" have their required members.',
     hint="Add the member.",
     violation=r"required .*",
 )
@@ -251,7 +251,7 @@ def loopback_base(document: JsonObject) -> Iterator[Finding]:
     """The base of the rest transport is not plain http, not even on a loopback host."""
     for pointer, base in strings(document, "/transports/rest/base"):
         if _is_local_http(base):
-            yield finding(pointer, f"The base {shown(base)} is plain http on the machine itself.")
+            yield finding(pointer, f"The base {shown(base)} is plain http on a loopback address.")
 
 
 @check("woa-invoke-path", ERROR, "4.3.1", hint='Write for instance "/agents/{agent_id}/invoke".')

@@ -217,7 +217,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         help='a file, an http(s) address, "-" for standard input, or module:app',
     )
     check.add_argument(
-        "--kind", help="the kind of a document that its members do not reveal: awas, agent-json, woa, ..."
+        "--kind", help="the kind of document, where its members do not show it: awas, agent-json, woa, ..."
     )
     check.add_argument("--lenient", action="store_true", help="also accept maps that are older than actions.json V1")
     check.add_argument(
@@ -255,7 +255,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     for name, words in (("som", "as SOM"), ("markdown", "as Markdown")):
         page = commands.add_parser(name, parents=[of_all], help=f"print a page {words}")
         page.add_argument("target", help='a file of HTML, an http(s) address, or "-" for standard input')
-        page.add_argument("--url", help="where the page of a file is served, for its links")
+        page.add_argument("--url", help="the address at which the page is served, to resolve the links of a file")
         if name == "som":
             sizes = ("tight", "default", "full")
             page.add_argument("--budget", choices=sizes, default="default", help="how much of the page is included")
@@ -265,7 +265,9 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     synthesize.add_argument("url", help="the http(s) address to start from")
     synthesize.add_argument("--out", type=Path, metavar="DIR", help="write the files below this folder")
     synthesize.add_argument("--max-pages", type=int, default=20, metavar="N", help="pages to read (default: 20)")
-    synthesize.add_argument("--allow-private", action="store_true", help="also read this machine and its network")
+    synthesize.add_argument(
+        "--allow-private", action="store_true", help="also read addresses of this machine and its network"
+    )
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
     init = commands.add_parser("init", parents=[of_all], help="write a first site into a project, or a new file")
     if project is None:
@@ -279,5 +281,5 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     else:
         init.set_defaults(framework="django")
     init.add_argument("file", nargs="?", help='its name; "-" prints it')
-    init.add_argument("--force", action="store_true", help="replace a file that is there")
+    init.add_argument("--force", action="store_true", help="replace an existing file")
     add_commands_of_plugins(commands, installed().values(), project)

@@ -17,7 +17,7 @@ def plan_django(folder: Path, module: str) -> Iterator[FileChange]:
     path = next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
     text = read_source(path) if path is not None else None
     if path is None or text is None:
-        raise DeclarationError(f"{folder}", f"manage.py names the settings {module}, which are not here.", "")
+        raise DeclarationError(f"{folder}", f"manage.py uses the settings {module}, which are not in this folder.", "")
     refuse_twice(path, text)
     package = module.rpartition(".settings")[0] or module.rpartition(".")[0]
     agents = folder.joinpath(*package.split(".")) / "agents.py" if package else folder / "agents.py"

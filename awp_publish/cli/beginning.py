@@ -23,7 +23,7 @@ def begin(console: Console, path: Path, *, is_dry: bool) -> int:
         if not console.as_json:
             write(change.diff().removesuffix("\n"), is_block=True)
     written = f"{len(changes)} {'file' if len(changes) == 1 else 'files'}"
-    done = f"Nothing was written: {written} would be." if is_dry else f"{written} of this {framework} project written."
+    done = f"{'Would write' if is_dry else 'Wrote'} {written} of this {framework} project."
     console.say("", done, *following)
     files = [{"file": str(change.path), "diff": change.diff()} for change in changes]
     console.json({"framework": framework, "is_written": not is_dry, "files": files})
@@ -48,7 +48,7 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
     if not applications:
         raise DeclarationError(
             str(path),
-            "No application of FastAPI, Starlette or Django was found here.",
+            "No FastAPI, Starlette or Django application was found here.",
             "Name the module that makes it (awp-publish init src/shop/main.py), or write a new one: "
             "awp-publish init fastapi.",
         )

@@ -51,7 +51,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         limit = action.rate_limit or catalog.site.rate_limit
         words = (
             f"at most {limit}" if limit is not None else "",
-            "callers are known" if action.auth_required else "",
+            "callers authenticate" if action.auth_required else "",
             f"scopes {', '.join(action.scopes)}" if action.scopes else "",
             "a person confirms" if action.needs_confirmation else "",
             f"after {', '.join(action.requires)}" if action.requires else "",

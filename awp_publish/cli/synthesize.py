@@ -175,13 +175,13 @@ def synthesize(
         if isinstance(document, dict) and "actions" in document and document.get("source") != "synthetic":
             own.append(address)
     if own:
-        console.say(f"{own[0]} is the site's own document, which agents prefer. Use --anyway to ignore it.")
+        console.say(f"{own[0]} is the site's own document, which agents read first. Use --anyway to ignore it.")
         console.json({"own": own})
         return 1
     site = read_site(console, get, url, max_pages)
     left_out = [{"at": at, "why": why} for at, why in site.left_out]
     if not site.seen:
-        console.say(f"{url}: no form, link or OpenAPI document could be made into an action.")
+        console.say(f"{url}: no form, link or OpenAPI operation could be turned into an action.")
         console.json({"pages": list(site.pages), "left_out": left_out})
         return 1
     documents = render_documents(site)

@@ -215,7 +215,9 @@ class AgentClient:
         """Return the JSON document at a path such as `/.well-known/woa.json`. Raises CallFailed if there is none."""
         answer = self._transport.request("GET", path, self.headers, b"")
         if answer.status != 200:
-            raise CallFailed(path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "There is none."})
+            raise CallFailed(
+                path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "The site has no such document."}
+            )
         return answer.json()
 
     def _exchange(self, call: WireCall) -> Answer:

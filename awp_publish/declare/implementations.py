@@ -124,8 +124,8 @@ def describe_function_action(
             raise DeclarationError(
                 subject,
                 f"its parameter {name} ({kind}) is not an input that a caller can send, and nothing provides it: "
-                "only a FastAPI application does that for functions without a route.",
-                "Register a route for it, and declare that with @site.action; or ask current_caller() who calls.",
+                "only a FastAPI application provides such values to functions without a route.",
+                "Register a route for it, and declare that with @site.action; or use current_caller().",
             )
         operation, arrival = injector.register(function, described, path)
         operation = without_credentials(operation, credential_headers)

@@ -67,7 +67,7 @@ def include_routes(
         routes = [replace(route, host="") if route.host in hosts else route for route in routes]
     visible = [route for route in routes if not route.is_opaque]
     if not visible:
-        raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
+        raise DeclarationError(SUBJECT, "this application shows no routes.", "Declare its actions with site.declare().")
     _refuse_unmatched(inclusion, visible)
     paths = {route.template for route in visible}
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
@@ -94,12 +94,12 @@ def include_routes(
     if not selected and not (is_open or taken or included.pages):
         mounts = listing({route.mount for route in visible if route.mount})
         further = (
-            "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
+            "" if mounts == "none" else f" Mounted applications are included only if mounts=[...] names them: {mounts}."
         )
         raise DeclarationError(
             SUBJECT,
-            "finds no reading route (GET).",
-            "Name writing ones in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
+            "found no route that only reads (GET).",
+            "Name routes that write in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
         )
     included_routes: list[tuple[Route, str, Implementation]] = []
     for route, method in selected:
@@ -168,7 +168,7 @@ def _assign_ids(
     for (route, method, implementation), action_id in zip(selected, ids, strict=True):
         subject = f'action "{action_id}" (included from {method} {route.template})'
         if not re.match("[a-z]", action_id):
-            raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "State it with site.declare().")
+            raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "Declare it with site.declare().")
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
         summary = implementation.operation.summary
         if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
@@ -182,7 +182,9 @@ def _assign_ids(
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{target.method} {target.path}" for target in (other.target, action.target) if target)
             raise DeclarationError(
-                f'action "{action_id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
+                f'action "{action_id}"',
+                f"would be the id of {twice}.",
+                "Declare one of them with site.declare() and another id.",
             )
     return list(included.values())
 
@@ -225,7 +227,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if route.kept_out:
         return route.kept_out
     if route.is_opaque:
-        return "this application keeps its routes to itself; use site.declare()"
+        return "this application does not show its routes; use site.declare()"
     if route.is_deprecated:
         return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
@@ -236,7 +238,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if not _is_selected(route, inclusion):
         return "not selected by tags, paths or operations"
     if signs_in(route):
-        return "it signs in or out"
+        return "it signs people in or out"
     if method != READING:
         return f'it writes; name it: operations=["{route.name}"]'
     if not (route.methods == (READING,) if route.reads is None else route.reads):

@@ -54,7 +54,7 @@ class DeclaredPages:
         With a path there is one page; without, each decorated function is another. Raises DeclarationError.
         """
         if callable(path):
-            raise DeclarationError("site.page", 'is called: write @site.page() or site.page("/path").')
+            raise DeclarationError("site.page", 'needs parentheses: write @site.page() or site.page("/path").')
         subject = f'page "{path}"' if path is not None else "site.page()"
         self._refuse_when_frozen(subject)
         options = check(subject, PAGE, given, names=PageSettings.__annotations__)
@@ -109,7 +109,7 @@ class DeclaredPages:
                 page = _with_map(declared.subject, page, options, actions)
                 if page.id in {other.id for other in pages.values()}:
                     remedy = 'Give one of them an id of its own: site.page(..., id="...").'
-                    raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
+                    raise DeclarationError(declared.subject, f'id: another page has the id "{page.id}", too.', remedy)
             pages[path] = page
         for route in included:
             page = _page_of(route.template, route.handlers, site_name)
@@ -211,7 +211,7 @@ def _schema_of(subject: str, field: str, declared: object, *, closed: bool = Fal
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{field}: {error}.") from error
     if closed and schema.get("type", "object") != "object":
-        raise DeclarationError(subject, f"{field}: the detail of an event is an object here.", "Give a model.")
+        raise DeclarationError(subject, f"{field}: the detail of an event must be an object.", "Give a model.")
     return schema
 
 
@@ -230,7 +230,7 @@ def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
         return next(iter(fitting.values()))
     templates = listing(route.template for route in routes)
     if not routes:
-        wrong = "no route of this application leads to what it decorates."
+        wrong = "no route of this application leads to the decorated function."
         raise DeclarationError(subject, wrong, 'Register it with a route, or name its path: site.page("/path").')
     if fitting:
         raise DeclarationError(
@@ -239,5 +239,5 @@ def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
     if path is not None:
         wrong = f"path: none of the routes of what it decorates takes GET {path} ({templates})."
         raise DeclarationError(subject, wrong, "Name one of them.")
-    wrong = f"its route ({templates}) does not take GET; a page is read."
+    wrong = f"its route ({templates}) does not take GET, and a page is read with GET."
     raise DeclarationError(subject, wrong, "Declare what it does as an action.")

@@ -90,11 +90,11 @@ def resolve(
                 KNOWN,
                 True,
             ):
-                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
                 raise DeclarationError(
                     f'action "{action.id}"',
-                    f"{wrong} are not all of.",
-                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
+                    f'requires: "{needed}" is for the audience "{other.audience}": some callers of this action cannot '
+                    "call it.",
+                    f'Give this action audience="{other.audience}" too, or leave the requirement out.',
                 )
     try:
         TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
@@ -143,14 +143,16 @@ def _with_portable_patterns(findings: list[Finding], action: Action) -> Action:
     outputs, of_outputs = portable(action.outputs)
     for kind, lost in (("input", of_inputs), ("output", of_outputs)):
         for words in lost:
-            message = f'Action "{action.id}" is published without a pattern of its {kind}, {words}.'
+            message = f'Action "{action.id}" is published without a pattern of its {kind}: {words}.'
             findings.append(Finding(WARNING, "start-pattern", "", message, _OTHER_PATTERN, "ECMA-262"))
     if inputs is action.inputs and outputs is action.outputs:
         return action
     return replace(action, inputs=inputs, outputs=outputs)
 
 
-_OTHER_PATTERN: Final = "Write it in words of ECMA-262 too, or say it in the description; the site still refuses."
+_OTHER_PATTERN: Final = (
+    "Write the pattern as ECMA-262 has it, or say it in the description; the site checks it in either case."
+)
 
 
 def _find_implementation(
@@ -193,7 +195,7 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
             raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
         words = declared.metadata.get("operations", {}) if declared else {}
         if not isinstance(words, Mapping) or not all(isinstance(text, str) and text for text in words.values()):
-            wrong = 'metadata: "operations" are texts by the name of an operation.'
+            wrong = 'metadata: "operations" must map the names of operations to their descriptions.'
             raise DeclarationError(f'agent "{agent_id}"', wrong, 'Write {"operations": {"default": "..."}}.')
         if unknown := sorted(words.keys() - operations.keys()):
             wrong = f'metadata: "operations" names "{unknown[0]}", which is none of its operations.'

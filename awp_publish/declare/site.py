@@ -612,7 +612,9 @@ class Site:
         results are published, and calls of an action that does not work are refused. Returns the function unchanged.
         """
         if actions and not isinstance(actions[0], str):
-            raise DeclarationError("site.status", 'is called: write @site.status("action_id") or @site.status().')
+            raise DeclarationError(
+                "site.status", 'needs parentheses: write @site.status("action_id") or @site.status().'
+            )
         self.refuse_when_frozen("site.status()")
         interval = float(seconds_of(check("site.status()", DURATION, every, "every")))
 

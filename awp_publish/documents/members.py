@@ -176,8 +176,8 @@ def own_recoveries(catalog: Catalog) -> dict[str, str]:
         own = {required: recovery, invalid: recovery}
     elif (action := catalog.sign_in) is not None:
         own[required] = (
-            f"Call {action.id}, then call again with the cookies that its answer sets, or without cookies with the "
-            f"{SESSION_HEADER} that it has: in the header {SESSION_HEADER}, or as session beside the input."
+            f"Call {action.id}, then call again with the cookies that its answer sets. If you keep no cookies, send "
+            f"its {SESSION_HEADER} instead: in the header {SESSION_HEADER}, or as session beside the input."
         )
     return own
 

@@ -30,8 +30,8 @@ from awp_publish.problems import (
 )
 
 PLACES: Final[Mapping[str, str]] = {
-    "agent": "it belongs into the envelope, beside input",
-    "operation": "it belongs into the envelope, beside input",
+    "agent": "it belongs in the envelope, beside input",
+    "operation": "it belongs in the envelope, beside input",
     "input": "put its members directly into input",
     "idempotency_key": "send it beside input, as idempotency_key, or in the header Idempotency-Key",
     "confirmation": "send it beside input, as confirmation, or in the header AWP-Confirmation",

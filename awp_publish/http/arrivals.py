@@ -89,7 +89,7 @@ class _Arrivals:
         if routed is not None and not self._is_own(routed):
             raise DeclarationError(
                 f'action "{self._action.id}"',
-                f"path: another route, which stands before its own, answers {target.method} {target.path}"
+                f"path: another route, which comes before its own, answers {target.method} {target.path}"
                 f"{f' ({routed.arrival.path})' if routed.arrival.endpoint is not None else ''}.",
                 "Register its route first.",
             )
@@ -107,7 +107,7 @@ class _Arrivals:
         for _ in range(MAX_DECODINGS):
             plain = unquote(plain)
         if unquote(plain) != plain:
-            raise arrival_refusal(self._action, "must not be percent-encoded so often")
+            raise arrival_refusal(self._action, "must not be percent-encoded so many times")
         plain = plain.replace("\\", "/").strip()
         if self._slashes is not None and plain.count("/") != self._slashes:
             raise arrival_refusal(self._action, "must not hold an encoded slash")

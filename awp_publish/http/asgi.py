@@ -163,7 +163,11 @@ class AgentPublisher:
     ) -> None:
         given: object = app
         if not isinstance(site, Site) or isinstance(given, Site) or not callable(app):
-            wrong = "was given the site first." if isinstance(given, Site) else "needs an application and a site."
+            wrong = (
+                "takes the application first, then the site."
+                if isinstance(given, Site)
+                else "needs an application and a site."
+            )
             remedy = "Write AgentPublisher(app, site=site), or app.add_middleware(AgentPublisher, site=site)."
             raise DeclarationError("AgentPublisher", wrong, remedy)
         self.app = app
@@ -378,7 +382,7 @@ class AgentPublisher:
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
                 "site",
-                f"is published from within another application, whose middleware no call of an action passes: {names}.",
+                f"is published from within another application, whose middleware calls of actions bypass: {names}.",
                 "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
                 "write AgentPublisher(..., trust_outer_middleware=True).",
             )

@@ -117,7 +117,7 @@ async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: An
     except TimeoutError as error:
         # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
         close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
-        detail = f"{size} bytes of the body have arrived, and then too little for too long."
+        detail = f"The body arrived too slowly: {size} bytes, and then too little for too long."
         raise BodyTimeout(detail, headers=close) from error
 
 

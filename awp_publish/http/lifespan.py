@@ -61,7 +61,7 @@ class Keeper:
         except Exception:
             if not self._is_open.done():
                 raise
-            logger.exception("what runs beside the application has failed")  # the application continues
+            logger.exception("a background task of the site has failed")  # the application continues
 
     async def close(self) -> None:
         """Exit the context, and return when that is done; nothing if it is not open."""
@@ -96,7 +96,7 @@ class _Lifespan:
             try:
                 await self.keeper.open()
             except Exception as error:
-                logger.exception("what runs beside the application could not be started")
+                logger.exception("a background task of the site could not be started")
                 self._has_failed = True
                 message = {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
         await self._send(message)

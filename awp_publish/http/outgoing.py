@@ -177,7 +177,7 @@ def request(
         if parts.scheme == "https" and urlsplit(target).scheme != "https":
             raise RequestFailed(f"{url} leads to an address that is not encrypted")
         if status not in (307, 308) and method not in ("GET", "HEAD"):
-            raise RequestFailed(f"{url} redirects to {target[:200]}, where the request would be another one")
+            raise RequestFailed(f"{url} redirects to {target[:200]}, which would change the request to a GET")
         url, is_public = target, is_public or exchange.is_public
     raise TooManyRedirects("too many redirects")
 

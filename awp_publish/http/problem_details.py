@@ -124,9 +124,9 @@ class ProblemRenderer:
 DIALECT: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
     "with confirmation.token in the header AWP-Confirmation.",
-    "PREREQUISITE_REQUIRED": "Call the actions that missing names, unless they have already succeeded, then send this "
-    "request again; if the site does not know who calls, with the AWP-Receipt header of each of their answers, "
-    "separated by commas, in the header AWP-Receipt. Do not repeat a call only to get its receipt.",
+    "PREREQUISITE_REQUIRED": "Call the actions listed in missing, unless they have already succeeded, then send this "
+    "request again. If you are not authenticated, add the AWP-Receipt header of each of their answers, separated by "
+    "commas, in the header AWP-Receipt. Do not repeat a call only to get its receipt.",
     "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
     "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
 }

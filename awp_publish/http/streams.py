@@ -86,12 +86,12 @@ class OpenStreams:
         share = _share_of(principal, address)
         # Unknown callers that stay leave those of their address room to be identified.
         place = Place(share if is_identified else f"unidentified {share}", principal is not None, is_identified)
-        limits, whose = self._limits, "you have" if place.is_known else "unknown callers of one address have"
+        limits, whose = self._limits, "you have" if place.is_known else "anonymous callers from one address have"
         most = limits.of_caller if place.is_known else limits.of_address
         if self._shares[place.share] >= most:
             raise self._refusal(most, whose)
         if is_identified and not place.is_known and self._unknown >= limits.of_unknown:
-            raise self._refusal(limits.of_unknown, "all unknown callers together have")
+            raise self._refusal(limits.of_unknown, "all anonymous callers together have")
         if is_identified and self._known + self._unknown >= limits.most:
             raise self._refusal(limits.most, "all callers together have")
         self._enter(place)
@@ -111,7 +111,7 @@ class OpenStreams:
 
     def _refusal(self, most: int, whose: str) -> Problem:
         return RateLimited(
-            f"Too many {self._noun} are open: {whose} {most}, and no more are possible at a time.",
+            f"Too many {self._noun} are open: {whose} {most}, which is the limit.",
             recovery=f"Close {self._noun} that are not needed, or wait for {RETRY_SECONDS} seconds, then retry.",
             headers=[("Retry-After", str(RETRY_SECONDS))],
             members={"limit": self._noun, "max": most, "retry_after": RETRY_SECONDS},

@@ -59,7 +59,7 @@ def _parse_strictly(body: bytes) -> object:
     except TypeError as error:
         raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and depth_exceeds(value, MAX_DEPTH):
-        raise NotJson(f"The body is nested too deeply: {MAX_DEPTH} levels are taken.")
+        raise NotJson(f"The body is nested too deeply: {MAX_DEPTH} levels are accepted.")
     return value
 
 

@@ -131,11 +131,11 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
     assert isinstance(scope, Mapping)
     fields = [field for field in reading.objects(arguments, "fields") if isinstance(field.get("name"), str)]
     if not fields or len(fields) < len(declared):
-        raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
+        raise PrimitiveError("invalid_input", "The fields of browser.extract_elements must be objects with a name.")
     if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
         raise PrimitiveError("capability_unavailable", f"A scope cannot be found by {unknown[0][:50]!r}.")
     if scope.get("root_strategy", "scope") != "scope":
-        raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')
+        raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope must be "scope" here.')
     reads: dict[str, JsonObject] = {}
     for at, asked in enumerate(fields):
         several = asked.get("attributes")

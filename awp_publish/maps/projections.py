@@ -157,7 +157,7 @@ def marker_fault(markers: object) -> str | None:
             return f"The id {name!r} is that of two markers."
         names.add(name)
         if marker.get("type") not in ("cursor", "pointer"):
-            return f"The type of the marker {name!r} is cursor or pointer."
+            return f"The type of the marker {name!r} must be cursor or pointer."
         recipe = marker.get("recipe")
         if not isinstance(recipe, list) or not recipe:
             return f"The marker {name!r} has no recipe."
@@ -165,7 +165,7 @@ def marker_fault(markers: object) -> str | None:
             if not isinstance(step, Mapping) or step.get("primitive") not in rules.RECIPE:
                 return f"A step in the recipe of {name!r} has a primitive that is not allowed there."
             if not isinstance(step.get("args", {}), Mapping):
-                return f"The args of a step in the recipe of {name!r} are an object."
+                return f"The args of a step in the recipe of {name!r} must be an object."
     return None
 
 

@@ -79,7 +79,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         raise PrimitiveError("capability_unavailable", message)
     for name in (*_PREDICATES, "state"):
         if name in target and not isinstance(target[name], str):
-            raise PrimitiveError("invalid_input", f"{name} of a target is a text.")
+            raise PrimitiveError("invalid_input", f"{name} of a target must be a string.")
     if not rules.url_fits(target, page.url):
         return Match((), another_address(target), ({"url": page.url},))
     candidates: list[tuple[str | None, bool]] = []
@@ -126,7 +126,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         if visible:
             drift = [f"{css!r} was found in place of {candidates[0][0]!r}."] if is_fallback else []
             if name and not same_name:
-                drift.append(f"No name is {target['name']!r}; it is {visible[0].name[:100]!r}.")
+                drift.append(f"No element is named {target['name']!r}; this one is named {visible[0].name[:100]!r}.")
             return await _retargeted(page, Match(visible, "", attempted, drift), target)
     if fault_of_selector is not None and all("error" in attempt for attempt in attempted):
         raise fault_of_selector
@@ -156,7 +156,7 @@ async def _retargeted(page: LivePage, match: Match, target: Locator) -> Match:
         inner, closest = closest.get("selector"), closest.get("closest", closest.get("selector"))
         inner = inner if inner is not closest else None
     if not isinstance(closest, str) or not (inner is None or isinstance(inner, str)):
-        raise PrimitiveError("invalid_input", "closest of a target is a selector, or an object of selectors.")
+        raise PrimitiveError("invalid_input", "closest of a target must be a selector, or an object of selectors.")
     reached: dict[str, FoundElement] = {}
     for element in match.elements:
         around = await page.closest(element.ref, closest)

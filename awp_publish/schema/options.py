@@ -190,7 +190,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "bool_type": "must be True or False",
     "bool_parsing": "must be True or False",
     "tuple_type": "must be a list",
-    "sequence_str": "must be a list, not one text",
+    "sequence_str": "must be a list, not one string",
     "mapping_type": "must be a dictionary",
     "dict_type": "must be a dictionary",
     "is_instance_of": "must be a list",  # Sequence is the only annotation of ours with this error

@@ -94,7 +94,9 @@ def _read_several(kinds: tuple[type, ...], method: str, on_page: bool, changes: 
             raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is not a form")
         own: Any = read.inputs["properties"]
         if twice := sorted(own.keys() & properties):
-            raise UnusableSchema(f"its forms both have {twice[0]}; give one of them a prefix, or declare a raw schema")
+            raise UnusableSchema(
+                f"two of its forms have the field {twice[0]}; give one of them a prefix, or declare a raw schema"
+            )
         properties |= own
         required += cast("list[object]", read.inputs.get("required") or [])
         parameters += read.parameters

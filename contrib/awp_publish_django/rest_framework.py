@@ -235,7 +235,7 @@ def _queries(made: Any) -> dict[str, Any]:
             any_of = "|".join(re.escape(name) for name in fields)
             members[source.ordering_param] = {
                 "type": "string",
-                "description": f"What to order by: {', '.join(fields)}; a minus before one turns it around.",
+                "description": f"What to order by: {', '.join(fields)}; a minus in front reverses the order.",
                 "pattern": f"^-?(?:{any_of})(?:,-?(?:{any_of}))*$",
             }
         if hasattr(source, "get_filterset_class"):

@@ -176,7 +176,7 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
         "rest_framework_simplejwt",
         "social_django",
         "two_factor",
-    ): "it signs in or out, or belongs to a user account",
+    ): "it signs people in or out, or belongs to a user account",
     (
         "django.contrib.staticfiles.views",
         "django.views.static",

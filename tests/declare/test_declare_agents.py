@@ -56,8 +56,8 @@ def test_metadata_words_an_agents_operations_in_the_woa_document_alone(site, sta
     ("words", "refused"),
     [
         ({"lend": "Lend."}, 'metadata: "operations" names "lend", which is none of its operations.'),
-        ({"find": 7}, 'metadata: "operations" are texts by the name of an operation.'),
-        (["find"], 'metadata: "operations" are texts by the name of an operation.'),
+        ({"find": 7}, 'metadata: "operations" must map the names of operations to their descriptions.'),
+        (["find"], 'metadata: "operations" must map the names of operations to their descriptions.'),
     ],
 )
 def test_words_for_an_operation_that_there_is_not_are_refused(site, refusal, words, refused):
@@ -196,7 +196,7 @@ def test_what_does_not_make_an_agent_is_refused_at_the_start(site, refusal, decl
     ("options", "words"),
     [
         ({"version": ""}, "version: must not be empty."),
-        ({"capabilities": "urn:lend"}, "capabilities: must be a list, not one text."),
+        ({"capabilities": "urn:lend"}, "capabilities: must be a list, not one string."),
         ({"metadata": {"authz": {1, 2}}}, "metadata: {1, 2} is not JSON."),
         ({"agent": "other"}, "agent: there is no such option"),
         ({"descripton": "x"}, 'descripton: there is no such option; did you mean "description"?'),

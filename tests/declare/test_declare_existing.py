@@ -176,7 +176,7 @@ NAMES = "There are: health, add_book, listBooks, remove, showBookHTML."
         ({"exclude": ["helth"]}, f'exclude: "helth" matches no route. {NAMES}'),
         (
             {"paths": ["/books"], "exclude": ["listBooks"]},
-            "finds no reading route (GET). Name writing ones in operations=..., or use site.declare().",
+            "found no route that only reads (GET). Name routes that write in operations=..., or use site.declare().",
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_typing_errors_are_told_with_what_there_is(site, refusal, options, words
 def test_an_application_that_shows_no_routes_has_nothing_to_include(site, refusal):
     site.include()
     assert refusal(PlainTextResponse("fine")) == (
-        "site.include(): this application shows no routes. State its actions with site.declare()."
+        "site.include(): this application shows no routes. Declare its actions with site.declare()."
     )
 
 
@@ -270,7 +270,7 @@ def test_a_name_that_gives_no_id_is_told(site, refusal):
 
 
 @pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude", "mounts"])
-@pytest.mark.parametrize(("wrong", "words"), [("books", "must be a list, not one text."), ([3], "0: must be text.")])
+@pytest.mark.parametrize(("wrong", "words"), [("books", "must be a list, not one string."), ([3], "0: must be text.")])
 def test_wrong_values_are_refused_where_they_are_written(site, field, wrong, words):
     with pytest.raises(DeclarationError, match=rf"site.include\(\): {field}.*{words}"):
         site.include(**{field: wrong})
@@ -403,7 +403,7 @@ def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(sit
     assert site.catalog.pages == ()
     why = left_out(site)
     assert why["GET /admin/"] == 'it is in a mounted application; name that: mounts=["/admin"]'
-    assert why["GET /login"] == why["GET /auth/logout"] == "it signs in or out"
+    assert why["GET /login"] == why["GET /auth/logout"] == "it signs people in or out"
     assert why["GET /books.json"] == "it is /books in another format"
     assert why["GET /robots.txt"] == "it is a file"
     assert "takes other methods too" in why["GET /visits"]
@@ -421,7 +421,7 @@ def test_a_mounted_application_is_looked_into_where_it_is_named(site, start):
     front = start(shop_with_a_panel())
     assert sorted(front.agents()) == ["list_books", "login_history", "rows"]
     assert [page.path for page in site.catalog.pages] == ["/admin/", "/admin/{identity}/list"]
-    assert left_out(site)["GET /admin/logout"] == "it signs in or out"
+    assert left_out(site)["GET /admin/logout"] == "it signs people in or out"
     assert left_out(site)["DELETE /admin/{identity}/delete"] == 'it writes; name it: operations=["delete"]'
 
 

@@ -425,7 +425,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("limits", {"timeout": float("inf")}, "limits.timeout: must be a finite number."),
         ("limits", {"max_body_bytes": 1.5}, "limits.max_body_bytes: must be a whole number."),
         ("limits", {"max_body_bytes": -1}, "limits.max_body_bytes: must be greater than 0."),
-        ("allow_origins", "*", "allow_origins: must be a list, not one text."),
+        ("allow_origins", "*", "allow_origins: must be a list, not one string."),
         ("allow_origins", ["shop.example"], f"allow_origins.0: 'shop.example' {ORIGIN}"),
         ("allow_origins", ["https://shop.example/"], f"allow_origins.0: 'https://shop.example/' {ORIGIN}"),
     ],
@@ -465,7 +465,7 @@ def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
 
 
 def test_degraded_actions_are_a_list(make_site):
-    with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one text"):
+    with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one string"):
         make_site().set_status(degraded_actions="look")
 
 

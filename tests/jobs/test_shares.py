@@ -280,7 +280,7 @@ def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_clie
     assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "TOO_MANY_JOBS")
     assert int(answers[-1].headers["retry-after"]) > 0
     assert str(ByteLimits().of_address) in answers[-1].json()["detail"]
-    assert "at your address" in answers[-1].json()["detail"]
+    assert "from your address" in answers[-1].json()["detail"]
     for door in DOORS.values():
         assert door(client).call("report", {"text": LARGE}).code == "TOO_MANY_JOBS"
     assert invoke(client, "report", {"text": LARGE}, ANN).status_code == 202

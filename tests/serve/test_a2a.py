@@ -235,7 +235,7 @@ async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens(
 
 def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
     site = make_shop(plugins=["a2a"])
-    with pytest.raises(DeclarationError, match='doors: "a2a" has nothing to call'):
+    with pytest.raises(DeclarationError, match='plugins: "a2a" has nothing to offer'):
         AgentPublisher(FastAPI(), site=site).open()
 
 

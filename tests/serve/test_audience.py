@@ -581,7 +581,7 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
         ({"audience": "two words"}, "audience: 'two words' is not an audience"),
         ({"audience": ""}, "audience: '' is not an audience"),
         ({"audience": None}, "audience: must be text"),
-        ({"expose": "mcp"}, "expose: must be a list, not one text"),
+        ({"expose": "mcp"}, "expose: must be a list, not one string"),
     ],
 )
 def test_a_wrong_audience_is_refused_where_it_is_written(options, words):

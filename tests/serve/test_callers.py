@@ -147,7 +147,7 @@ def test_a_session_is_for_the_caller_of_its_issuer_alone(shop):
 async def test_an_event_for_a_name_needs_its_issuer_where_several_vouch_for_names():
     several = make_shop(authenticate=[BearerToken({LEFT: "ann"}, people="left"), ApiKey({"key": "ann"})])
     several.event("shipped", payload=dict[str, str])
-    with pytest.raises(DeclarationError, match="may be somebody else"):
+    with pytest.raises(DeclarationError, match="may mean somebody else"):
         await several.emit("shipped", {}, audience="principal:ann")
     assert await several.emit("shipped", {}, audience=Principal("ann", issuer="left"))
     single = make_shop(authenticate=BearerToken({LEFT: "ann"}))

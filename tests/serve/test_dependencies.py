@@ -332,8 +332,8 @@ def test_what_nothing_can_fill_in_is_refused_when_the_site_starts(make, kind, to
     site.agent("my_orders")(my_orders)
     assert refusal(make(site), site) == (
         f'operation "default" of agent "my_orders": its parameter user_id ({told}) is not an input that a caller can '
-        "send, and nothing provides it: only a FastAPI application does that for functions without a route. "
-        "Register a route for it, and declare that with @site.action; or ask current_caller() who calls."
+        "send, and nothing provides it: only a FastAPI application provides such values to functions without a route. "
+        "Register a route for it, and declare that with @site.action; or use current_caller(), which says who calls."
     )
 
 
@@ -390,6 +390,6 @@ def test_a_prompt_has_no_dependencies():
         return topic
 
     assert refusal(FastAPI(), site) == (
-        'prompt "write": its parameter user_id (Depends) cannot be filled in by a person. Leave it out; ask '
+        'prompt "write": its parameter user_id (Depends) cannot be entered by a person. Leave it out; ask '
         "current_caller() who calls."
     )

@@ -200,11 +200,11 @@ async def test_strangers_share_what_is_theirs_and_known_callers_have_their_own(a
     async with running(app):
         for _ in range(SMALL.of_address):
             assert (await attempt(at(1))).problem is None
-        assert "unknown callers of one address have 3" in await refused(at(1))
+        assert "anonymous callers from one address have 3" in await refused(at(1))
         for _ in range(SMALL.of_unknown - SMALL.of_address):
             assert (await attempt(at(2))).problem is None
-        assert "all unknown callers together have 5" in await refused(at(2))
-        assert "all unknown callers together have 5" in await refused(at(3))
+        assert "all anonymous callers together have 5" in await refused(at(2))
+        assert "all anonymous callers together have 5" in await refused(at(3))
         known = [await attempt(ANN | at(1)) for _ in range(SMALL.of_caller)]
         assert [one.problem for one in known] == [None] * SMALL.of_caller
         assert "you have 2" in await refused(ANN | at(5))

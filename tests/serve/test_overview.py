@@ -749,7 +749,7 @@ def test_traffic_that_is_not_kept_is_not_shown(open_client):
     assert page.status_code == 200
     assert 'id="traffic"' not in page.text
     assert 'class="month"' not in page.text
-    assert "Traffic is not kept" in page.text
+    assert "This site keeps no traffic" in page.text
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("The store does not answer."), RuntimeError("a bug")])

@@ -323,5 +323,5 @@ def test_an_operator_sees_and_ends_connected_agents_in_the_overview(open_client,
     assert "Reading helper is disconnected from ann." in ended
     assert 'name="awp-panel"' not in ended
     assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
-    assert "It had ended." in shop.post("/agents", data={"awp-panel": forms[0]}, headers=owner).text
+    assert "It had already ended." in shop.post("/agents", data={"awp-panel": forms[0]}, headers=owner).text
     assert "Let Reading helper act for you?" in agent.follow(agent.ask()).text

@@ -81,7 +81,7 @@ class GateCheck(Generic[AskT]):
         """
         if isinstance(claim := ask.claims[failed], Count) and isinstance(seen, Counted):
             raise too_many(f"Action {call.action.id} allows {claim.most} calls; the next is possible", seen)
-        raise Refused(f"Another call of action {call.action.id} was faster.")
+        raise Refused(f"Another call of action {call.action.id} came first.")
 
     async def replayed(self, call: Call, answer: Outcome) -> None:
         """Add to the headers of a call that is answered from a record."""

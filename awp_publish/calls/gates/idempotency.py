@@ -159,8 +159,8 @@ class _Keys(GateCheck[_Claim]):
         """Return the recorded answer of a key that is claimed. Raises RateLimited if an address has too many keys."""
         if failed == 0:
             return self._answer_again(ask, cast(bytes, seen))
-        who = "Unknown callers of one address may use"
-        detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, known ones more. The next is possible"
+        who = "Anonymous callers from one address may use"
+        detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
         raise too_many(detail, cast(Counted, seen))
 
     def needs_answer(self, call: Call, ask: _Claim | None) -> bool:

@@ -71,9 +71,9 @@ class _Required(GateCheck[_Missing]):
             return None
         listed = ", ".join(missing)
         if call.known_as:
-            detail = f"Action {self._action.id} requires a success of {listed} first, and no success is on record."
+            detail = f"Action {self._action.id} requires that {listed} succeeded first, and no success is on record."
         else:
-            detail = f"Action {self._action.id} requires a receipt of {listed}; none that was sent is valid."
+            detail = f"Action {self._action.id} requires a receipt from {listed}, and no valid one was sent."
         raise PrerequisiteRequired(detail, members={"missing": list(missing)})
 
 

@@ -87,7 +87,7 @@ class FastApiInjector:
         if taken.content_type not in (None, JSON) or any(
             parameter.location == "body" for parameter in taken.parameters
         ):
-            raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
+            raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input cannot be")
         inputs, theirs = dict(described.inputs), taken.inputs
         properties, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
         names = {

@@ -50,7 +50,7 @@ def read_idempotency(value: object) -> Idempotency | None:
     if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
         raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
     if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
-        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose a name of its own")
+        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose another name")
     check_duration(value.window)
     return value
 

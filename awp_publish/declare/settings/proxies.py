@@ -45,7 +45,7 @@ _FORWARDING: Final = (
 
 def check_proxies(value: "Proxies") -> "Proxies":
     if value.header is not None and not value.trusted:
-        raise ValueError('header is believed of trusted proxies only; give Proxies(trusted=["10.0.0.0/8"]) too')
+        raise ValueError('header is believed from trusted proxies only; give Proxies(trusted=["10.0.0.0/8"]) too')
     return value
 
 

@@ -15,8 +15,8 @@ VERSION: Final = "1.0"
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     if not catalog.actions and catalog.door("a2a") is not None:
-        wrong = 'doors: "a2a" has nothing to call; an agent card names a skill.'  # A2A 1.0, AgentCard
-        raise DeclarationError("site", wrong, "Declare an action, or leave it out.")
+        wrong = 'plugins: "a2a" has nothing to offer: an agent card lists at least one skill.'  # A2A 1.0, AgentCard
+        raise DeclarationError("site", wrong, "Declare an action, or leave a2a out.")
     yield from ()
 
 

@@ -151,7 +151,7 @@ class A2aDoor:
             if not BROWSER_FIELDS.isdisjoint(fields):
                 refuse_foreign_pages(fields, self._admission.own_origins)
             if is_rpc and method != "POST":
-                detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
+                detail = f"JSON-RPC requests are sent with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
             request.body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
             request.size = len(request.body)

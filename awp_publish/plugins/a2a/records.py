@@ -62,7 +62,7 @@ ANONYMOUS_WINDOW: Final = 3600.0
 MAX_MESSAGE_BYTES: Final = 4096
 """Bytes of a message in a history."""
 
-LEFT_OUT: Final = "[What this message brought is not kept.]"
+LEFT_OUT: Final = "[The content of this message is not stored.]"
 
 TASK_SECONDS: Final = 86_400.0
 """Seconds for which a task can be read after its last change."""
@@ -191,8 +191,8 @@ class Tasks:
             if isinstance(seen, Counted):
                 wait = max(1, math.ceil(seen.seconds_left))
                 raise RateLimited(
-                    f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address whom it does not "
-                    f"know; the next is possible in {wait} seconds, or with credentials.",
+                    f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for anonymous callers from one address. The "
+                    f"next is possible in {wait} seconds, or with credentials.",
                     headers=[("Retry-After", str(wait))],
                     members={"retry_after": wait},
                 )

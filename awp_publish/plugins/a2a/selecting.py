@@ -151,7 +151,7 @@ class SkillSelector:
         earlier = self._actions.get(before.skill)
         for name in ("args", "arguments"):
             if given is None and found and name in found[0]:
-                raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
+                raise InvalidEnvelope(f"A data part carries the input of a skill in its member input, not in {name}.")
         # A person's "yes" is not a new input: the message before the last one was a question.
         asked = [part.data.struct_value.fields for one in before.task.history[-2:-1] for part in one.parts]
         is_answer = action is earlier and any("confirmation" in fields for fields in asked)

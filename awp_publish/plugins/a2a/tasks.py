@@ -109,9 +109,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         'part {"confirmation": "<confirmation.token>"}.'
     ),
     code_of(problems.PrerequisiteRequired.slug): (
-        "Call the skills that missing names, unless they have already succeeded, then send a message in the same "
-        'task; if the site does not know who calls, with the data part {"receipts": [...]}: the awp-receipt that '
-        "metadata.headers of each of their tasks has. Do not repeat a call only to get its receipt."
+        "Call the skills listed in missing, unless they have already succeeded, then send a message in the same task. "
+        'If you are not authenticated, add the data part {"receipts": [...]} with the awp-receipt in metadata.headers '
+        "of each of their tasks. Do not repeat a call only to get its receipt."
     ),
     code_of(problems.InvalidEnvelope.slug): (
         'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '

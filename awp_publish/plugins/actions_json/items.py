@@ -75,10 +75,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "confirmation.token as confirmation beside arguments."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Call the actions that missing names, unless they have already succeeded, then send this call again with a "
-        "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
-        "list of the awp-receipt that headers of each of their answers has. Do not repeat a call only to get its "
-        "receipt."
+        "Call the actions listed in missing, unless they have already succeeded, then send this call again with a new "
+        "call_id. If you are not authenticated and use another connection, add receipts beside arguments: a list of "
+        "the awp-receipt in the headers of each of their answers. Do not repeat a call only to get its receipt."
     ),
 }
 """Recovery texts that differ at this door."""
@@ -106,7 +105,7 @@ def read_item(frame: Frame) -> JsonObject:
     except NotJson as problem:
         raise invalid(problem.detail.replace("The body", "The message", 1)) from problem
     if not isinstance(item, dict):
-        raise invalid("A message is one object.")
+        raise invalid("A message must be one object.")
     return item
 
 

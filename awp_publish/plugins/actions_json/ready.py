@@ -32,7 +32,7 @@ class Ready:
         if manifest is not None and not isinstance(manifest, dict):
             raise invalid("manifest must be an object.", member="manifest")
         if not isinstance(capabilities, list) or not all(isinstance(name, str) for name in capabilities[:1_000]):
-            raise invalid("capabilities must be a list of texts.", member="capabilities")
+            raise invalid("capabilities must be a list of strings.", member="capabilities")
         version = manifest.get("version") if manifest is not None else None
         is_version = version == VERSION and not isinstance(version, bool)
         return cls(

@@ -364,5 +364,5 @@ def _read_session_id(request: AwpRequest) -> str:
     if given is None:
         raise missing("session_id")
     if not isinstance(given, str):
-        refuse("session_id must be text.", param="session_id")
+        refuse("session_id must be a string.", param="session_id")
     return given

@@ -25,9 +25,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "details.confirmation.token as params.confirmation."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills that details.missing names, unless they have already succeeded, then retry; if the site "
-        "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
-        "their answers has. Do not repeat a call only to get its receipt."
+        "Invoke the skills listed in details.missing, unless they have already succeeded, then retry. If you are not "
+        "authenticated, add params.receipts: a list of the awp-receipt in result.headers of each of their answers. "
+        "Do not repeat a call only to get its receipt."
     ),
 }
 """Recovery texts that are different at this door."""

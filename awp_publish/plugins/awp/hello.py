@@ -57,7 +57,7 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozense
     """
     single = params.get("awp_version")
     if single is not None and not isinstance(single, str):
-        refuse("awp_version must be text.", param="awp_version")
+        refuse("awp_version must be a string.", param="awp_version")
     versions = [*_texts(_object(params, "awp"), "versions"), *([single] if single is not None else [])]
     if VERSION not in (versions or [VERSION]):
         named = ", ".join(versions)[:100]
@@ -98,7 +98,7 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
     if isinstance(given, str):
         return [given]
     if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        refuse(f"{name} must be a list of texts.", param=name)
+        refuse(f"{name} must be a list of strings.", param=name)
     return given
 
 

@@ -79,7 +79,7 @@ class AwpSkills:
             if name in params:
                 refuse(f"skills.invoke takes the input of a skill as args, not as {name}.", param="args")
         if operation is not None and not isinstance(operation, str):
-            refuse("action must be text.", param="action")
+            refuse("action must be a string.", param="action")
         if not isinstance(given, dict):
             refuse("args must be an object.", param="args")
         # A skill is an action's id, or an agent whose operation is named by `action`.

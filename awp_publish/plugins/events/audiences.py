@@ -27,7 +27,7 @@ def read_audience(subject: str, given: str | Principal, people: str | None = "")
         if not given.issuer and people is None:
             raise DeclarationError(
                 subject,
-                f'audience: "{given.id}" may be somebody else for each of the site\'s authenticators.',
+                f'audience: "{given.id}" may mean somebody else to each of the site\'s authenticators.',
                 "Give a Principal with its issuer, such as current_caller(); people= names an authenticator's.",
             )
         return f"principal:{(given if given.issuer else replace(given, issuer=people or '')).key}"

@@ -495,10 +495,10 @@ class Webhooks:
                     is_away = False
                 except StoreUnavailable:
                     if not is_away:
-                        logger.warning("the store is away: webhooks wait for it")
+                        logger.warning("the store is unavailable: webhooks wait for it")
                     is_away = True
                 except Exception:
-                    logger.exception("looking for webhooks failed, and is tried again")
+                    logger.exception("looking for webhooks failed and will be retried")
                 for webhook_id in taken:
                     if webhook_id in carried:  # the running task may have read the record too early
                         again.add(webhook_id)
@@ -556,7 +556,7 @@ class Webhooks:
         except StoreUnavailable:
             pass  # it is due again when its lease ends
         except Exception:
-            logger.exception("a webhook could not be carried, and is tried again")
+            logger.exception("a webhook could not be delivered, and is tried again")
 
 
 def reason_of(answer: Posted | Failure) -> Reason | None:

@@ -42,8 +42,8 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             "start-audience",
             "",
-            f"The metadata of this site (RFC 9728) has clients ask for tokens for {' and '.join(foreign)}, and "
-            f"JwtBearer takes tokens for {', '.join(audiences)} alone.",
+            f"The metadata of this site (RFC 9728) makes clients ask for tokens for {' and '.join(foreign)}, but "
+            f"JwtBearer accepts only tokens for {', '.join(audiences)}.",
             f"Write JwtBearer(audience={[*audiences, *foreign]!r}, ...).",
             "awp_publish",
         )

@@ -121,12 +121,14 @@ class WebBotAuth:
                 self.signers.items() if isinstance(self.signers, Mapping) else ((signer, ()) for signer in self.signers)
             )
             if isinstance(self.signers, str):
-                raise DeclarationError("site", "WebBotAuth's signers are a list or a mapping, not a text.", remedy)
+                raise DeclarationError(
+                    "site", "WebBotAuth's signers must be a list or a mapping, not a string.", remedy
+                )
             for address, names in given:
                 directory = self._address_of(address)
                 agent_names = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(agent_name, str) and agent_name.strip() for agent_name in agent_names):
-                    raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
+                    raise DeclarationError("site", f"WebBotAuth: the names of {address} are not strings.", remedy)
                 if not agent_names:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
                     own = host.split(".")[-2] if "." in host else ""

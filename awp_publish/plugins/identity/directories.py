@@ -99,7 +99,7 @@ class KeyDirectories:
             return read_directory(document["jwks"])
         keys = document.get("jwks_uri")
         if directory_of(keys, self._allow_private, "jwks_uri") is None:
-            raise ValueError("it has neither jwks nor a jwks_uri that is an https address")
+            raise ValueError("it has neither jwks nor a jwks_uri with an https address")
         return read_directory(self._fetch(str(keys), deadline))
 
     def _fetch(self, address: str, deadline: Deadline) -> object:

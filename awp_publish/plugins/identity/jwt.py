@@ -56,7 +56,7 @@ _EXAMPLE: Final = (
 _WRONG: Final = {
     "InvalidSignatureError": "Its signature does not match its key.",
     "InvalidAudienceError": "It is for another audience (aud).",
-    "InvalidIssuerError": "It is by another issuer (iss).",
+    "InvalidIssuerError": "It is from another issuer (iss).",
     "ImmatureSignatureError": "It is not valid yet (nbf, iat).",
     "InvalidIssuedAtError": "Its time of issue (iat) is not a number.",
     "InvalidSubjectError": "Its subject (sub) is not a string.",
@@ -162,11 +162,11 @@ class JwtBearer:
         claims = self._decode(token, key, algorithm)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
-            raise _invalid(f"Its {self.principal_claim} does not name anybody.")
+            raise _invalid(f"Its {self.principal_claim} names nobody.")
         bound_to = _key_of(claims)
         if proven is not None:
             if bound_to is None:
-                raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
+                raise _invalid("It is not bound to a key (cnf.jkt), so it takes no proof.")
             proofs = Proofs(self._origins, self._store)
             await proofs.check(credentials.request, credentials.headers.get("dpop"), token, bound_to)
         elif bound_to is not None:

@@ -43,7 +43,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         return catalog
     if JOB_ENDED not in {one.id for one in events.all()}:
         events.declare(
-            JOB_ENDED, JOB_PAYLOAD, "One of your background jobs has ended. Its result is at poll_endpoint.", KNOWN
+            JOB_ENDED, JOB_PAYLOAD, "One of your background jobs has finished. Its result is at poll_endpoint.", KNOWN
         )
         setup.state.announces = True
     return replace(catalog, events=events.all())

@@ -224,7 +224,7 @@ def _read_members(members: dict[str, Any], body: bytes) -> Job:
     if members["result"] is not None:
         status, headers, checksum = members["result"]
         if type(status) is not int or checksum != crc32(body):
-            raise ValueError("the result is not the one that was written")
+            raise ValueError("it is not the result that was written")
         encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
         result = JobResult(status, encoded, body)
     if (found := members["problem"]) is not None:

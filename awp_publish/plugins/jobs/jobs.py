@@ -250,8 +250,8 @@ class JobStore:
             ran = await self.store.run((*has_room, Schedule(MORE, job.id, head_start), expiry), durable=True)
         if ran.failed is None:
             return queued
-        of_all = "" if job.principal else " of callers whom the site does not know"
-        yours = f"{of_all} at your address" if of_all else " of yours"
+        of_all = "" if job.principal else " of anonymous callers"
+        yours = f"{of_all} from your address" if of_all else " of yours"
         retry = [("Retry-After", str(RETRY_SECONDS))]
         match ran.failed:
             case 1:
@@ -507,7 +507,7 @@ class JobStore:
             if heir is not None and failed in ("record", "bytes"):
                 await self._wait_for_turn_again(heir)
             if failed == "bytes":
-                detail = f"The action answered, but its answer of {len(ended.raw)} bytes could not be stored."
+                detail = f"The action succeeded, but its answer of {len(ended.raw)} bytes could not be stored."
                 ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
                 is_bounded = False
             elif failed != "heir":

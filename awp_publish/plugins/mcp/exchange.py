@@ -44,8 +44,8 @@ RECOVERIES: Final[Mapping[str, str]] = {
         f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Call the tools that missing names, unless they have already succeeded, then call this one again; if the site "
-        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
+        "Call the tools listed in missing, unless they have already succeeded, then call this one again. If you are "
+        "not authenticated, add the argument receipts: a list of the receipts below their answers (or "
         f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."
     ),
     code_of(InvalidEnvelope.slug): (

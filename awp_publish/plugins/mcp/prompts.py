@@ -97,7 +97,8 @@ class PromptHandlers:
                 for message in said
             ):
                 raise InvalidOutput(
-                    "A prompt is a text, or a list of pairs of a role and a text; base64 has its media type as a third."
+                    "A prompt must be a string, or a list of pairs of a role and a string; base64 has its media type "
+                    "as a third item."
                 )
         except Problem as problem:
             code = types.INTERNAL_ERROR if problem.status >= 500 else types.INVALID_PARAMS

@@ -40,7 +40,7 @@ def dashboard(
         tiles=tiles(_first_tiles(report, waiting)),
         month=month(report) if report is not None else None,
         unread=view.traffic if isinstance(view.traffic, str) else None,
-        untold="Traffic is not kept: this site leaves the plug-in traffic out." if view.traffic is None else None,
+        untold="This site keeps no traffic: it leaves the plug-in traffic out." if view.traffic is None else None,
         buttons=[fill("connect_button", name=name, panels=panels) for name, panels in buttons.items() if name],
         hint=connect_hint(catalog),
         findings=_findings_bar(view),
@@ -102,7 +102,7 @@ def _sections(
         ("pages", "Pages", "Pages", ("path", "title", "description"), pages),
         ("prompts", "Prompts", "Prompts", ("prompt", "name", "description", "arguments"), prompts),
         ("agents", "Agents", "Agents and their operations", ("agent", "name", "description", "operations"), agents),
-        ("left-out", "Left out", "What include() found and did not publish", ("route", "name", "why"), left_out),
+        ("left-out", "Left out", "Routes that include() found and did not publish", ("route", "name", "why"), left_out),
     )
     for ident, title, caption, heads, rows in listings:
         if rows:

@@ -159,7 +159,7 @@ class OverviewDoor(Endpoint):
         """Return the title, the content and additional headers of the requested page. Raises a Problem."""
         scope, fields, catalog = request.scope, request.fields, self.door.catalog
         if scope["method"] == "POST" and is_cross_site(fields, self._own_origins):
-            raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
+            raise CrossSiteCookies("The form was sent from a page of another site and was ignored.")
         caller: Principal | None = None
         try:
             caller = await self._gate(read_credentials(scope, fields, self.door.admission.trusted_proxies))

@@ -51,7 +51,7 @@ class SomDoor(Endpoint):
         names, given = [name for name, _ in pairs], dict(pairs)
         for one in ("url", "format", "budget", "content"):
             if names.count(one) > 1:
-                raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
+                raise InvalidUrl(f"{one} occurs {names.count(one)} times; percent-encode the address of the page.")
         if "url" not in given:
             await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
             return

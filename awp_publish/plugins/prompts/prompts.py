@@ -70,14 +70,14 @@ class Prompts:
             except UnusableSchema as error:
                 raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
             for name, annotation in described.injected.items():
-                wrong = f"its parameter {name} ({annotation}) cannot be filled in by a person."
-                raise DeclarationError(declared.subject, wrong, "Leave it out; ask current_caller() who calls.")
+                wrong = f"its parameter {name} ({annotation}) cannot be entered by a person."
+                raise DeclarationError(declared.subject, wrong, "Leave it out; current_caller() says who calls.")
             inputs: Mapping[str, Any] = described.inputs
             arguments = []
             for name, schema in inputs.get("properties", {}).items():
                 if not _is_fillable(schema, inputs):
                     raise DeclarationError(
-                        declared.subject, f"its parameter {name} cannot be filled in as a text.", _REMEDY
+                        declared.subject, f"its parameter {name} cannot be entered as text.", _REMEDY
                     )
                 required = name in inputs.get("required", [])
                 choices = choices_of(schema, inputs)

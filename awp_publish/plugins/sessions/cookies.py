@@ -184,7 +184,7 @@ class CookieSessions:
             of, most = (
                 ("address", MAX_ANONYMOUS) if ran.failed == 1 else ("network", MAX_ANONYMOUS * ADDRESSES_OF_NETWORK)
             )
-            logger.warning("a session was not begun: callers of one %s may begin %d an hour", of, most)
+            logger.warning("a session was refused: anonymous callers from one %s may begin %d an hour", of, most)
         return ran.failed is None
 
     async def update(

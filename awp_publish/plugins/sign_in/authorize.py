@@ -114,7 +114,7 @@ class ConsentEndpoint(PageEndpoint):
             minutes = f"{PENDING_SECONDS / 60:g}"
             raise Shown(
                 "This request has expired",
-                f"It was made more than {minutes} minutes ago, or not by this site.",
+                f"It is more than {minutes} minutes old, or was not made by this site.",
             )
         client = await self.at.clients.find(pending["c"], self.at.address_of(request))
         if client is None or client.redirect_for(pending["r"]) is None:
@@ -127,7 +127,7 @@ class ConsentEndpoint(PageEndpoint):
         elif await self._is_remembered(pending, client, signed):
             await self._allow(request, token, pending, client, signed, tuple(pending["sc"]))
         elif "none" in pending["p"]:
-            await self._refuse(request, pending, "consent_required", "The person has to answer.")
+            await self._refuse(request, pending, "consent_required", "The person has to decide.")
         else:
             await self._ask(request, token, pending, client, signed)
 
@@ -192,7 +192,7 @@ class ConsentEndpoint(PageEndpoint):
             return
         chosen = tuple(name for name in pending["sc"] if name in form.all("scope"))
         if form.get("answer") != "allow" or (pending["sc"] and not chosen):
-            await self._refuse(request, pending, "access_denied", "The person has not allowed it.")
+            await self._refuse(request, pending, "access_denied", "The person did not allow it.")
             return
         await self._allow(request, token, pending, client, signed, chosen)
 

@@ -81,7 +81,7 @@ async def check_key(state: SignInSite, access: Access, credentials: Credentials,
     """Raise InvalidProof unless a request proves the key to which its token is bound (RFC 9449 section 7)."""
     is_proven, key = read_proven_token(credentials) is not None, access.grant.key
     if is_proven and not key:
-        raise InvalidBinding("The token is not bound to a key, so that no proof belongs to it; send it as Bearer.")
+        raise InvalidBinding("The token is not bound to a key, so it takes no proof: send it as Bearer.")
     if key and not is_proven:
         raise InvalidBinding("The token is bound to a key and was sent as a bearer token, without a proof.")
     if key and state.proofs is not None:

@@ -130,12 +130,12 @@ class Clients:
         redirects = _redirects_of(metadata)
         kind = metadata.get("application_type")
         if kind not in (None, "web", "native"):
-            raise OAuthError("invalid_client_metadata", 'application_type is "web" or "native".')
+            raise OAuthError("invalid_client_metadata", 'application_type must be "web" or "native".')
         grants, answers = metadata.get("grant_types"), metadata.get("response_types")
         if grants is not None and not (isinstance(grants, list) and "authorization_code" in grants):
             raise OAuthError("invalid_client_metadata", "grant_types must have authorization_code.")
         if answers is not None and answers != ["code"]:
-            raise OAuthError("invalid_client_metadata", 'response_types is ["code"].')
+            raise OAuthError("invalid_client_metadata", 'response_types must be ["code"].')
         client_id = secrets.token_urlsafe(24)
         name = shown_name(metadata.get("client_name"))
         record = orjson.dumps({"name": name, "redirects": redirects})

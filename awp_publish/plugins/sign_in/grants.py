@@ -128,7 +128,7 @@ def challenge_of(verifier: str) -> str:
 def _check_key(grant: Grant, key: str) -> None:
     """Raise OAuthError unless the client has proven the key of a grant (RFC 9449 sections 5 and 10)."""
     if grant.key and key != grant.key:
-        raise OAuthError("invalid_grant", "This is bound to a key, and the request has no proof of it in DPoP.")
+        raise OAuthError("invalid_grant", "The grant is bound to a key, and the request has no DPoP proof of it.")
 
 
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")

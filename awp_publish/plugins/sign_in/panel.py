@@ -28,7 +28,11 @@ async def _rows(site: SignInSite) -> Sequence[tuple[str, Sequence[str]]]:
 
 async def _end(site: SignInSite, grant_id: str) -> str:
     ended = await site.disconnect(grant_id)
-    return f"{ended.client_name} is disconnected from {ended.person_name}." if ended is not None else "It had ended."
+    return (
+        f"{ended.client_name} is disconnected from {ended.person_name}."
+        if ended is not None
+        else "It had already ended."
+    )
 
 
 PANEL: Final = Panel(

@@ -20,7 +20,7 @@ class TokenEndpoint(ProgramEndpoint):
         form = await read_form(request)
         exchange = _EXCHANGES.get(form.need("grant_type"))
         if exchange is None:
-            raise OAuthError("unsupported_grant_type", f"grant_type is one of {', '.join(_EXCHANGES)}.")
+            raise OAuthError("unsupported_grant_type", f"grant_type must be one of {', '.join(_EXCHANGES)}.")
         client = await self.authenticate(request, form)
         for resource in form.all("resource"):
             if resource.rstrip("/") not in self.at.resources:

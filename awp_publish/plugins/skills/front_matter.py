@@ -54,7 +54,7 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             raise _unreadable_row(subject, row)
         key, rest = entry[2].strip('"'), _uncommented(entry[3] or "")
         if key in found:
-            raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
+            raise DeclarationError(subject, f"its front matter has {key} twice.", "Leave one out.")
         at += 1
         if re.fullmatch(r"[|>][-+]?", rest):
             # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.

@@ -71,7 +71,7 @@ def read_skill(
         paragraphs = (part for part in re.split(r"\n\s*\n", body.strip()) if part)
         summary = description or doc or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
         if not summary:
-            raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
+            raise DeclarationError(subject, "has no description.", 'Give description="...".')
         facts = {"name": name, "description": " ".join(summary.split())[:MAX_SKILL_DESCRIPTION]}
         text = f"{FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{FENCE}\n\n{body.lstrip()}"
     if facts.get("name") != name:

@@ -300,7 +300,7 @@ def describe_traffic(report: TrafficReport) -> str:
         if sums:
             lines += ["", title]
         for key, count in sorted(sums.items()) if title == "day" else list(sums.items())[:MAX_LISTED]:
-            label = "  ".join(one or "(nobody known)" for one in key)
+            label = "  ".join(one or "(unidentified)" for one in key)
             lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in label)}")
         if title != "day" and len(sums) > MAX_LISTED:
             lines.append(f"            and {len(sums) - MAX_LISTED} more: --json has them all")

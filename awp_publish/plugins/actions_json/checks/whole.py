@@ -43,7 +43,7 @@ def wrong_version(document: JsonObject) -> Iterator[Finding]:
 schema_row(
     "actions-required",
     "Root Object to checks",
-    "Members without which a map cannot be read are there.",
+    "The members without which a map cannot be read are present.",
     hint="Add the member.",
     violation=r"required (?!/tools/\d+/input_schema$).*",
 )
