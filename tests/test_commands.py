@@ -504,3 +504,20 @@ def test_an_application_that_fails_when_imported_is_named_in_one_line(tmp_path, 
     assert "Traceback" not in done.stderr
     assert "broken:app: cannot be imported: KeyError: 'URL'" in done.stderr
     assert "broken.py, line 2" in done.stderr
+
+
+def test_a_route_that_takes_precedence_over_a_document_is_no_finding_of_check(tmp_path, capsys, monkeypatch):
+    (tmp_path / "own_sitemap.py").write_text(
+        "from fastapi import FastAPI\n"
+        "from awp_publish import AgentPublisher, Site\n"
+        'site = Site("Tea", "Sells tea.", "https://tea.example", plugins=["discovery"])\n'
+        "app = FastAPI()\n"
+        'site.page("/")\n'
+        'app.add_api_route("/", lambda: "tea")\n'
+        'app.add_api_route("/sitemap.xml", lambda: "<urlset/>")\n'
+        "app.add_middleware(AgentPublisher, site=site)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["check", "own_sitemap:app"]) == 0
+    assert "start-shadowed" not in capsys.readouterr().out

@@ -22,6 +22,7 @@ from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
 from awp_publish.maps import failure_classes, failures, live_page, projections, rules
 from awp_publish.maps.composition import Imported, ImportRefused
+from awp_publish.plugin import known_protocols
 from awp_publish.plugins.actions_json.differences import KINDS
 from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError, did_you_mean
@@ -56,7 +57,8 @@ def check(
             else:  # what start-up logs and the overview shows
                 site = application.site
                 routes = find_routes(unwrap(application.app))
-                findings += check_published(site, site.catalog.public, documents, routes, "")
+                own = {path: document for path, document in documents.items() if path not in _fallbacks()}
+                findings += check_published(site, site.catalog.public, own, routes, "")
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
         elif pages:
@@ -74,7 +76,7 @@ def check(
     for drift in drifts:
         sentence, _, evidence = str(drift).rpartition("\n")
         console.say(sentence, evidence)
-    console.say(f"{len(listed)} findings, {errors} of them errors")
+    console.say(f"{_counted(len(listed), 'finding')}, {_counted(errors, 'error')}")
     console.json({"findings": [asdict(finding) for finding in listed], "errors": errors})
     return int(errors > 0)
 
@@ -157,7 +159,7 @@ def check_as_model(console: Console, targets: Sequence[str]) -> int:
     console.say(*map(str, findings))
     for target, score in scores.items():
         console.table(("action", "#score"), score.scores.items())
-        console.say(f"{target}: {score.score} of 100; {len(findings)} findings")
+        console.say(f"{target}: {score.score} of 100; {_counted(len(findings), 'finding')}")
     facts = {target: {"score": score.score, "actions": score.scores} for target, score in scores.items()}
     console.json({"scores": facts, "findings": [asdict(finding) for finding in findings]})
     return int(bool(findings))
@@ -177,6 +179,15 @@ def _read(target: str) -> tuple[bytes, str]:
 
 def _is_site(target: str) -> bool:
     return target.startswith(("http://", "https://")) and urlsplit(target).path[-1:] in ("", "/")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _fallbacks() -> set[str]:
+    """Return the paths at which a route of the application takes precedence over our document."""
+    return {one.path for protocol in known_protocols() for one in protocol.documents if one.is_fallback}
 
 
 def _documents_of(target: str) -> dict[str, bytes]:

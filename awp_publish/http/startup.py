@@ -123,8 +123,8 @@ def check_addresses(
             yield _warning(
                 "start-shadowed",
                 f"The application's own route {name} is never reached: AgentPublisher answers there.",
-                "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
-                "out of AgentPublisher(protocols=...).",
+                "Remove one of the two: move the route, give Site(paths=...) another address, or leave the document "
+                "out with Site(about=About(leave_out=[...])).",
             )
     unknown = [action.id for action in catalog.actions if action.auth_required and not action.route_credentials]
     if unknown and catalog.site.authentication is None:

@@ -199,7 +199,7 @@
   // A centre that was told of this document means its element, wherever that is by now.
   const reveal = ({ x, y, document: from }) => {
     const place = (element) => element.getBoundingClientRect();
-    if (!Number.isFinite(x) || !Number.isFinite(y)) throw new Failure("point_out_of_viewport", "A point has x and y.");
+    if (!Number.isFinite(x) || !Number.isFinite(y)) throw new Failure("point_out_of_viewport", "A point needs x and y.");
     if (from && from !== DOCUMENT) throw stale();
     const meant = recall(`${x},${y}`);
     if (meant) {
@@ -627,7 +627,7 @@
     let pairing = kept(PAIRING, null);
     if (!pairing) {
       // Paired by a visitor, and by nobody else: a click or a key of theirs is what this comes from.
-      if (navigator.userActivation && !navigator.userActivation.isActive) throw new Error("Only a visitor pairs a tab.");
+      if (navigator.userActivation && !navigator.userActivation.isActive) throw new Error("Only a visitor can pair a tab.");
       pairing = { runtime_id: `tab-${secret().slice(0, 12)}`, runtime_key: secret(), authorization_id: secret() };
       sessionStorage.setItem(PAIRING, JSON.stringify(pairing));
     }

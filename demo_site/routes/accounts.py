@@ -69,7 +69,7 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     def sign_in(
         answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
     ) -> Visitor | Response:
-        """Sign in, which basket and orders need. The sign-in page shows accounts that anybody may use."""
+        """Sign in, as the basket and orders require. The sign-in page shows accounts that anybody may use."""
         with database.reading() as connection:
             visit.sign_in(accounts.authenticate(connection, name, password))
             return answer.go_on(visit.take_way_back(default="/basket"), visit.visitor(connection))

@@ -98,7 +98,7 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     def add_to_basket(
         answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug, quantity: Quantity = 1
     ) -> Basket | Response:
-        """Put copies of a book into your basket; you must be signed in. Refused if the shop has not as many."""
+        """Put copies of a book into your basket; you must be signed in. Refused if the shop has too few copies."""
         visit.need_account()
         with database.changing() as connection:
             basket_id = visit.begin_basket()

@@ -224,7 +224,7 @@ ROUTES = [
     ("declare", "words"),
     [
         (_unknown_path, 'page "/abuot": method, path: no route of this application takes GET /abuot'),
-        (_unknown_handler, "no route of this application leads to what it decorates"),
+        (_unknown_handler, "no route of this application leads to the decorated function"),
         (_twice, 'the page "/about" is declared twice'),
         (_writing, r"its route \(/order\) does not take GET"),
         (_several, r"is reachable in several ways \(/, /home\)"),

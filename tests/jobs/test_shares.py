@@ -312,11 +312,11 @@ async def test_unknown_callers_together_leave_known_ones_their_bytes_and_their_j
     for number in range(3):
         await give(jobs, share=f"ip:192.0.2.{number}")
     await jobs.cancel((await give(jobs, 10, principal="ben")).id, "ben")
-    with pytest.raises(JobQueueFull, match="3 jobs of callers whom the site does not know") as caught:
+    with pytest.raises(JobQueueFull, match="3 jobs of anonymous callers") as caught:
         await give(jobs, share="ip:192.0.2.9")
     assert dict(caught.value.headers)["Retry-After"]
     more = JobStore(store, most=60, most_bytes=SMALL._replace(of_unknown=30_000))
-    with pytest.raises(JobQueueFull, match="30000 bytes of jobs of callers whom the site does not know") as caught:
+    with pytest.raises(JobQueueFull, match="30000 bytes of jobs of anonymous callers") as caught:
         await give(more, share="ip:192.0.2.9")
     assert dict(caught.value.headers)["Retry-After"]
     for name in ("ann", "ben", "cleo"):

@@ -330,11 +330,10 @@ def test_what_nothing_can_fill_in_is_refused_when_the_site_starts(make, kind, to
 
     my_orders.__annotations__["user_id"] = kind
     site.agent("my_orders")(my_orders)
-    assert refusal(make(site), site) == (
-        f'operation "default" of agent "my_orders": its parameter user_id ({told}) is not an input that a caller can '
-        "send, and nothing provides it: only a FastAPI application provides such values to functions without a route. "
-        "Register a route for it, and declare that with @site.action; or use current_caller(), which says who calls."
-    )
+    refused = refusal(make(site), site)
+    assert f'operation "default" of agent "my_orders": its parameter user_id ({told}) is not an input' in refused
+    assert "@site.action" in refused
+    assert "current_caller()" in refused
 
 
 def test_a_request_without_an_annotation_is_no_input_either():
@@ -389,7 +388,6 @@ def test_a_prompt_has_no_dependencies():
         """Write."""
         return topic
 
-    assert refusal(FastAPI(), site) == (
-        'prompt "write": its parameter user_id (Depends) cannot be entered by a person. Leave it out; ask '
-        "current_caller() who calls."
-    )
+    refused = refusal(FastAPI(), site)
+    assert refused.startswith('prompt "write": its parameter user_id (Depends) cannot be entered by a person.')
+    assert "current_caller()" in refused

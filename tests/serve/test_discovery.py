@@ -71,7 +71,7 @@ def test_llms_txt_says_in_a_few_lines_how_each_action_is_called(open_client):
     assert "- search_teas {q, page?: integer}: Search the teas. [30/minute]\n" in text
     assert "- order_tea {slug}: Order a tea. [after search_teas, confirm, key]\n" in text
     assert "- confirm: answers 428 with `confirmation` {token, summary}" in text
-    assert "- key: takes `idempotency_key` beside `input`" in text
+    assert "- key: send `idempotency_key` beside `input`" in text
     assert "sign in" not in text
     assert "job" not in text
     links = re.findall(r"^- \[[^]]+\]\((\S+)\)", text, re.MULTILINE)
@@ -106,9 +106,7 @@ def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
     app.add_middleware(SessionMiddleware, secret_key="a secret of the shop")
     client = open_client(app)
     text = client.get("/llms.txt").text
-    assert (
-        "- sign in: call sign_in; its answer's header AWP-Session is the `session` beside `input` from then on" in text
-    )
+    assert "- sign in: call sign_in; then send its answer's AWP-Session as `session` beside `input`" in text
     (template,) = re.findall(r"POST (\S+) with", text)
     begun = client.post(template.replace("NAME", "sign_in"), json={"input": {"name": "ann"}})
     client.cookies.clear()

@@ -387,7 +387,7 @@ def test_a_question_holds_no_more_than_its_words(browser, open_client):
     page, card = open_card(browser, make_client(open_client), "pay", {"amount": 3})
     card.get_by_text("Pay 3").wait_for()
     said = [one for one in card.locator("main").inner_text().splitlines() if one.strip()]
-    assert [one for one in said if not one.startswith("The question stands until")] == [
+    assert [one for one in said if not one.startswith("You can answer until")] == [
         "Pay",
         "Pay 3",
         "Yes, do it",

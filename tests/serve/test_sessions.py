@@ -145,11 +145,10 @@ def sign_in(client) -> str:
 @pytest.mark.parametrize("door", DOORS)
 def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
     caller = DOORS[door](without_cookie_jar(open_client(make_app()[1])))
-    told_it = (
-        "Call sign_in, then call again with the cookies that its answer sets, or without cookies with the AWP-Session "
-        "that it has: in the header AWP-Session, or as session beside the input."
+    recovery = caller.call("mine").recovery
+    assert all(
+        words in recovery for words in ("Call sign_in", "cookies", "the header AWP-Session", "as session beside")
     )
-    assert caller.call("mine").recovery == told_it
 
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])

@@ -28,8 +28,8 @@ def render_auth(catalog: Catalog) -> bytes:
             begins = f" Begin one with {way['sign_in']}." if "sign_in" in way else ""
             cookie = f" It sets the cookie `{way['name']}`." if "name" in way else ""
             lines.append(
-                f"- **{way['method']}**: requests belong to a session.{begins}{cookie} Callers without a "
-                "cookie jar send the `AWP-Session` header of its answer with each request."
+                f"- **{way['method']}**: requests belong to a session.{begins}{cookie} Callers that keep "
+                "no cookies send the `AWP-Session` header of its answer with each request."
             )
     if declared is not None and declared.authorization_servers:
         issuers = ", ".join(declared.authorization_servers)
@@ -38,9 +38,9 @@ def render_auth(catalog: Catalog) -> bytes:
             server, own = own_metadata(catalog), declared.endpoints["connections"]
             lines += [
                 "",
-                "People sign in on this site's own pages, and allow an agent to act for them; no agent is given a "
-                f"password. {server} describes the server (RFC 8414): authorization code with PKCE (S256). Clients "
-                "have a client id metadata document, or register. People see and end what they have allowed at "
+                "People sign in on this site's own pages and allow an agent to act for them; no agent ever gets their "
+                f"password. {server} describes the server (RFC 8414): authorization code with PKCE (S256). Clients use "
+                "a client ID metadata document, or register. People see and revoke what they have allowed at "
                 f"{catalog.absolute(own)}.",
             ]
             for scope, words in declared.scopes.items():

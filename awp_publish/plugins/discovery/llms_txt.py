@@ -134,21 +134,21 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 source = catalog.token_source
                 token = f"; {source.id} answers with the token" if source is not None else ""
                 if "metadata" in way:
-                    token = f" with a token that your user gets you (OAuth 2, {way['metadata']})"
+                    token = f" with a token that your user allows (OAuth 2, {way['metadata']})"
                 yield f"sign in: send the header `{way['name']}: {scheme}...`{token}"
             elif "sign_in" in way:
                 is_action = any(action.id == way["sign_in"] for action in actions)
                 how = f"call {way['sign_in']}" if is_action else f"go to {way['sign_in']}"
-                yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
+                yield f"sign in: {how}; then send its answer's AWP-Session as `session` beside `input`"
     if any(action.needs_confirmation for action in actions):
         yield (
             "confirm: answers 428 with `confirmation` {token, summary}; once your user agrees, repeat "
             "with the token as `confirmation` beside `input`"
         )
     if any(action.requires for action in actions):
-        yield "after: within the session; without one, `receipts` beside `input` has its answer's AWP-Receipt"
+        yield "after: call that action first, in the session or with its AWP-Receipt in `receipts` beside `input`"
     if keyed := next((action.idempotency for action in actions if action.idempotency), None):
-        yield f"key: takes `{keyed.key_field}` beside `input`; a repeated call counts once"
+        yield f"key: send `{keyed.key_field}` beside `input`; a repeated call then counts once"
     if any(action.is_background for action in actions):
         yield "job: answers 202; poll Location"
 
