@@ -82,7 +82,7 @@ class Thread:
 
 
 EVENTLET: Final = (
-    "eventlet has made threads into its own, and agents' calls need one of the operating system. "
+    "eventlet replaces threads, and agents' calls need threads of the operating system. "
     "Serve the project with gunicorn's worker class gthread or gevent, or under ASGI."
 )
 

@@ -46,7 +46,7 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
     except DatabaseError as error:
         words = f"The site cannot be published before the database has what its declarations ask for: {error}"
         messages = [
-            CheckWarning(words, hint=f"Run manage.py migrate; {TRACEBACK} shows who asks.", id="awp_publish.W007")
+            CheckWarning(words, hint=f"Run manage.py migrate; {TRACEBACK} shows which one.", id="awp_publish.W007")
         ]
     except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]

@@ -120,14 +120,14 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
         words = f", of which it reads {', '.join(sorted(read))}" if read else ""
         yield _finding(action, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
     elif not declared and not has_body and (read or more):
-        words = f"reads {', '.join(sorted(read))} of its query" if read else "may read any part of its query"
+        words = f"reads {', '.join(sorted(read))} from its query" if read else "may read any part of its query"
         yield _finding(action, f"has no inputs=, and its view {words}, which no document mentions.")
     elif read - declared and not is_open:
         yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
     everything = reads.query | reads.body
     unread = sorted(name for name in declared if name not in everything and places.get(name) != "rows")
     if declared and unread and not (reads.more_of_body or reads.more_of_query):
-        yield _finding(action, f"declares {', '.join(unread)}, which its view never reads of its {place}.")
+        yield _finding(action, f"declares {', '.join(unread)}, which its view never reads from its {place}.")
 
 
 def _finding(action: Action, words: str) -> Finding:

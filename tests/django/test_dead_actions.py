@@ -127,7 +127,7 @@ def test_findings_name_the_action_and_what_its_view_reads():
         "post_blind": "has no inputs=, and its view reads a body, of which it reads title",
         "post_json": "has no inputs=, and its view reads a body",
         "by_method": "of which it reads title",
-        "get_blind": "reads page, q of its query",
+        "get_blind": "reads page, q from its query",
         "get_unread": "declares limit, which its view never reads",
         "get_short": "does not declare page, which its view reads",
     }

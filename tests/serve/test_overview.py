@@ -706,7 +706,7 @@ def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
     assert rows["order_book"] == ["callable"] * 4
     assert rows["find"] == ["listed", "listed", "<mark>callable</mark>", "listed"]
     assert rows["mine"] == ["hidden", *["<mark>callable</mark>"] * 3]
-    costs = [int(re.sub(r"<[^>]+>|,", "", one)) for one in rows["tokens of the list"]]
+    costs = [int(re.sub(r"<[^>]+>|,", "", one)) for one in rows["tokens in all"]]
     assert costs[0] < costs[1] == costs[2] == costs[3]
 
 

@@ -847,7 +847,7 @@ class BridgeConnection(SocketConnection):
             return
         if runtime is None:
             details = {"runtime_id": runtime_id}
-            raise RuntimeFailure("runtime_not_ready", "There was no runtime_ready of this runtime.", details)
+            raise RuntimeFailure("runtime_not_ready", "This runtime has not sent runtime_ready.", details)
         if kind == "runtime_status":
             url = read_text(item, "url", MAX_URL)
             for name in ("states", "attachments"):

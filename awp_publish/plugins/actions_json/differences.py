@@ -22,7 +22,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
         "Places that a page declares, and that its tools begin with, are on it.",
         "Correct the selector, or the page.",
     ),
-    "drift-several": (ERROR, "A place that is acted upon is one element.", "Make the selector narrower."),
+    "drift-several": (ERROR, "A place that is acted upon matches exactly one element.", "Make the selector narrower."),
     "drift-other": (
         WARNING,
         "Places are found by their first selector and have the declared name.",

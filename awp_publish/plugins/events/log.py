@@ -252,7 +252,7 @@ class Events:
         except (TypeError, ValueError) as error:  # raised by orjson, and by pydantic for unserialisable values
             raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
         if not errors and not body.startswith(b"{"):
-            raise InvalidOutput(f"{subject} is no object.")
+            raise InvalidOutput(f"{subject} is not an object.")
         if not errors and declared.conforms is not None:
             errors = list(declared.conforms(orjson.loads(body)))
         if errors:

@@ -67,7 +67,7 @@ def callers_section(view: View, asked: str) -> Html:
             found[action.id] = ""
             if not may:
                 lacks = action.scopes and choice
-                found[action.id] = f"without {', '.join(action.scopes)}" if lacks else "not without credentials"
+                found[action.id] = f"needs {', '.join(action.scopes)}" if lacks else "needs credentials"
             elif action.allow_agents and names.isdisjoint(action.allow_agents):
                 found[action.id] = f"it is for {', '.join(action.allow_agents)}"
         return found
@@ -97,7 +97,7 @@ def callers_section(view: View, asked: str) -> Html:
         and (len(sizes) <= MAX_COMPARED or len(set(words)) > 1)  # of many actions, only those that differ
     ][:MAX_COMPARED]
     costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
-    beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
+    beside.append(("tokens in all", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
     heads, caption = ("tool", *columns), "Side by side; what differs from an anonymous caller is marked"
     read = {path: len(document.body) for path, document in documents.items()}
     shown = ("tool", "may be called", "bytes", "tokens", "listed at")

@@ -54,7 +54,7 @@ def read_skill(
             size += path.stat().st_size
             if size > MAX_BYTES or len(files) == MAX_FILES:
                 limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
-                raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
+                raise DeclarationError(subject, f"is larger than clients accept: {limits} at most.", "Leave files out.")
             files["/".join(parts)] = path.read_bytes()
         if SKILL_FILE not in files:
             raise DeclarationError(subject, f"the folder {folder} has no {SKILL_FILE}.", "Write one.")

@@ -26,7 +26,7 @@ def loose_compositions(document: JsonObject) -> Iterator[Finding]:
     if members(document.get("composition")).get("namespace_required") is False:
         for pointer, entry in objects(document, "/imports/[]"):
             if "namespace" not in entry:
-                yield finding(f"{pointer}/namespace", "The names of the import stand beside those of the map.")
+                yield finding(f"{pointer}/namespace", "Without a namespace, imported names are added to the map's own.")
 
 
 _left_out: Final = row(

@@ -28,7 +28,7 @@ def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
         is_allowed = isinstance(primitive, str) and primitive in rules.AFTER_EACH
         if after.keys() - {"primitive", "args"} or not is_allowed:
             allowed = ", ".join(sorted(rules.AFTER_EACH))
-            yield finding(pointer, f"after_each has a primitive and args; the primitive is {allowed}.")
+            yield finding(pointer, f"after_each may only have args and a primitive: {allowed}.")
 
 
 @check("actions-arguments", ERROR, "workflow", hint="Correct the argument.")

@@ -50,14 +50,14 @@ def projection_fields(document: JsonObject) -> Iterator[tuple[str, str, JsonObje
             waiting.append((f"{place}/fields", members(field).get("fields")))
 
 
-@check("actions-selector-form", WARNING, "target", hint="Write a text in selector, and arrays in the other two.")
+@check("actions-selector-form", WARNING, "target", hint="Write a string in selector, and arrays in the other two.")
 def unusual_selectors(document: JsonObject) -> Iterator[Finding]:
-    """The selector is one text; selectors and fallback_selectors are arrays."""
+    """The selector is one string; selectors and fallback_selectors are arrays."""
     for pointer, target in objects(document, *TARGETS):
         for name in rules.SELECTORS:
             expected = str if name == "selector" else list
             if isinstance(target.get(name), (str, list)) and not isinstance(target[name], expected):
-                yield finding(f"{pointer}/{name}", f"{name} is {'an array' if name == 'selector' else 'one text'}.")
+                yield finding(f"{pointer}/{name}", f"{name} is {'an array' if name == 'selector' else 'one string'}.")
 
 
 @check("actions-confidence", WARNING, "target", hint="Write observed, inferred, generated or unknown.")

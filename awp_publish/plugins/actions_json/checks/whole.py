@@ -64,14 +64,14 @@ schema_row(
 schema_row(
     "actions-empty",
     "tools, attachments",
-    "Descriptions of tools, and targets and lifecycles of attachments, say something.",
+    "Descriptions of tools, and targets and lifecycles of attachments, are not empty.",
     hint="Fill it in.",
     violation=r"(?:minLength|minProperties) .*",
 )
 schema_row(
     "actions-word",
     "Root Object to checks",
-    "Members that have certain values have one of these.",
+    "Members with a fixed set of values have one of them.",
     hint="Choose one of the values.",
     violation=r"(?:enum|const) (?!.*/workflow/).*",
 )
@@ -85,7 +85,7 @@ schema_row(
 schema_row(
     "actions-schema",
     "Validation Rules",
-    "What stands as a JSON Schema is a valid one.",
+    "Every JSON Schema in the map is valid.",
     hint="Correct the schema.",
     violation=r"(?:schema|reference) .*",
 )

@@ -66,14 +66,14 @@ def bad_steps(document: JsonObject) -> Iterator[Finding]:
             if repeating in step and bound not in step:
                 yield finding(f"{pointer}/{bound}", f"{repeating} needs {bound}.")
             if isinstance(step.get(bound), bool):
-                yield finding(f"{pointer}/{bound}", f"{bound} is a number.")
+                yield finding(f"{pointer}/{bound}", f"{bound} must be a number.")
         if "for_each" in step and "retry_until" in step:
-            yield finding(f"{pointer}/retry_until", "A step has for_each or retry_until, and not both.")
+            yield finding(f"{pointer}/retry_until", "A step may have for_each or retry_until, not both.")
         for condition in ("when", "retry_until"):
             if condition in step and not isinstance(step[condition], bool) and not _is_slot(step[condition]):
-                yield finding(f"{pointer}/{condition}", f"{condition} is an expression {{% ... %}} or a boolean.")
+                yield finding(f"{pointer}/{condition}", f"{condition} must be an expression {{% ... %}} or a boolean.")
         if "for_each" in step and not isinstance(step["for_each"], list) and not _is_slot(step["for_each"]):
-            yield finding(f"{pointer}/for_each", "for_each is an expression {% ... %} or an array.")
+            yield finding(f"{pointer}/for_each", "for_each must be an expression {% ... %} or an array.")
         yield from _settling(f"{pointer}/settle_after", step.get("settle_after"))
 
 
@@ -99,11 +99,11 @@ def _settling(pointer: str, given: object) -> Iterator[Finding]:
     delay = given.get("delay_ms")
     is_waiting = isinstance(delay, (int, float)) and not isinstance(delay, bool) and delay > 0
     if ("locator" in given) == ("delay_ms" in given):
-        yield finding(pointer, "settle_after has a locator or a delay_ms, and not both.")
+        yield finding(pointer, "settle_after may have a locator or a delay_ms, not both.")
     elif "locator" in given and not isinstance(given["locator"], dict):
-        yield finding(pointer, "The locator of settle_after is an object.")
+        yield finding(pointer, "The locator of settle_after must be an object.")
     elif "delay_ms" in given and not is_waiting:
-        yield finding(pointer, "delay_ms is a number above 0.")
+        yield finding(pointer, "delay_ms must be a number above 0.")
 
 
 @check("actions-step-id", WARNING, "workflow", hint="Use _ instead: steps.find-it is a subtraction in JSONata.")

@@ -105,7 +105,7 @@ class Command(BaseCommand):
         finally:
             log.setLevel(level)
         if code:
-            raise _failure(told.getvalue().strip() or "Something was found.", code)
+            raise _failure(told.getvalue().strip() or "The command found errors.", code)
 
     def _say(self, text: str, *, is_block: bool = False) -> None:
         self.stdout.ending = ""
