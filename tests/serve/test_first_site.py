@@ -149,7 +149,7 @@ def test_a_page_that_is_not_known_has_the_links_of_the_site(path):
 
 def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
     with TestClient(make_app(make_site()), base_url=URL):
-        (line,) = [one.message for one in caplog.records if "Only you can say" in one.message]
+        (line,) = [one.message for one in caplog.records if "Only you can supply" in one.message]
     assert line.endswith(
         "About(updated=...), About(email=...), About(security=Security(...)), Robots(content_signal={...})."
     )
@@ -160,4 +160,4 @@ def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
         make_app(make_site(about=about, plugins=[Discovery(robots=Robots(content_signal={"search": "yes"}))])),
         base_url=URL,
     ):
-        assert "Only you can say" not in caplog.text
+        assert "Only you can supply" not in caplog.text

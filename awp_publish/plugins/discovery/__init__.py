@@ -58,7 +58,7 @@ def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     """Log, when a site that is developed starts, what only its owner can say and crawlers look for."""
     catalog = serving.site.catalog
     if is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
-        logger.warning("Only you can say what agents and crawlers also look for: %s.", ", ".join(unsaid))
+        logger.warning("Only you can supply what agents and crawlers also look for: %s.", ", ".join(unsaid))
     return nullcontext()
 
 

@@ -95,6 +95,6 @@ def action_section(traffic: Traffic, action_id: str) -> Html | None:
     heads = [("Calls", f"{own.calls:,}", f"in {DAYS} days"), *outcome_tiles(own)]
     rows = [(code(outcome), door, f"{count:,}") for (outcome, door), count in list(report.failures().items())[:20]]
     reasons = table(
-        "Reasons of refusals, questions and failures", ("code", "door", "calls"), rows, class_="numbers of-doors"
+        "Reasons for refusals, questions and failures", ("code", "door", "calls"), rows, class_="numbers of-doors"
     )
     return fill("own_traffic", tiles=tiles(heads), month=month(report, "Calls"), reasons=reasons if rows else None)
