@@ -222,7 +222,8 @@ else:
 _PREFLIGHT: Final = preflight(METHODS)
 
 _NOT_ALLOWED: Final = render_problem(
-    MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
+    MethodNotAllowed(f"Documents are read-only: use one of {METHODS}.", headers=[("Allow", METHODS)]),
+    extra=(ANY_ORIGIN,),
 )
 
 _CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
