@@ -92,6 +92,8 @@ def _own_words(field: Any) -> dict[str, object]:
     words: dict[str, object] = {}
     if isinstance(field, serializers.FileField):
         words |= {"type": None, "format": None} | file_schema(image=isinstance(field, serializers.ImageField))
+        if field.allow_null:
+            words["anyOf"] = [*as_objects(words.get("anyOf")), {"type": "null"}]
     if field.style.get("input_type") == "password":
         words["format"] = "password"
     if field.write_only:
