@@ -4,6 +4,7 @@ What runs inside a single call of C (a regular expression, a copy of bytes) is o
 measures that.
 """
 
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -36,8 +37,12 @@ class Steps:
 
 @contextmanager
 def counting(within: str = "") -> Iterator[Steps]:
-    """Count the steps of all functions that are entered inside of the context, in files whose path has `within`."""
-    steps, tracer, of_threads = Steps(within), sys.gettrace(), threading.gettrace()
+    """Count the steps of all functions that are entered inside of the context, in files whose path has `within`.
+
+    Nothing is collected meanwhile: what a finalizer does for an earlier test is no step of this one.
+    """
+    steps, tracer, of_threads, collects = Steps(within), sys.gettrace(), threading.gettrace(), gc.isenabled()
+    gc.disable()
     threading.settrace(steps.enter)
     sys.settrace(steps.enter)
     try:
@@ -45,6 +50,8 @@ def counting(within: str = "") -> Iterator[Steps]:
     finally:
         sys.settrace(tracer)
         threading.settrace(of_threads)
+        if collects:
+            gc.enable()
 
 
 def steps_of(work: Callable[[], object]) -> int:
