@@ -72,16 +72,15 @@ class SessionCalls:
             return
 
         if session is None:
-            new_id = call.conversation
-            if new_id is None or not self.sessions.is_own(new_id):
-                new_id = self.sessions.new_id()
-
-            if call.has_shown_conversation:  # others may know it, and who signs in gets an id that nobody else knows
-                new_id = self.sessions.new_id()
+            new_id = call.conversation or ""
+            if call.has_shown_conversation or not self.sessions.is_own(new_id):
+                new_id = ""  # others may know it, and who signs in gets an id that nobody else knows
 
             def take(set_cookies: list[bytes]) -> None:
+                nonlocal new_id
                 taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
                 if taken and self.sessions.are_worth_keeping(taken, at):
+                    new_id = new_id or self.sessions.new_id()
                     call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
