@@ -482,7 +482,7 @@ def test_a_known_callers_success_is_remembered_and_no_receipt_is_asked_for(shop)
     told = shop.door.call("send", token="ben")
     assert told.code == "PREREQUISITE_REQUIRED"
     assert "receipt" not in told.detail
-    assert "if the site does not know who calls" in told.recovery
+    assert "If you are not authenticated" in told.recovery
     assert shop.door.call("send").code == "PREREQUISITE_REQUIRED"
 
 
