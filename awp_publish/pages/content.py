@@ -41,8 +41,8 @@ _OPAQUE: Final = STRIPPED | frozenset(
 )
 """Elements whose text is not sentences of the page."""
 
-_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_UNCOUNTED: Final = _HEADINGS | {"dt", "figcaption", "li"}
+HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_UNCOUNTED: Final = HEADINGS | {"dt", "figcaption", "li"}
 """Blocks whose text says little about where the article is."""
 
 _PARAGRAPHS: Final = frozenset(("blockquote", "p", "pre", "td"))
@@ -105,6 +105,25 @@ _ITEMS: Final = 4
 
 _LONG: Final = 2_000
 """Characters from which a text is not the introduction to a list, unless the list has twice as many."""
+
+_SMALL: Final = 0.3
+"""The part of the text before it up to which a block unlike it is no part of an article."""
+
+_APPENDED: Final = frozenset(("aside", "div", "section"))
+_ITEM_LINKS: Final = 0.1
+"""The part of a text that is links at least in an item of a list: comments have fewer."""
+
+_MAX_LABEL: Final = 30
+"""Characters of a text that is no more than the label of what is beside it: "Share"."""
+
+_MAX_HEADINGS: Final = 3
+"""Headings whose sections are left out; more of them are what an article is made of."""
+
+_SAYS: Final = HEADINGS | {
+    *("audio", "button", "canvas", "iframe", "img", "input", "math", "object", "picture", "select"),
+    *("table", "textarea", "video"),
+}
+"""Elements that say something without text."""
 
 _MOSTLY_LINKS: Final = 0.33
 _MOSTLY_LINKS_P: Final = 0.6
@@ -185,12 +204,14 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
         return MainContent(whole, frozenset(outside), is_article=False, around=_holders(tree, masses, whole))
     left_out = masses.beside | of_links
     article = _with_heading(tree, masses, whole, article)
-    left_out |= _siblings(tree, masses, found, article)
-    parts = (
+    left_out |= _siblings(tree, masses, found, article) | _symbols(tree, masses, article)
+    parts = {
         at
         for at in left_out
         if article < at < tree.ends[article] and not any(at <= form < tree.ends[at] for form in inner)
-    )
+    }
+    parts |= _wrappers(tree, masses, article, parts)
+    parts |= _headings_of(tree, masses, parts)
     return MainContent(article, frozenset(parts), is_article=True, around=_holders(tree, masses, article))
 
 
@@ -275,7 +296,7 @@ def _largest_list(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
             skip = ends[at]
             continue
         chars, links = masses.chars[at], masses.links[at]
-        if 0 < links < chars:
+        if links and _ITEM_LINKS * chars <= links < chars:
             found = lists.setdefault((parents[at], tags[at], tree.attributes[at].get("class", "")), [0, 0])
             found[0] += 1
             found[1] += chars
@@ -455,7 +476,10 @@ def _around(tree: Tree, masses: _Masses, found: int) -> int:
 
 
 def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]:
-    """Return what is beside the way from an article to its best part, and is none of it: comments, other articles."""
+    """Return what is beside the way from an article to its best part, and is none of it.
+
+    These are comments, other articles, and after the text small blocks unlike it: about the author, an offer.
+    """
     tags, parents, ends = tree.tags, tree.parents, tree.ends
     others = set[int]()
     while found != article:
@@ -465,7 +489,7 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
             if child == found or not tags[child] or not masses.chars[child] or child in masses.beside or child in posts:
                 continue
             tag, inner = tags[child], set(tags[child : ends[child]])
-            if tag in _HEADINGS or tag in _KEPT or "h1" in inner:
+            if tag in HEADINGS or tag in _KEPT or "h1" in inner:
                 continue
             if (
                 "article" in inner
@@ -473,10 +497,70 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
                 or (tag in ("ul", "ol") and not inner.isdisjoint(("article", "div", "p")))
                 or masses.links[child] > _MAX_LINKS * masses.chars[child]
                 or masses.marks[child] < masses.chars[child] / 200
+                or (child > found and _is_appended(tree, masses, found, child))
             ):
                 others.add(child)
         found = parent
     return others
+
+
+def _is_appended(tree: Tree, masses: _Masses, text: int, block: int) -> bool:
+    """Return True if a block is small beside the text before it, and unlike it."""
+    if tree.tags[block] not in _APPENDED:
+        return False
+    words, others = (set(tree.attributes[at].get("class", "").split()) for at in (text, block))
+    is_alike = tree.tags[text] == tree.tags[block] and (not words.isdisjoint(others) or not (words or others))
+    return not is_alike and masses.chars[block] < _SMALL * masses.chars[text]
+
+
+def _symbols(tree: Tree, masses: _Masses, article: int) -> set[int]:
+    """Return the blocks in an article that are links without any text or picture, such as those that share a page."""
+    tags, ends, found, skip = tree.tags, tree.ends, set[int](), -1
+    for at in masses.blocks:
+        if at < skip or masses.chars[at] or tags[at] not in _LINKED or not article < at < ends[article]:
+            continue
+        skip = ends[at]
+        leads_away = (
+            tree.attributes[link].get("href", "")[:1] not in ("", "#") for link in range(at, skip) if tags[link] == "a"
+        )
+        if at not in masses.beside and any(leads_away) and _SAYS.isdisjoint(tags[at:skip]):
+            found.add(at)
+    return found
+
+
+def _wrappers(tree: Tree, masses: _Masses, article: int, parts: set[int]) -> set[int]:
+    """Return the blocks that have nothing but a label besides parts of an article that are left out."""
+    found, rest = set[int](), dict[int, int]()
+    waiting = [(at, 0) for at in sorted(parts, reverse=True)]
+    for at, level in waiting:
+        block = tree.parents[at]
+        rest.setdefault(block, masses.chars[block])
+        rest[block] -= 0 if at in masses.beside else masses.chars[at]
+        if (
+            rest[block] <= _MAX_LABEL
+            and level < _Levels.near
+            and block != article
+            and block not in parts
+            and block not in found
+            and tree.tags[block] in _LINKED
+            and _SAYS.isdisjoint(tree.tags[block : tree.ends[block]])
+        ):
+            found.add(block)
+            waiting.append((block, level + 1))
+    return found
+
+
+def _headings_of(tree: Tree, masses: _Masses, parts: set[int]) -> set[int]:
+    """Return the headings of sections of which nothing is left."""
+    found = set[int]()
+    for parent in {tree.parents[at] for at in parts}:
+        siblings = [at for at in tree.children(parent) if tree.tags[at] and (masses.chars[at] or at in parts)]
+        for before, at, after in zip(siblings, siblings[1:], [*siblings[2:], -1], strict=False):
+            heading = tree.tags[before]
+            if at in parts and heading in HEADINGS and heading != "h1":
+                ends = after < 0 or (tree.tags[after] in HEADINGS and tree.tags[after] <= heading)
+                found |= {before} if ends else set()
+    return found if len(found) <= _MAX_HEADINGS else set()
 
 
 def _posts(tree: Tree, masses: _Masses, branch: int) -> set[int]:

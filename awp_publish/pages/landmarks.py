@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from awp_publish.pages.content import MainContent
+from awp_publish.pages.content import HEADINGS, MainContent
 from awp_publish.pages.flags import COVERED, IN_FORM, IN_LANDMARK, IN_SECTIONING
 from awp_publish.pages.tree import COMMENT, Tree
 from awp_publish.pages.visibility import Visibility, text_of
@@ -127,8 +127,10 @@ class Landmarks:
         self._legal_candidates = 0
         self.article = content.node if content.is_article else -1
         """The element that has the article of the page; -1 if there is no article."""
-        self.asides = content.left_out if content.is_article else frozenset[int]()
-        """Elements within the article that are no part of it."""
+        tags = visibility.tree.tags
+        left_out = content.left_out if content.is_article else ()
+        self.asides = frozenset(at for at in left_out if tags[at] not in HEADINGS)
+        """Blocks within the article that are no part of it."""
 
     def of(self, node: int, state: int) -> Landmark | None:
         """Return the landmark by the precedence of 3.3. A `<form>` is always a form; nothing else begins in a form."""

@@ -4,6 +4,7 @@ import pytest
 
 from awp_publish.pages import Budget, parse
 from awp_publish.pages.content import find_content
+from awp_publish.pages.markdown import write_content, write_markdown
 from awp_publish.pages.visibility import Visibility
 from tests.pages.reading import compiled
 
@@ -58,6 +59,43 @@ def test_what_is_beside_an_article_in_main_is_not_in_its_region():
     elsewhere = str([region for region in compiled(html, Budget.FULL)["regions"] if region["id"] != "r_main"])
     assert "Comment 1" in elsewhere
     assert "Another story of the week, number 3" in elsewhere
+
+
+ICON = "<svg><path d='M0 0'/></svg>"
+BESIDE = {
+    "links of symbols that share the page": f"<div>Share <a href=//x.example/share aria-label=Chirp>{ICON}</a></div>",
+    "a heading of nothing but links": f"<h2>Chirp also</h2><ul>{LINKS}</ul>",
+    "a note about who wrote it": "<div class=bio><h2>Chirp</h2><p>She writes about boats, and about the sea.</p></div>",
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+def test_what_is_appended_to_an_article_is_not_in_its_markdown(beside):
+    html = f"{CHROME}<main><article><h1>Storm</h1><div class=text>{STORY}</div>{beside}</article></main>{FOOTER}"
+    written = write_content(html, "https://paper.example/storm")
+    assert "Part 5:" in written
+    assert "Chirp" not in written
+    assert "Chirp" in write_markdown(html, "https://paper.example/storm")
+
+
+def test_the_headings_and_the_parts_of_an_article_stay_whatever_is_in_its_sections():
+    anchor = f"<a href=#top aria-label=Anchor>{ICON}</a>"
+    parts = "".join(
+        f"<div><h2>Chapter {number}</h2>{anchor}</div><p>Part {number}: {SENTENCE * 2}</p>" for number in range(6)
+    )
+    written = write_content(f"{CHROME}<main><h1>Storm</h1>{parts}</main>{FOOTER}", "https://paper.example/storm")
+    assert all(f"## Chapter {number}" in written for number in range(6))
+
+
+def test_comments_with_links_of_their_authors_do_not_make_an_article_a_list():
+    comments = "".join(
+        f"<div class=comment><a href=/u/{number}>Ada</a><p>Comment {number}: {SENTENCE * 3}</p></div>"
+        for number in range(20)
+    )
+    html = f"{CHROME}<main><article><h1>Storm</h1>{STORY}</article><section>{comments}</section></main>{FOOTER}"
+    tree = parse(html)
+    content = find_content(tree, Visibility(tree))
+    assert content.is_article
 
 
 @pytest.mark.parametrize("post", ["<article class=post>{}</article>", "<div class=post>{}</div>"])

@@ -71,7 +71,11 @@ WRITTEN = {
     ),
     "images": (
         '<p><img src="a.png" alt="A cat"><img src="b.png" alt=""><img src="c.png"><img src="data:,x" alt="D"></p>',
-        "![A cat](https://shop.example/books/a.png)D\n",
+        "![A cat](https://shop.example/books/a.png)![D]()\n",
+    ),
+    "an image that a script loads": (
+        '<p><img src="data:,x" data-src="a.png" alt="A cat"></p>',
+        "![A cat](https://shop.example/books/a.png)\n",
     ),
     "a base": ('<base href="/other/"><p><a href="x">x</a></p>', "[x](https://shop.example/other/x)\n"),
     "lists": (

@@ -33,6 +33,9 @@ _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
 _FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
 """Characters of an address that are not changed in a link."""
 
+_SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-original")
+"""Attributes that have the address of an image, also before a script has loaded it."""
+
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
 
@@ -205,9 +208,12 @@ class Inline:
         if tag == "img":  # without a description it is decoration, or its content is unknown
             described = given.get("alt") if "alt" in given else given.get("aria-label") or given.get("title")
             text = escape_text(collapse(described or "").strip(), in_brackets=True)
-            source = given.get("src") or given.get("data-src") or ""
-            address = self.address(source) if text and source else None
-            return f"![{text}]({address})" if address else text
+            if not text:
+                return ""
+            of_image = [self.address(given[name]) for name in _SOURCES if given.get(name)]
+            image = next(filter(None, of_image), "")
+            is_text = not of_image or (linked and not image)  # nothing to look at, or the name of its link
+            return text if is_text else f"![{text}]({image})"
         if tag in _CODE:
             return code_span(self._visible.raw_text(node))
         if tag == "math":

@@ -19,7 +19,7 @@ from awp_publish.pages.markdown.lines import Lines
 from awp_publish.pages.markdown.tables import Tables
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
-from awp_publish.pages.paging import find_paging
+from awp_publish.pages.paging import MAX_TEXT, find_paging
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.survey import survey
 from awp_publish.pages.tree import Tree, read_title
@@ -201,7 +201,11 @@ class _Page:
         links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
         if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:
             return self.write()
-        paging = [link for link in find_paging(self._tree) if self._is_seen(link) and self._is_in(link, omitted)]
+        paging = [
+            link
+            for link, text in find_paging(self._tree).items()
+            if self._is_in(link, omitted) and self._is_seen(link) and (len(text) <= MAX_TEXT or not content.is_article)
+        ]
         if content.is_article:
             self._write_article(content.node, omitted)
         else:
