@@ -271,3 +271,18 @@ def test_make_demo_and_make_test_stand_at_the_top_of_the_readme():
     assert "make demo" in top
     assert "make test" in top
     assert "/agents/summarizer/invoke" in top
+
+
+def test_a_model_understands_the_first_program_of_the_readme(tmp_path, monkeypatch, capsys):
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    (tmp_path / "first_program_of_readme.py").write_text(block[1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["check", "--as-model", "first_program_of_readme:app"]) == 0
+    assert "100 of 100" in capsys.readouterr().out
+
+
+def test_the_pages_have_the_words_that_somebody_reads():
+    assert sum(len(page.read_text().split()) for page in PAGES[1:]) <= 32_000
+    assert len(PAGES[0].read_text().split()) <= 1_060

@@ -331,7 +331,7 @@ async def test_the_same_declarations_give_the_same_bytes():
         ({"attachments": {"a": Attachment("shortcut", at="h1", label="A", opens="lost")}}, 'no action "lost"'),
         ({"projections": {"p": Projection("P", {}, state="1", schema={"type": "objekt"})}}, "p.schema: not a valid"),
         ({"signals": {"s": Signal("shop:s", payload={"type": "objekt"})}}, "s.payload: not a valid"),
-        ({"signals": {"s": Signal("shop:s", payload=int)}}, "the detail of an event is an object"),
+        ({"signals": {"s": Signal("shop:s", payload=int)}}, "the detail of an event must be an object"),
     ],
 )
 async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: dict[str, Any], words: str):

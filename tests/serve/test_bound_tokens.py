@@ -230,7 +230,7 @@ def test_the_client_that_a_token_names_is_known(open_client):
 def test_an_audience_that_the_metadata_does_not_name_is_told_at_the_start(open_client, caplog):
     make_client(open_client, takes=(SHOP,))
     assert "start-audience" in caplog.text
-    assert f"{MCP}, and JwtBearer takes tokens for {SHOP} alone" in caplog.text
+    assert f"{MCP}, but JwtBearer accepts only tokens for {SHOP}." in caplog.text
 
 
 def test_a_websocket_has_shown_its_proof_once_for_all_its_calls(open_client):

@@ -186,7 +186,7 @@ def fine() -> str:
 @pytest.mark.parametrize(
     ("function", "names", "options", "words"),
     [
-        (unfillable, ["ask"], {}, "parameter books cannot be filled in"),
+        (unfillable, ["ask"], {}, "parameter books cannot be entered"),
         (unannotated, ["ask"], {}, "parameter books has no annotation"),
         (streaming, ["ask"], {}, "generator"),
         (fine, ["ask", "ask"], {}, "declared twice"),

@@ -329,8 +329,8 @@ async def no_application(scope, receive, send): ...
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (lambda site: publisher(site, no_application), "was given the site first."),
-        (lambda site: publisher(site, site), "was given the site first."),
+        (lambda site: publisher(site, no_application), "takes the application first, then the site."),
+        (lambda site: publisher(site, site), "takes the application first, then the site."),
         (lambda site: publisher(no_application, no_application), "needs an application and a site."),
         (lambda site: publisher("app", site), "needs an application and a site."),
     ],

@@ -1091,3 +1091,29 @@ async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
         await page.keyboard.press("Escape")
         assert not await page.is_visible("text=Open Claude's connectors")
         assert wrong == []
+
+
+@pytest.mark.limit(OF_BROWSERS)
+@pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_five_hundred_actions_are_a_page_that_one_can_read(width):
+    def make(url: str) -> AgentPublisher:
+        site = Site("Warehouse", "Keeps stock.", url=url, plugins=["mcp", "overview"])
+        for number in range(500):
+            description = f"Show what is on shelf {number}, with the date of each delivery."
+            site.declare(f"show_shelf_{number}", method="GET", path=f"/{number}", description=description)
+
+        async def show(request: Request) -> JSONResponse:
+            return JSONResponse({})
+
+        return make_app(site, [Route("/{number}", show)])
+
+    async with serve(make) as url, open_chromium([url]) as chromium:
+        page = (await chromium.open(f"{url}/agents")).page
+        await page.set_viewport_size({"width": width, "height": 900})
+        size = await page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+        assert size[0] == width
+        assert size[1] < 9_000
+        await page.fill("input[type=search]", "shelf_321")
+        await page.wait_for_selector("output:has-text('1 of 500 actions')")
+        assert await page.locator("tr[id^=action-]:visible").count() == 1
