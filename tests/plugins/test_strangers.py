@@ -31,7 +31,7 @@ from awp_publish import (
 from awp_publish.client import AgentClient, CallFailed
 from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import Add, Count
+from awp_publish.stores.store import Add, Count, Reserve
 from tests.plugins import queue_plugin
 
 APP = '''
@@ -124,7 +124,11 @@ def test_a_gate_counts_and_refuses_at_every_door(client):
 
 @pytest.mark.parametrize(
     ("claim", "refusal"),
-    [(Add("once", b"1", 60.0), (409, "REFUSED")), (Count("once", 1, 60.0), (429, "RATE_LIMITED"))],
+    [
+        (Add("once", b"1", 60.0), (409, "REFUSED")),
+        (Count("once", 1, 60.0), (429, "RATE_LIMITED")),
+        (Reserve("once", 1, 1, 60.0), (409, "REFUSED")),
+    ],
 )
 def test_a_gate_that_only_claims_refuses_the_call_that_comes_second(claim, refusal):
     class Once(GateCheck[Ask]):

@@ -156,6 +156,21 @@ def test_authentication_is_computed_from_the_actions() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("scheme", "kind"),
+    [
+        ({"type": "oauth2", "flows": {}}, "oauth2"),
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, "api_key"),
+        ({"type": "http", "scheme": "bearer"}, "bearer"),
+    ],
+)
+def test_the_security_of_routes_is_the_kind_of_authentication_where_the_site_has_none(
+    scheme: dict[str, object], kind: str
+) -> None:
+    catalog = make_catalog(make_action(auth_required=True, security_schemes={"own": scheme}))
+    assert _document(catalog)["auth"]["type"] == kind
+
+
 def test_a_kind_of_authentication_that_nobody_told_is_not_made_up() -> None:
     catalog = make_catalog(make_action(), site={"authentication": Authentication(methods=("session",))})
     assert _document(catalog)["auth"] == {"required_for": [], "optional_for": ["ping"]}

@@ -124,7 +124,7 @@ def test_the_file_is_for_version_control(tmp_path):
 def test_a_damaged_file_stops_the_start(tmp_path, content):
     file = tmp_path / "approved.json"
     file.write_bytes(content)
-    with pytest.raises(DeclarationError, match=r"approval: .*approved.json cannot be read"):
+    with pytest.raises(DeclarationError, match=r"^site: approval: .*approved.json cannot be read"):
         open_shop(str(file))
 
 

@@ -266,6 +266,7 @@ def test_what_a_library_writes_is_read_the_same_or_refused(facts):
         "a: null\nb: ~\nc:\nd: true\n",
         "a:\n  - 'x'\n  - y # z\n",
         "a: [x, 1, y z]\nb: []\n",
+        "a:\n  - # nothing\n  - x\n",
         "a:\n  b:\n    c: d\n  e: f\n",
     ],
 )

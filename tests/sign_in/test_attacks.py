@@ -8,6 +8,7 @@ from fastapi import Request
 from starlette.testclient import TestClient
 
 from awp_publish import Client, current_caller
+from awp_publish.plugins.sign_in.redirects import why_refused
 from benchmarks.person import hidden_fields
 from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
 
@@ -388,3 +389,9 @@ def test_two_tokens_of_one_request_are_none(shop, agent):
     token = agent.sign_in()["access_token"]
     headers = [("authorization", f"Bearer {token}"), ("authorization", f"Bearer {token}")]
     assert shop.post("/agents/read_profile/invoke", json={"input": {}}, headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_a_program_on_the_persons_machine_is_reached_at_each_of_its_names(host):
+    assert why_refused(f"http://{host}:8765/callback") is None
+    assert why_refused(f"http://{host.strip('[]')}.example/callback") is not None

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from awp_publish.stores import Add, Count, Counted, Look, Ran, Reserve, Schedule, Swap, Unschedule
+from awp_publish.stores.values import change_value
 
 
 async def look(store, key):
@@ -441,3 +442,20 @@ async def test_a_total_that_nobody_changes_is_forgotten(store, pass_time, second
 async def test_many_reserve_at_once_and_no_more_than_there_is(store):
     rans = await asyncio.gather(*(store.run([reserve(3, 30)]) for _ in range(40)))
     assert Counter(ran.failed for ran in rans) == {None: 10, 0: 30}
+
+
+async def test_a_value_that_many_change_at_once_has_all_their_changes(store):
+    async def add_one(old: bytes | None) -> bytes | None:
+        return b"%d" % (int(old or b"0") + 1)
+
+    async def keep(old: bytes | None) -> bytes | None:
+        return old
+
+    async def remove(old: bytes | None) -> bytes | None:
+        return None
+
+    assert await asyncio.gather(*(change_value(store, "key", add_one, 60.0) for _ in range(3))) == [True] * 3
+    assert await look(store, "key") == b"3"
+    assert await change_value(store, "key", keep, 60.0)
+    assert await change_value(store, "key", remove, 60.0)
+    assert await look(store, "key") is None
