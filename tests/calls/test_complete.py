@@ -1,0 +1,23 @@
+"""The values of an input that may be offered: all that its schema allows, or none."""
+
+import pytest
+
+from awp_publish.calls.complete import choices_of
+
+ROOT = {"$defs": {"Sort": {"enum": ["year", "price"]}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "choices"),
+    [
+        ({"enum": ["a", "b"]}, ("a", "b")),
+        ({"const": "a"}, ("a",)),
+        ({"$ref": "#/$defs/Sort"}, ("year", "price")),
+        ({"anyOf": [{"enum": ["a"]}, {"const": "b"}]}, ("a", "b")),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "string"}]}, ()),
+        ({"type": "string"}, ()),
+        ({}, ()),
+    ],
+)
+def test_values_are_offered_where_there_are_no_others(schema, choices):
+    assert choices_of(schema, ROOT) == choices
