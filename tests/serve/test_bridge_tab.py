@@ -99,7 +99,7 @@ async def opened() -> AsyncIterator[Any]:
 
 async def test_a_tab_is_paired_by_its_visitor_alone_and_shows_it(opened):
     _, tab = opened
-    await tab.wait_for_selector("body[data-refused='Only a visitor pairs a tab.']")
+    await tab.wait_for_selector("body[data-refused='Only a visitor can pair a tab.']")
     code = await pair(tab)
     assert len(code) == 32
     await tab.reload()

@@ -209,7 +209,7 @@ def test_at_every_door_callers_are_told_apart_by_the_header_that_is_believed(
 
 @pytest.mark.parametrize("proxies", [{"header": NAMED}, Proxies([], "x-real-ip")])
 def test_a_header_that_nobody_is_believed_in_is_refused(proxies):
-    with pytest.raises(DeclarationError, match="proxies: header is believed of trusted proxies only"):
+    with pytest.raises(DeclarationError, match="proxies: header is believed from trusted proxies only"):
         make_shop(proxies=proxies)
 
 

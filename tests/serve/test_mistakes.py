@@ -433,7 +433,7 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     sent = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "wish", "args": {"quantity": 2}}}]}
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": sent}}
     told = wishing.post("/a2a", json=body, headers={"a2a-version": "1.0"}).text
-    assert "has the input of a skill as input, not as args" in told
+    assert "carries the input of a skill in its member input, not in args" in told
 
     problem = wishing.post("/agents/wish/invoke", json={"args": {"quantity": 2}}).json()
     assert (problem["code"], problem["detail"]) == (
