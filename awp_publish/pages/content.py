@@ -106,7 +106,7 @@ _ITEMS: Final = 4
 _LONG: Final = 2_000
 """Characters from which a text is not the introduction to a list, unless the list has twice as many."""
 
-_SMALL: Final = 0.3
+_SMALL: Final = 0.12
 """The part of the text before it up to which a block unlike it is no part of an article."""
 
 _APPENDED: Final = frozenset(("aside", "div", "section"))
