@@ -107,6 +107,18 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
 
 
 @pytest.mark.slow
+def test_the_commands_that_it_names_find_a_package_in_src(tmp_path, monkeypatch, capsys):
+    (tmp_path / "src" / "shop").mkdir(parents=True)
+    (tmp_path / "src" / "shop" / "main.py").write_text(FASTAPI)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["init"]) == 0
+    shown = capsys.readouterr().out
+    assert "awp-publish show shop.main:app\n" in shown
+    assert "uvicorn --app-dir src shop.main:app\n" in shown
+    assert json.loads(publish(tmp_path, "call", "shop.main:app", "list_lamps", "q=br")) == ["brass"]
+
+
+@pytest.mark.slow
 def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
     (tmp_path / "pages.py").write_bytes(STARLETTE.replace("\n", "\r\n").encode())
     (tmp_path / "other.py").write_text(STARLETTE)

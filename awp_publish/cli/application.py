@@ -122,8 +122,8 @@ def is_application(target: str) -> bool:
 
 
 def load(target: str) -> AsgiApp:
-    """Import the application `module:app`. Raises DeclarationError if there is none."""
-    sys.path.insert(0, "")
+    """Import the application `module:app` from here or from `src`. Raises DeclarationError if there is none."""
+    sys.path[:0] = ["", "src"] if Path("src").is_dir() else [""]
     module_name, _, attribute = target.partition(":")
     if not attribute:
         raise DeclarationError(target, "names no application.", f"Write module:app, such as {module_name}:app.")

@@ -59,7 +59,8 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
         raise DeclarationError(str(path), f"There are several applications: {listed}.", "Name the module of one.")
     target = f"{_module_of(first.path)}:{first.name}"
     framework = {"fastapi": "FastAPI", "starlette": "Starlette"}[first.framework]
-    return framework, [plan_application(first, folder)], _next(f"uvicorn {target}", f"awp-publish show {target}")
+    serve = f"uvicorn --app-dir src {target}" if first.path.parts[0] == "src" else f"uvicorn {target}"
+    return framework, [plan_application(first, folder)], _next(serve, f"awp-publish show {target}")
 
 
 def _next(serve: str, show: str) -> list[str]:
