@@ -8,6 +8,7 @@ import orjson
 import pytest
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -94,6 +95,21 @@ def test_a_multipart_form(site, start):
         "q": "ü",
         "limit": "3",
     }
+
+
+def test_base64_in_a_multipart_form_is_a_file(site, start):
+    async def read(request: Request) -> Response:
+        """Read a file."""
+        async with request.form() as form:
+            file = form["file"]
+            assert isinstance(file, UploadFile)
+            return JSONResponse([file.content_type, (await file.read()).decode(), form["note"]])
+
+    file = {"type": "string", "contentEncoding": "base64", "contentMediaType": "text/csv"}
+    inputs = {"type": "object", "properties": {"file": file, "note": {"type": "string"}}, "required": ["file"]}
+    site.action("x", inputs=inputs, content_type="multipart/form-data")(read)
+    front = start(Starlette(routes=[Route("/x", read, methods=["POST"])]))
+    assert front.call("x", {"file": "YSxi", "note": "n"})[1:] == ["a,b", "n"]
 
 
 RAW = {
