@@ -1117,3 +1117,50 @@ async def test_five_hundred_actions_are_a_page_that_one_can_read(width):
         await page.fill("input[type=search]", "shelf_321")
         await page.wait_for_selector("output:has-text('1 of 500 actions')")
         assert await page.locator("tr[id^=action-]:visible").count() == 1
+
+
+FOCUSED = """css => {
+    const one = document.activeElement;
+    if (!one || one === document.body) return null;
+    const marked = one.labels?.[0] && one.type === "radio" ? one.labels[0] : one;
+    return {
+        number: [...document.querySelectorAll(css)].indexOf(one),
+        is_shown: getComputedStyle(marked).outlineStyle !== "none" && getComputedStyle(marked).outlineWidth !== "0px",
+    };
+}"""
+"""The focused element: its number among those of a selector, -1 for another, and whether its focus is drawn."""
+
+
+@pytest.mark.limit(OF_BROWSERS)
+@pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+async def test_everything_that_can_be_operated_is_reached_by_the_keyboard_and_shows_it():
+    def make(url: str) -> AgentPublisher:
+        site = Site("Warehouse", "Keeps stock.", url=url, plugins=["mcp", "overview"])
+        for number in range(3):
+            site.declare(f"show_shelf_{number}", method="GET", path=f"/{number}", description="Show a shelf.")
+
+        async def show(request: Request) -> JSONResponse:
+            return JSONResponse({})
+
+        return make_app(site, [Route("/{number}", show)])
+
+    async with serve(make) as url, open_chromium([url]) as chromium:
+        page = (await chromium.open(f"{url}/agents")).page
+        operated = "a[href], button, summary, input:not([type=hidden]):not([type=radio]), select"
+        expected = await page.evaluate(
+            "css => [...document.querySelectorAll(css)].filter(one => one.checkVisibility()).length", operated
+        )
+        reached, is_shown = list[int](), list[bool]()
+        for _ in range(400):
+            await page.keyboard.press("Tab")
+            focused = await page.evaluate(FOCUSED, operated)
+            if focused is None:
+                break
+            reached.append(focused["number"])
+            is_shown.append(focused["is_shown"])
+        assert expected > 10
+        assert len({number for number in reached if number >= 0}) >= expected
+        assert all(is_shown)
+        await page.focus("input[type=search]")
+        await page.keyboard.type("shelf_2")
+        await page.wait_for_selector("output:has-text('1 of 3 actions')")
