@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.errors import AwpError
-from awp_publish.schema import JsonObject
+from awp_publish.schema import JsonObject, media
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,6 @@ Steps: TypeAlias = Generator[Fetch, Fetched, JsonObject]
 NO_CONTENT: Final = frozenset({204, 205})
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT: Final = re.compile(r"text/.*|application/(?:json|xml|javascript|ecmascript|x-ndjson)|.*\+(?:json|xml)")
-_CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 _MAX_EXCERPT: Final = 500
 
 
@@ -83,8 +82,7 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
         content_type = "text/html" if start[:1] == b"<" or not start else "text/plain"
     media_type = content_type.partition(";")[0].strip().lower()
     is_text, is_html = _TEXT.fullmatch(media_type) is not None, media_type in _HTML and (body or status < 300)
-    charset_found = _CHARSET.search(content_type)
-    charset = charset_found[1] if charset_found else None
+    charset = media.charset_of(content_type)
     problem = None
     if header_of(fetched.headers, "content-encoding").strip().lower() not in ("", "identity"):
         problem = "The answer is compressed, which the request does not accept"
@@ -102,20 +100,11 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
             details["body"] = body[:_MAX_EXCERPT].decode("utf-8", "replace")
         raise AwpError("NAVIGATION_FAILED", problem, details)
     if not is_html:
-        text = html.escape(decode(body, content_type), quote=False)
+        text = html.escape(media.decode(body, content_type)[0], quote=False)
         shown = f"<!doctype html><title></title><body><pre>\n{text}</pre>"
         body, charset = shown.encode("utf-8", "replace"), "utf-8"
     digest = blake2b(body, digest_size=16).digest()
     return LoadedPage(address, method, status, content_type, charset, body, len(fetched.body), digest)
-
-
-def decode(body: bytes, content_type: str) -> str:
-    """Decode a body with the charset of its media type, or as UTF-8 if that is missing or unknown."""
-    charset = _CHARSET.search(content_type)
-    try:
-        return body.decode(charset[1] if charset else "utf-8", "replace")
-    except (LookupError, ValueError):
-        return body.decode("utf-8", "replace")
 
 
 def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:

@@ -14,11 +14,11 @@ from awp_publish.browsing.extracting import extract
 from awp_publish.browsing.history import History, HistoryEntry, write_cursor
 from awp_publish.browsing.loading import Loading, load, request_only
 from awp_publish.browsing.observing import observe, render_som
-from awp_publish.browsing.page import Fetch, Fetched, LoadedPage, Steps, decode, header_of
+from awp_publish.browsing.page import Fetch, Fetched, LoadedPage, Steps, header_of
 from awp_publish.browsing.parameters import read_number, read_object, read_text
 from awp_publish.browsing.targets import CERTAIN, ResolvedTarget, resolve_target
 from awp_publish.pages.selection import Budget
-from awp_publish.schema import JsonObject
+from awp_publish.schema import JsonObject, media
 
 _SCREEN: Final = 300
 _BOTTOM: Final = 1_000_000
@@ -73,7 +73,7 @@ class Tab:
             visit = Visit(self._browser.resolve(url, shown), referrer=shown)
             fetched, address = yield from request_only(visit, self._browser)
         content_type = header_of(fetched.headers, "content-type")
-        text = decode(fetched.body[: 4 * max_characters + 4], content_type)
+        text, _ = media.decode(fetched.body[: 4 * max_characters + 4], content_type)
         answer = {"url": str(address), "status": fetched.status, "content_type": content_type}
         return {**answer, "body": text[:max_characters], "truncated": len(text) > max_characters}
 

@@ -36,6 +36,11 @@ class Inclusion:
     mounts: Sequence[str]
     options: ActionSettings
 
+    @property
+    def is_open(self) -> bool:
+        """True for all routes that only read, which may be none."""
+        return not (self.tags or self.paths or self.operations)
+
 
 @dataclass(slots=True)
 class Included:
@@ -90,8 +95,7 @@ def include_routes(
                 # Of several inclusions, the one that is about this route says why.
                 if way not in included.left_out or (_is_in_mounts(route, inclusion) and _is_selected(route, inclusion)):
                     included.left_out[way] = LeftOut(method, path, route.name or path, why)
-    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # may match nothing
-    if not selected and not (is_open or taken or included.pages):
+    if not selected and not (inclusion.is_open or taken or included.pages):
         mounts = listing({route.mount for route in visible if route.mount})
         further = (
             "" if mounts == "none" else f" Mounted applications are included only if mounts=[...] names them: {mounts}."
@@ -211,8 +215,7 @@ def _is_in_mounts(route: Route, inclusion: Inclusion) -> bool:
 
 
 def _is_selected(route: Route, inclusion: Inclusion) -> bool:
-    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
-    return is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
+    return inclusion.is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
@@ -234,7 +237,6 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return "it is hidden (include_in_schema=False)"
     if not _is_in_mounts(route, inclusion):
         return f'it is in a mounted application; name that: mounts=["{route.mount}"]'
-    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
     if not _is_selected(route, inclusion):
         return "not selected by tags, paths or operations"
     if signs_in(route):
@@ -245,9 +247,9 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
     if _FILE.search(route.template):
         return "it is a file"
-    if is_open and any(map(_redirects, route.handlers)):
+    if inclusion.is_open and any(map(_redirects, route.handlers)):
         return f'it redirects; name it: operations=["{route.name}"]'
-    if is_open and _TEST.search(f"{route.template}/{route.name}"):
+    if inclusion.is_open and _TEST.search(f"{route.template}/{route.name}"):
         return f'its name looks like a test route; name it: operations=["{route.name}"]'
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):

@@ -31,7 +31,7 @@ _TEXTS: Final = frozenset(
         "application/yaml",
     }
 )
-_CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 _TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 _MAX_HEADER: Final = 2000
 _NAME: Final = re.compile(r';\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s]+))', re.IGNORECASE)
@@ -56,10 +56,15 @@ def is_text(media_type: str) -> bool:
     return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
 
 
-def decode(body: bytes, content_type: str) -> tuple[str, str]:
-    """Return a text, and the charset that it is in: that of its Content-Type, or UTF-8."""
+def charset_of(content_type: str) -> str | None:
+    """Return the charset that a Content-Type names, None if it names none."""
     named = _CHARSET.search(content_type)
-    charset = named[1] if named else "utf-8"
+    return named[1] if named else None
+
+
+def decode(body: bytes, content_type: str) -> tuple[str, str]:
+    """Return a text, and its charset: that of its Content-Type, or UTF-8 if that is missing or unknown."""
+    charset = charset_of(content_type) or "utf-8"
     try:
         return body.decode(charset, "replace"), charset
     except (LookupError, ValueError):  # an unknown charset, or one that does not support "replace"

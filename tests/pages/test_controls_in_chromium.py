@@ -1,15 +1,10 @@
 """Controls of pages on which one acts, beside those of Chromium's accessibility tree: the main content keeps them."""
 
 import re
-import shutil
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from awp_publish.pages.markdown import write_content
 
-CHROMIUM = shutil.which("chromium")
 URL = "https://shop.example/page"
 CONTROLS = frozenset(
     ("button", "checkbox", "combobox", "link", "listbox", "radio", "searchbox", "slider", "spinbutton", "textbox")
@@ -72,17 +67,6 @@ PAGES = {
         )
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here")
-    with sync_api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
 
 
 def controls_of(session: Any) -> set[tuple[str, str]]:

@@ -1,16 +1,11 @@
 """Names of elements beside those of Chromium's accessibility tree: each case has an element with the id `t`."""
 
-import shutil
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from awp_publish.pages import Budget
 from tests.pages.reading import elements_in
 from tests.pages.test_names import COMPUTED, HIDING
 
-CHROMIUM = shutil.which("chromium")
 ROOT = "<template shadowrootmode=open>{}</template>"
 CASES = [
     "<button id=t>Buy <b>tea</b></button>",
@@ -90,17 +85,6 @@ NAME = """() => {
         ?? [...root.querySelectorAll('*')].map(one => one.shadowRoot && find(one.shadowRoot)).find(Boolean);
     return find(document);
 }"""
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here")
-    with sync_api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
 
 
 def test_an_element_has_the_name_that_it_has_in_chromium(tab: Any) -> None:

@@ -1,17 +1,16 @@
 """Progress through the A2A door: a stream has what the handler reports, and the parts of what its route streams."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from a2a.types.a2a_pb2 import StreamResponse
 from fastapi import FastAPI
-from fastapi.responses import StreamingResponse
 from google.protobuf.json_format import MessageToDict
 
 from awp_publish import AgentPublisher, report_progress
 from awp_publish.http.running import running
 from tests.serve.a2a_client import open_caller, output, state, stream
 from tests.serve.guarded import make_shop
+from tests.serve.storyteller import make_storyteller
 from tests.serve.test_a2a_tasks import EVERYTHING, noted
 
 
@@ -23,21 +22,8 @@ def texts(told: list[StreamResponse]) -> list[str]:
 
 @EVERYTHING
 async def test_a_stream_has_the_parts_of_a_text_as_its_route_sends_them(spoken):
-    site, app, is_told = make_shop(plugins=["a2a"]), FastAPI(), asyncio.Event()
-
-    @app.get("/story")
-    @site.action("story")
-    async def story() -> StreamingResponse:
-        """Tell a story."""
-
-        async def parts() -> AsyncIterator[str]:
-            yield "Once "
-            await asyncio.wait_for(is_told.wait(), 20)
-            yield "upon a time"
-
-        return StreamingResponse(parts(), media_type="text/plain")
-
-    app.add_middleware(AgentPublisher, site=site)
+    is_told = asyncio.Event()
+    app = make_storyteller(make_shop(plugins=["a2a"]), is_told)
     async with running(app, {}), open_caller(noted(app, is_told.set, b"once "), spoken, streaming=True) as caller:
         told = await stream(caller, {"skill": "story", "input": {}})
     assert texts(told)[0] == "Once "

@@ -3,13 +3,12 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
 from fastapi import BackgroundTasks, FastAPI, Response
-from fastapi.responses import StreamingResponse
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, OAuth, report_progress
@@ -18,6 +17,7 @@ from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.running import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, headers_of, message
+from tests.serve.storyteller import make_storyteller
 from tests.serve.test_mcp_calls import McpCaller, publish
 
 TOKEN = {"progressToken": "p-1"}
@@ -131,21 +131,8 @@ async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_that_asks_for_progress_is_told_what_a_route_streams(site, mode):
-    app, is_told = FastAPI(), asyncio.Event()
-
-    @app.get("/story")
-    @site.action("story")
-    async def story() -> StreamingResponse:
-        """Tell a story."""
-
-        async def parts() -> AsyncIterator[str]:
-            yield "Once "
-            await asyncio.wait_for(is_told.wait(), 20)
-            yield "upon a time"
-
-        return StreamingResponse(parts(), media_type="text/plain")
-
-    app.add_middleware(AgentPublisher, site=site)
+    is_told = asyncio.Event()
+    app = make_storyteller(site, is_told)
     async with connect(noted(app, is_told.set), mode) as client:
         told, result = await heard(client, "story")
     assert told[0] == (5, None, "Once ")

@@ -256,6 +256,7 @@ class A2aHandler(RequestHandler):
                     record = await carrying
                 finally:
                     carrying.cancel()
+                    await asyncio.wait({carrying})
                 await self._push(params, request, record)
                 for event in updates_of(record.task):
                     yield event
