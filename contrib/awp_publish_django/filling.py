@@ -17,7 +17,8 @@ from django import forms
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
 from awp_publish.http.page_request import PageExchange
 from awp_publish.http.route_exchange import Rehearsal, RouteCall
-from awp_publish.model import ROUTE_CALL, Parameter
+from awp_publish.model import ROUTE_CALL, JsonObject, Parameter
+from awp_publish.schema import media
 
 MAX_PAGE_BYTES: Final = 4_000_000
 """The largest page that is read for the values of its form."""
@@ -71,34 +72,41 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
     if not isinstance(call, RouteCall) or isinstance(call, Rehearsal) or scope["method"] in ("GET", "DELETE"):
         await app(scope, receive, send)
         return
-    target = call.target
-    fields = (
-        [parameter for parameter in target.parameters if isinstance(parameter, FormParameter)]
-        if target is not None
-        else []
-    )
+    parameters = call.target.parameters if call.target is not None else ()
     inputs = call.input
-    rest = [one for one in target.parameters if isinstance(one, RestParameter)] if target is not None else []
-    if rest and all(inputs.get(one.name) is None for one in rest if one.location == "file"):
-        given = {one.wire_name: inputs[one.name] for one in rest if one.name in inputs}
-        await _send_on(app, scope, receive, send, orjson.dumps(given), b"application/json")
+    rest = [parameter for parameter in parameters if isinstance(parameter, RestParameter)]
+    if rest and all(inputs.get(parameter.name) is None for parameter in rest if parameter.location == "file"):
+        members = {parameter.wire_name: inputs[parameter.name] for parameter in rest if parameter.name in inputs}
+        await _send_on(app, scope, receive, send, orjson.dumps(members), b"application/json")
         return
-    missing = [field for field in fields if field.name not in inputs]
-    entries = [field.empty() for field in fields if field.name in inputs and inputs[field.name] is None]
-    if missing:
-        form = await _shown_form(app, scope, missing) if any(field.on_page for field in missing) else None
-        if form is None:
-            entries += [(field.wire_name, text) for field in missing for text in field.initial_texts()]
-        else:
-            names = {field.wire_name for field in missing}
-            entries += [pair for pair in form if pair[0] in names]
-    entries += [(one.wire_name, "true") for one in rest if one.is_true and one.name not in inputs]
-    entries += [(one.wire_name, "") for one in rest if one.name in inputs and inputs[one.name] is None]
+    fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
+    entries = _rest_entries(rest, inputs) or await _form_entries(app, scope, fields, inputs)
     if not entries:
         await app(scope, receive, send)
         return
     body = _with_entries(scope, (await receive()).get("body", b""), entries)
     await _send_on(app, scope, receive, send, body)
+
+
+def _rest_entries(rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
+    return [
+        *((parameter.wire_name, "true") for parameter in rest if parameter.is_true and parameter.name not in inputs),
+        *(
+            (parameter.wire_name, "")
+            for parameter in rest
+            if parameter.name in inputs and inputs[parameter.name] is None
+        ),
+    ]
+
+
+async def _form_entries(app: AsgiApp, scope: Scope, fields: Sequence[FormParameter], inputs: JsonObject) -> Entries:
+    missing = [field for field in fields if field.name not in inputs]
+    entries = [field.empty() for field in fields if field.name in inputs and inputs[field.name] is None]
+    form = await _shown_form(app, scope, missing) if any(field.on_page for field in missing) else None
+    if form is None:
+        return entries + [(field.wire_name, text) for field in missing for text in field.initial_texts()]
+    names = {field.wire_name for field in missing}
+    return entries + [pair for pair in form if pair[0] in names]
 
 
 async def _send_on(
@@ -140,11 +148,7 @@ async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter
     kind = read_fields(answer.headers).get(b"content-type", b"")
     if answer.status != 200 or not kind.lower().startswith(b"text/html") or not answer.is_whole:
         return None
-    charset = kind.decode("latin-1").partition("charset=")[2].strip(' "') or "utf-8"
-    try:
-        text = answer.body.decode(charset, "replace")
-    except LookupError:
-        text = answer.body.decode("utf-8", "replace")
+    text, _ = media.decode(answer.body, kind.decode("latin-1"))
     return find_form(text, scope["path"], {field.wire_name for field in fields})
 
 
