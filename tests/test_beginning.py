@@ -101,6 +101,8 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
         "site.include()  # the routes that only read; @site.action declares others",
         "app.add_middleware(AgentPublisher, site=site)",
     ]
+    lines = text.splitlines()
+    assert lines[lines.index("import os") - 1] == "from fastapi import FastAPI, Query", "behind the last import"
     assert json.loads(publish(tmp_path, "call", "shop.main:app", "list_lamps", "q=br")) == ["brass"]
     assert cli.main(["init"]) == 2
     assert "uses awp_publish already" in capsys.readouterr().err

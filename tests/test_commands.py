@@ -139,6 +139,13 @@ def run_living(folder: Path, *arguments: str, start: str = "pass") -> subprocess
     return run(*arguments, cwd=folder)
 
 
+def test_check_opens_the_declared_pages_when_it_is_told_to(tmp_path):
+    (tmp_path / "shop.py").write_text(SHOP + 'site.page("/books")\n')
+    unopened, opened = (run("check", "shop:app", *options, cwd=tmp_path) for options in ((), ("--pages",)))
+    assert "drift-page" not in unopened.stdout
+    assert (opened.returncode, opened.stdout.count("drift-page")) == (1, 1)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("show", "living:app"), ("check", "living:app"), ("export", "living:app", "out"), ("show", "living:app", "/")],
@@ -211,6 +218,12 @@ async def search(q: Annotated[str, Field(description="Words of the title.")], so
 async def process(data: str) -> str:
     "The endpoint."
     return f"ordered {data}"
+
+@app.post("/notes")
+@site.action("take_note")
+async def take_note(book: str, note: str) -> str:
+    "Take a note on a book."
+    return f"{note} on {book}"
 
 app.add_middleware(AgentPublisher, site=site)
 """
@@ -381,6 +394,13 @@ def test_a_confirmation_is_not_given_by_itself(tmp_path):
 
 
 @pytest.mark.slow
+def test_at_a_terminal_what_is_given_already_is_not_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("awp_publish.cli.call.is_asking", lambda: True)
+    (tmp_path / "shop.py").write_text(SHOP)
+    done = run("call", "shop:app", "take_note", "book=emma", cwd=tmp_path, given="good\n")
+    assert (done.stdout.strip(), done.stderr.count("?"), "book (string)" in done.stderr) == ("good on emma", 0, False)
+
+
 def test_at_a_terminal_missing_inputs_and_consent_are_asked_for(tmp_path):
     (tmp_path / "shop.py").write_text(SHOP)
     leader, follower = pty.openpty()

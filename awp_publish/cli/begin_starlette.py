@@ -127,7 +127,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
 
 def _ends_flat(lines: list[str]) -> bool:
     """Return True if the last line belongs to no function or class, after which one empty line is enough."""
-    return bool(lines) and not lines[-1].startswith((" ", "\t"))
+    return bool(lines) and not lines[-1][:1].isspace()
 
 
 def _is_main(node: ast.stmt) -> bool:

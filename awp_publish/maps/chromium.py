@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 from awp_publish.browsing.page import Fetch, Fetched
 from awp_publish.maps.keys import read_chord
 from awp_publish.maps.live_page import SCREENLESS_PRIMITIVES, PrimitiveError
-from awp_publish.maps.script_page import ScriptPage
+from awp_publish.maps.script_page import CHANGING_METHODS, ScriptPage
 from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ COMMIT_MS: Final = 5_000
 """Milliseconds after a response within which its page replaces the one before it."""
 MAX_RETRIES: Final = 5
 """Page loads after which one query of a page is repeated."""
-_CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
 PASSING: Final = "x-awp-publish-passing"
 """The header of an interim page that replaces a redirect."""
 MAX_REDIRECTS: Final = 10
@@ -184,7 +183,7 @@ class ChromiumPage(ScriptPage):
                 reason = error.message
                 with suppress(Error):
                     await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
-                if method in _CHANGING:
+                if method in CHANGING_METHODS:
                     return {"ok": True, "value": {"navigated": True}, "url": self.page.url}
         error_told = {"code": "state_document_unavailable", "message": reason[:500]}
         return {"ok": False, "error": error_told, "url": self.page.url}

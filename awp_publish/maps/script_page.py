@@ -30,6 +30,9 @@ from awp_publish.schema import JsonObject
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
 """Calls a method of the script by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""
 
+CHANGING_METHODS: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
+"""Methods of the script that are never repeated, because they may change something."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptElement:

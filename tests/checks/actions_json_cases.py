@@ -21,6 +21,7 @@ ACTIONS_CASES = (
     actions("actions-protocol", "/protocol", "actions"),
     actions("actions-version", "/version", ABSENT),
     *(actions("actions-version", "/version", value) for value in ("1", "0.1.0-draft", True, 2)),
+    actions("actions-required", f"{TOOL}/workflow/expression_language", ABSENT),
     actions("actions-required", "/tools", ABSENT, also="actions-transition actions-reference actions-check-reference"),
     *(
         actions(
@@ -44,6 +45,7 @@ ACTIONS_CASES = (
     actions("actions-type", f"{TOOL}/input_schema", True),
     actions("actions-type", f"{TOOL}/x_actions/result_schema", []),
     actions("actions-type", "/signals/0/payload", None),
+    actions("actions-type", "/state_projections/0/scope", "https://books.example/*"),
     actions("actions-type", f"{STEP}/args", []),
     actions("actions-type", "/imports/0/enabled", "no"),
     actions("actions-empty", f"{TOOL}/description", ""),

@@ -128,6 +128,14 @@ def test_the_best_page_comes_first_and_a_title_counts_more_than_a_text():
         assert ids(client, "  ") == []
 
 
+def test_pages_are_asked_for_as_html_and_read_in_the_charset_that_they_name():
+    tea = Response("<title>Чай</title><p>Noir".encode("koi8-r"), headers={"content-type": "text/html; charset=koi8-r"})
+    shop = Shop({"/tea": tea})
+    with serve(shop, make_site(shop)) as client:
+        assert [one["title"] for one in search(client, "noir")] == ["Чай"]
+        assert {request.headers["accept"].split(",")[0] for request in shop.asked} == {"text/html"}
+
+
 def test_a_page_is_fetched_by_its_address_too_and_an_unknown_one_is_refused_with_words():
     shop = Shop({"/lamps": LAMPS})
     with serve(shop, make_site(shop)) as client:
@@ -341,6 +349,13 @@ def test_a_site_with_an_action_of_that_name_is_told_what_to_do():
 
     with pytest.raises(DeclarationError, match=r'the action "search", and so does the site.*Search\(by=function\)'):
         site.freeze(())
+
+
+def test_a_site_is_told_where_python_has_no_full_text_search(monkeypatch):
+    monkeypatch.setattr("awp_publish.plugins.search.index.has_full_text_search", lambda: False)
+    with pytest.raises(DeclarationError, match=r"Search\(by=function\)"):
+        make_site(Shop({})).freeze(())
+    make_site(Shop({}), Search(by=lambda query: [])).freeze(())
 
 
 @pytest.mark.parametrize("wrong", [{"every": "soon"}, {"max_pages": 0}, {"sitemaps": ["sitemap.xml"]}, {"by": "find"}])

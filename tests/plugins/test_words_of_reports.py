@@ -123,8 +123,14 @@ def test_inputs_and_outputs_are_each_a_table_or_a_sentence():
     assert "Inputs of ping: nothing." in re.sub(r"<[^>]+>", "", inputs)
     assert "Outputs of ping" in outputs
     assert "nothing" not in outputs
-    inputs, _ = map(str, schema_tables(make_action(inputs={"type": "object", "properties": {"isbn": {}}})))
-    assert "isbn" in inputs
+    inputs, _ = map(
+        str,
+        schema_tables(
+            make_action(inputs={"type": "object", "properties": {"isbn": {}, "note": {}}, "required": ["isbn"]})
+        ),
+    )
+    cells = [re.sub(r"<[^>]+>", " ", row).split() for row in inputs.split("<tr>")]
+    assert [(row[0], row[2]) for row in cells if row[:1] in (["isbn"], ["note"])] == [("isbn", "yes"), ("note", "no")]
     assert "nothing" not in inputs
 
 

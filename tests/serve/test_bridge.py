@@ -3,6 +3,7 @@
 import asyncio
 import re
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Bridge, Paths, Signal, Site
+from awp_publish import About, AgentPublisher, Bridge, Paths, Signal, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
-from awp_publish.plugins.actions_json.items import ITEMS
+from awp_publish.plugins.actions_json.items import DRIVEN, ITEMS
 from tests.serve.bridge_client import End, connected
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
 
@@ -415,6 +416,27 @@ async def test_a_call_waits_for_a_page_that_is_loaded_anew(app, stack):
     assert (await agent.hear())["output"] == {"sum": 1}
 
 
+@pytest.mark.parametrize(
+    ("primitive", "arguments"), [("text.insert", {"text": "x"}), ("keyboard.press", {"key": "Enter"})]
+)
+async def test_what_may_have_changed_a_page_is_not_done_again_after_it_has_been_loaded_anew(
+    app, stack, primitive, arguments
+):
+    agent = await stack.enter_async_context(connected(app, ANN))
+    async with connected(app, ANN) as tab:
+        await tab.ready(runtime_key=SECRET, capabilities=[DRIVEN])
+        agent.call(primitive, arguments)
+        step = await tab.hear()
+        while step["name"] not in ("page.insert", "page.perform"):
+            tab.answer(step, {"ok": True})
+            step = await tab.hear()
+    back = await stack.enter_async_context(connected(app, ANN))
+    await back.ready(runtime_key=SECRET, capabilities=[DRIVEN])
+    assert (await agent.hear())["output"]["navigated"] is True
+    while not await back.quiet():
+        assert (await back.hear())["name"] != step["name"]
+
+
 async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.GRACE", 0.01)
     agent = await stack.enter_async_context(connected(app, ANN))
@@ -559,6 +581,21 @@ async def test_too_many_messages_are_told_when_to_come_back(stack):
     assert all(error["evidence"]["retry_after_ms"] >= 1 for error in refused)
 
 
+async def test_of_too_many_messages_the_answer_that_is_awaited_is_still_taken(stack):
+    published = publish(make_bridge(Bridge(messages_per_second=5)))
+    await stack.enter_async_context(running(published))
+    tab = await stack.enter_async_context(connected(published, ANN))
+    agent = await stack.enter_async_context(connected(published, ANN))
+    await tab.ready()
+    agent.call("add_numbers", {"numbers": [1]})
+    call = await tab.hear()
+    for _ in range(30):
+        tab.answer({**call, "call_id": "of nobody"}, {})
+    tab.answer(call, {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
+    assert (await tab.hear())["error"]["code"] == "permission_denied"
+
+
 async def test_too_many_calls_and_runtimes_are_refused(ends, monkeypatch):
     tab, agent = ends
     monkeypatch.setattr(runtimes, "MAX_QUEUED", 2)
@@ -639,9 +676,12 @@ async def test_an_event_that_nobody_declared_or_that_does_not_fit_is_dropped(end
 
 
 def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example/sub", plugins=["bridge"], paths=Paths(bridge="/wire"))
+    about = About(updated=datetime(2026, 1, 2, tzinfo=UTC))
+    paths = Paths(bridge="/wire")
+    site = Site("Shop", "Sells.", url="https://shop.example/sub", about=about, plugins=["bridge"], paths=paths)
     client = open_client(AgentPublisher(Starlette(), site=site))
     answer = client.get("/agents/actions.js")
+    assert answer.headers["last-modified"] == "Fri, 02 Jan 2026 00:00:00 GMT"
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
     assert '"bridge":"/sub/wire"' in answer.text
     assert '"invoke":"/sub/agents/{agent_id}/invoke"' in answer.text

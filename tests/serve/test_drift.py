@@ -90,6 +90,10 @@ def test_a_page_that_is_as_declared_has_no_findings():
             ("drift-several", "tool search_books, step find_submit"),
         ),
         ({"form": FORM + FORM}, ("drift-several", "tool search_books")),
+        (
+            {"form": FORM.replace("<button>", "<input name=age required><button>")},
+            ("drift-form", "action search_books"),
+        ),
         ({"form": FORM.replace("=search_books", "=serch_books")}, ("drift-attribute", "data-awas-action")),
         ({"form": FORM.replace("param=q", "param=words")}, ("drift-attribute", "input words")),
         (
@@ -171,7 +175,13 @@ def test_a_form_of_an_action_on_another_page_is_proposed_as_a_declaration():
 def test_a_page_of_several_addresses_is_visited_where_a_link_leads_to_it():
     assert drifts(html={"/b/{slug}": "<h1>Book</h1>"}) == []
     (found,) = drifts(html={"/authors/{name}": "<h1>Author</h1>"})
-    assert (found.kind, found.page) == ("drift-unvisited", "/authors/{name}")
+    assert (found.kind, found.level, found.page) == ("drift-unvisited", "warning", "/authors/{name}")
+    assert found.hint
+
+
+def test_a_page_that_is_not_visited_hides_nothing_of_the_others():
+    found = drifts(html={"/authors/{name}": "x"}, states={"never": State("Never.", where="#never")})
+    assert kinds(found) == [("drift-state", "state search.never"), ("drift-unvisited", "page")]
 
 
 def test_a_page_for_those_who_have_signed_in_is_no_error_but_told():

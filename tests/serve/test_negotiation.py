@@ -1,5 +1,6 @@
 """Pages in the format that a request asks for, over HTTP: what is asked, what is kept, and what passes as it is."""
 
+import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -349,6 +350,20 @@ def test_a_page_of_the_application_whose_address_ends_as_a_markdown_file_is_nego
     assert client.get("/notes.md", headers=MARKDOWN).text.startswith("# Shop")
 
 
+def test_only_what_reads_a_page_is_asked_for_as_its_markdown_file(open_client):
+    posted: list[str] = []
+
+    def handle(request: Request) -> Response:
+        posted.append(request.url.path)
+        return HTMLResponse(PAGE) if request.url.path == "/page" else Response(status_code=404)
+
+    app = Starlette(routes=[Route("/{path:path}", handle, methods=["GET", "POST"])])
+    client = open_client(AgentPublisher(app, site=make_site()))
+    assert client.get("/page.md").text.endswith("Two **books**.\n")
+    posted.clear()
+    assert (client.post("/page.md").status_code, posted) == (404, ["/page.md"])
+
+
 def test_several_lines_of_vary_are_one(serve):
     def answer(request: Request) -> Response:
         response = HTMLResponse(PAGE, headers={"vary": "Cookie"})
@@ -485,7 +500,8 @@ def test_what_cannot_be_made_over_passes_whole(serve, answer, status):
 
 
 def test_a_coding_of_the_application_is_undone(serve):
-    packed = {"gzip": gzip.compress(PAGE.encode()), "deflate": zlib.compress(PAGE.encode())}
+    zipped = gzip.compress(PAGE.encode())
+    packed = {"gzip": zipped, "x-gzip": zipped, "deflate": zlib.compress(PAGE.encode())}
 
     def answer(request: Request) -> Response:
         coding = request.url.path[1:]
@@ -563,7 +579,20 @@ async def test_an_answer_that_is_never_finished_stays_unfinished():
     ]
 
 
-async def _talk(app: AsgiApp, headers: Mapping[str, str]) -> list[Any]:
+async def test_a_page_that_is_too_large_is_passed_on_before_it_is_complete():
+    passed = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"x" * (MAX_PAGE_BYTES + 1), "more_body": True})
+        assert passed.is_set()
+        await send({"type": "http.response.body", "body": b"y"})
+
+    sent = await _talk(AgentPublisher(app, make_site()), MARKDOWN, passed.set)
+    assert sent[-1]["body"] == b"y"
+
+
+async def _talk(app: AsgiApp, headers: Mapping[str, str], on_body: Callable[[], object] = list) -> list[Any]:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -571,6 +600,8 @@ async def _talk(app: AsgiApp, headers: Mapping[str, str]) -> list[Any]:
 
     async def send(message: Any) -> None:
         sent.append(message)
+        if message["type"] == "http.response.body":
+            on_body()
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "headers": raw}

@@ -200,10 +200,11 @@ def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
     site = Site("Shop", "Sells books.", url="https://shop.example", plugins=[*DOORS, "overview"])
     each: dict[str, dict[str, Any]] = {"look": {}, "buy": {"confirm": True, "expose": ["mcp"]}, "rest": {}}
     for name, options in each.items():
-        site.agent(name, description="Does it.", rate_limit="5/minute", **options)(lambda: True)
+        site.agent(name, description="Does it.", rate_limit="5/minute", idempotency="1h", **options)(lambda: True)
     actions = section_of(open_client(make_app(site)).get("/agents").text, "actions")
-    assert "Doors: WoA, Plain HTTP, MCP, A2A, AWP Limit: 5 a minute for each caller Time limit: 30 seconds" in actions
-    assert actions.count("5 a minute") == 1
+    assert "Doors: WoA, Plain HTTP, MCP, A2A, AWP Limit: 5 a minute for each caller Idempotency: " in actions
+    assert "Time limit: 30 seconds" in actions
+    assert actions.count("5 a minute") == actions.count("Idempotency") == 1
     assert "Buy buy Does it. changes a person confirms only MCP" in actions
 
 
@@ -732,6 +733,7 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     client.post("/agents/nobody/invoke", json={"input": {}})
     answer = client.get("/agents")
     assert site.ask("traffic") is not None
+    assert "keeps no traffic" not in answer.text
     report = await site.ask("traffic").read(days=30)
     assert report.chart(legend=False) in answer.text
     assert report.table() in answer.text
@@ -748,6 +750,7 @@ def test_traffic_that_is_not_kept_is_not_shown(open_client):
     page = open_client(make_app(make_site(plugins=["overview", "no:traffic"]))).get("/agents")
     assert page.status_code == 200
     assert 'id="traffic"' not in page.text
+    assert "keeps no traffic" in page.text
     assert 'class="month"' not in page.text
     assert "This site keeps no traffic" in page.text
 

@@ -1,7 +1,5 @@
 """The endpoint for single pages, its directory, and the ways in which a site points at them."""
 
-import subprocess
-import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +19,7 @@ from awp_publish.plugin import known_protocols
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from awp_publish.plugins.templating import head_links, robots_lines
+from tests.conftest import run_command
 from tests.protocols.catalogs import make_catalog
 
 ENDPOINT = "/agents/som"
@@ -162,6 +161,18 @@ def test_what_is_no_page_for_everybody_is_not_found(client, path, expected):
     assert (answer.status_code, answer.json()["code"]) == (expected, "PAGE_NOT_FOUND")
 
 
+def test_a_redirect_away_from_the_site_is_not_asked_for_again(open_client):
+    asked: list[str] = []
+
+    def away(request: Request) -> Response:
+        asked.append(request.url.path)
+        return RedirectResponse("https://elsewhere.example/")
+
+    app = Starlette(routes=[Route("/away", away)])
+    client = open_client(AgentPublisher(app, site=Site("Shop", "Sells things.", url=OWN), check=False))
+    assert (ask(client, "/away").status_code, asked) == (404, ["/away"])
+
+
 def test_what_the_page_says_of_caching_holds(client):
     assert ask(client, "/kept").headers["cache-control"] == "private"
     assert "vary" not in ask(client, "/kept").headers
@@ -280,6 +291,7 @@ def test_the_directory_says_where_and_what():
         "urls": ["https://books.example/help"],
     }
     assert isinstance(usage, dict)
+    assert "text/markdown" in usage["markdown"]
     assert "https://books.example/agents/som?url=" in usage["endpoint"]
 
 
@@ -333,9 +345,7 @@ def test_every_representation_of_a_page_has_the_links_of_its_html(open_client):
         assert "alternate" not in told, "there is no file of what a form answered"
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_lines():
-    command = [sys.executable, "-m", "awp_publish", "robots", "demo_site.app:app"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = run_command("robots", "demo_site.app:app").stdout
     assert "SOM-Endpoint: http" in printed
     assert "SOM-Format: SOM/1.0\n" in printed

@@ -306,8 +306,7 @@ class _Inspection:
             error, severity = result.get("error"), result.get("severity")
             message = str(error.get("message")) if isinstance(error, Mapping) else "The check failed."
             level: Level = ERROR if severity in ("major", "critical") else WARNING
-            evidence = {name: value for name, value in result.items() if name != "evidence"}
-            self.note("drift-check", page.path, f"check {result['check_id']}", message, evidence, level)
+            self.note("drift-check", page.path, f"check {result['check_id']}", message, result, level)
 
     def readers(self, page: Page) -> Iterable[Action]:
         """Yield the page's read-only actions with a workflow, which may be tried."""

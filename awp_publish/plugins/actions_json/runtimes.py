@@ -21,6 +21,7 @@ from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.performing import HARMLESS, run_primitive
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.runtime import Runtime
+from awp_publish.maps.script_page import CHANGING_METHODS
 from awp_publish.maps.trace import ToolResult
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.document import SITE_TOOL
@@ -43,9 +44,6 @@ MAX_QUEUED: Final = 64
 
 MAX_LOADS: Final = 5
 """How often a step that only reads is repeated if the page reloads meanwhile."""
-
-CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
-"""Methods of our script that are never repeated, because they may change something."""
 
 MAX_ANSWERS: Final = 64
 MAX_ANSWER_BYTES: Final = 1_000_000
@@ -263,7 +261,7 @@ class PairedRuntime(ReachableRuntime):
             if not answer.get("interrupted"):
                 output = answer.get("output")
                 return output if isinstance(output, dict) else {}
-            if method in CHANGING:
+            if method in CHANGING_METHODS:
                 if method == "invoke":
                     raise self._gone("The page was closed while one of its functions was running.")
                 return {"ok": True, "value": {"navigated": True}}
@@ -352,7 +350,7 @@ class PairedRuntime(ReachableRuntime):
         """Return True if the answer to a call is still awaited."""
         return call_id in self._asked
 
-    def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
+    def take_answer(self, call_id: str, item: JsonObject, failure: RuntimeFailure | None) -> None:
         """Handle an answer. One that is not awaited is dropped and counted."""
         future = self._asked.get(call_id)
         if future is None or future.done():
@@ -362,7 +360,7 @@ class PairedRuntime(ReachableRuntime):
             future.set_exception(failure)
             future.exception()
         else:
-            future.set_result(output or {})
+            future.set_result(item)
 
     def take_interrupted(self) -> None:
         """Complete the step that was running when its page unloaded, now that the new page is ready.

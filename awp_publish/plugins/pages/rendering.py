@@ -139,9 +139,8 @@ class PageRenderer:
             return None
         if rendering.size <= CACHE_BYTES:
             with self._lock:
-                replaced = self._cache.pop(key, None)
-                self._cache[key] = rendering
-                self._size += rendering.size - (replaced.size if replaced is not None else 0)
+                if self._cache.setdefault(key, rendering) is rendering:
+                    self._size += rendering.size
                 while self._size > CACHE_BYTES:
                     self._size -= self._cache.popitem(last=False)[1].size
         return rendering

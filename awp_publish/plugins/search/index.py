@@ -199,6 +199,5 @@ class SqlitePageIndex:
             yield
             run("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                run("ROLLBACK")
+            self._connection.rollback()
             raise
