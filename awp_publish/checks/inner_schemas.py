@@ -56,10 +56,15 @@ class InnerSchemas:
         all_are_valid = self._all.is_valid(document)
         for pointer, given in objects(document, *self._places):
             schema = self._read_as(given)
-            for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
-                reason = wrong.message or f"{shown(wrong.value)} is not allowed here."
-                message = f"This is not a valid JSON Schema: {reason}"
-                yield SchemaViolation("schema", wrong.pointer, wrong.value, message)
+            try:
+                for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
+                    reason = wrong.message or f"{shown(wrong.value)} is not allowed here."
+                    message = f"This is not a valid JSON Schema: {reason}"
+                    yield SchemaViolation("schema", wrong.pointer, wrong.value, message)
+            except RecursionError:
+                yield SchemaViolation(
+                    "schema", pointer, None, "This is not a valid JSON Schema, somewhere deep inside."
+                )
             yield from _beyond_the_meta_schema(schema, pointer)
 
 

@@ -1,4 +1,8 @@
-"""JSON Schemas: violations of a document's own schema, and mistakes in the schemas inside documents."""
+"""JSON Schemas: violations of a document's own schema, and mistakes in the schemas inside documents.
+
+jsonschema-rs validates in microseconds. jsonschema, which is much slower, is imported only if something is wrong, to
+report the places and reasons.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.resources import files
 from types import NoneType
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 
 import jsonschema_rs
 
 from awp_publish.checks.engine import SchemaViolation, shown
 from awp_publish.schema.pointers import child
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
+from awp_publish.checks.expressions import matches
 
 Schema: TypeAlias = Mapping[str, object]
 
@@ -55,6 +64,15 @@ class DocumentSchema:
     def _validator(self) -> jsonschema_rs.Validator:
         return jsonschema_rs.validator_for(dict(self._schema))
 
+    @cached_property
+    def _explainer(self) -> Validator:
+        from jsonschema import Draft202012Validator, validators
+
+        dialect = validators.validator_for(self._schema, Draft202012Validator)
+        # Patterns of JSON Schema follow ECMA-262; Python's `$` would accept a trailing line feed.
+        extend: Callable[..., type[Validator]] = validators.extend
+        return extend(dialect, {"pattern": _break_pattern})(self._schema)
+
     def is_valid(self, document: object) -> bool:
         """Return True if a document is valid. One that the validator cannot read, such as a lone surrogate, is not."""
         try:
@@ -63,45 +81,44 @@ class DocumentSchema:
             return False
 
     def violations(self, document: object, pointer: str = "") -> Iterator[SchemaViolation]:
-        """Find the places that violate the schema; `pointer` locates the document within a larger one."""
+        """Find the places that violate the schema; `pointer` locates the document within a larger one.
+
+        Raises RecursionError for a recursive schema and a document that is nested about a hundred deep.
+        """
         if self.is_valid(document):
             return
-        for error in self._errors(document):
+        checked: Any = document
+        for error in self._explainer.iter_errors(checked):
             place = pointer
-            for token in error.instance_path:
+            for token in error.absolute_path:
                 place = child(place, token)
-            keyword = str(error.schema_path[-1])
-            if keyword == "required":
-                name = cast(Any, error.kind).property
-                yield SchemaViolation(keyword, child(place, name), None, f'"{name}" is missing.')
+            instance, rule = cast("Any", error.instance), cast("Any", error.validator_value)
+            if error.validator == "required":  # One error for each missing member, all with the same rule.
+                for name in rule:
+                    if name not in instance:
+                        yield SchemaViolation("required", child(place, name), None, f'"{name}" is missing.')
             else:
-                wrong_name = getattr(error.kind, "error", None)
-                value = error.instance if wrong_name is None else wrong_name.instance
-                yield SchemaViolation(keyword, place, value, _reason(keyword, error))
-
-    def _errors(self, document: object) -> Iterator[jsonschema_rs.ValidationError]:
-        try:
-            return iter(list(self._validator.iter_errors(document)))
-        except UnicodeEncodeError:
-            return self._validator.iter_errors(_readable(document))
+                yield SchemaViolation(str(error.validator), place, instance, _reason(error))
 
 
-def _readable(document: object) -> object:
-    """Return a copy that the validator can read, without lone surrogates."""
-    return json.loads(json.dumps(document, ensure_ascii=False, default=dict).encode("utf-8", "replace"))
+def _break_pattern(validator: object, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and not matches(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-def _reason(keyword: str, error: jsonschema_rs.ValidationError) -> str:
+def _reason(error: ValidationError) -> str:
     """Describe a violation; "" leaves that to the row of the check that claims it."""
-    value, kind = shown(error.instance), cast(Any, error.kind)
-    if keyword == "enum":
-        return f"{value} is not one of {', '.join(map(str, kind.options))}."
+    value, rule = shown(error.instance), cast("Any", error.validator_value)
     # Among alternatives, enumerations are the most informative.
-    branches = [inner for branch in getattr(kind, "context", ()) for inner in branch]
-    if options := [option for inner in branches for option in getattr(inner.kind, "options", ())]:
+    enums = [cast("Any", inner.validator_value) for inner in error.context or () if inner.validator == "enum"]
+    if error.validator == "enum" or enums:
+        options = rule if error.validator == "enum" else [option for enum in enums for option in enum]
         return f"{value} is not one of {', '.join(map(str, options))}."
-    if keyword == "type":
-        return f"{value} is not {' or '.join(_ARTICLES.get(name, f'a {name}') for name in kind.types)}."
-    if keyword == "minimum":
-        return f"{value} is less than {kind.limit}."
+    if error.validator == "type":
+        types = [rule] if isinstance(rule, str) else rule
+        return f"{value} is not {' or '.join(_ARTICLES.get(name, f'a {name}') for name in types)}."
+    if error.validator == "minimum":
+        return f"{value} is less than {rule}."
     return ""
