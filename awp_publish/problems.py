@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Literal, Self
 
 from starlette.exceptions import HTTPException
 
@@ -103,6 +103,10 @@ class Problem(Exception):
     """What replaces `default_recovery` at a site that leaves out the document which that names."""
     recoveries: ClassVar[Mapping[int, str]] = {}
     """Recovery texts by status, for classes that render answers of the site's own routes with various statuses."""
+    is_refusal: bool = False
+    """Whether the action was not tried. It is set on what any gate raises."""
+    lacks: ClassVar[Literal["", "input", "credentials"]] = ""
+    """What the same call needs to go through, for protocols in which a call waits for it."""
 
     def __init_subclass__(cls) -> None:
         """Derive the slug of our own problems from the class name, `unknown-agent`; subclasses of a problem inherit its
@@ -226,6 +230,7 @@ class InvalidEnvelope(Problem):
 
     title = "A member of the invocation envelope is missing or has the wrong type"
     default_status = 400
+    lacks = "input"
     default_recovery = "Send agent and operation as strings and input as an object."
 
 
@@ -262,6 +267,7 @@ class UnknownAction(Problem):
 class UnknownOperation(Problem):
     title = "The agent has no such operation"
     default_status = 400
+    lacks = "input"
     default_recovery = "Use one of the operations that the agent lists in /.well-known/woa.json."
     unlinked_recovery = "Use one of the operations that this site publishes for the agent."
 
@@ -299,6 +305,7 @@ class BodyTimeout(Problem):
 class AuthenticationRequired(Problem):
     title = "The action requires authentication"
     default_status = 401
+    lacks = "credentials"
     default_recovery = (
         "Obtain credentials as the site's manifests and the header WWW-Authenticate describe, then retry with them."
     )
@@ -307,6 +314,7 @@ class AuthenticationRequired(Problem):
 class InvalidCredentials(Problem):
     title = "The credentials are not valid"
     default_status = 401
+    lacks = "credentials"
     default_recovery = (
         "Obtain new credentials as the site's manifests and the header WWW-Authenticate describe, then retry with them."
     )
@@ -328,6 +336,7 @@ class InvalidBinding(InvalidProof):
 class AuthExpired(Problem):
     title = "The credentials have expired"
     default_status = 401
+    lacks = "credentials"
     default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
     unlinked_recovery = "Get new credentials, then retry."
 
@@ -337,6 +346,7 @@ class SessionUnknown(Problem):
 
     title = "The session is unknown or has ended"
     default_status = 401
+    lacks = "credentials"
     default_recovery = (
         "Leave the session out and sign in again or start over, then send the session that the new answer returns."
     )
@@ -345,6 +355,7 @@ class SessionUnknown(Problem):
 class InsufficientScope(Problem):
     title = "The credentials do not allow this action"
     default_status = 403
+    is_refusal = True
     default_recovery = "Ask for credentials with the scopes that missing_scopes names, then retry with them."
 
 
@@ -353,6 +364,7 @@ class ForeignHost(Problem):
 
     title = "A browser used a host name that is not this site's"
     default_status = 403
+    is_refusal = True
     default_recovery = (
         "Open the site at one of its own addresses. If this address is one of them, its owner has to list it: "
         'Site(url=["https://first.example", "https://second.example"]).'
@@ -364,18 +376,21 @@ class CrossSiteCookies(Problem):
 
     title = "Cookies do not authorise calls from other sites"
     default_status = 403
+    is_refusal = True
     default_recovery = "Call without cookies, or from a page of this site; identify yourself in Authorization."
 
 
 class RateLimited(Problem):
     title = "There were too many calls"
     default_status = 429
+    is_refusal = True
     default_recovery = f"Wait for {_SECONDS}, then retry."
 
 
 class InvalidIdempotencyKey(Problem):
     title = "The idempotency key is not usable"
     default_status = 400
+    lacks = "input"
     default_recovery = "Send one key of 1 to 255 printable ASCII characters, such as a new UUID, in one place only."
 
 
@@ -412,6 +427,7 @@ class AnswerNotKept(Problem):
 class ConfirmationRequired(Problem):
     title = "A person has to confirm this call"
     default_status = 428
+    lacks = "input"
     default_recovery = (
         "Show confirmation.summary to your user. Only if they agree, send the same call again with "
         "confirmation.token in the header AWP-Confirmation or the envelope's member confirmation."
@@ -421,24 +437,28 @@ class ConfirmationRequired(Problem):
 class ConfirmationExpired(Problem):
     title = "The confirmation has expired"
     default_status = 428
+    lacks = "input"
     default_recovery = "Ask your user again, then send the same call with the new confirmation.token."
 
 
 class ConfirmationTampered(Problem):
     title = "The confirmation is not a token of this site"
     default_status = 400
+    lacks = "input"
     default_recovery = "Send confirmation.token unchanged; or ask your user again and send the new one."
 
 
 class ConfirmationForeign(Problem):
     title = "The confirmation is for another caller or another action"
     default_status = 403
+    lacks = "input"
     default_recovery = "Ask your user about this call, then send it with the new confirmation.token."
 
 
 class ConfirmationSpent(Problem):
     title = "The confirmation has already been used"
     default_status = 409
+    lacks = "input"
     default_recovery = (
         "It admitted one call. Read how that call ended; to make another, ask your user again and send the new token."
     )
@@ -447,18 +467,21 @@ class ConfirmationSpent(Problem):
 class ConfirmationMismatch(Problem):
     title = "The confirmation was given for another input"
     default_status = 409
+    lacks = "input"
     default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
 
 
 class ConfirmationStale(Problem):
     title = "The confirmation was given for something that has changed since"
     default_status = 409
+    lacks = "input"
     default_recovery = "Show the new confirmation.summary to your user. Only if they agree, use the new token."
 
 
 class PrerequisiteRequired(Problem):
     title = "Another action has to succeed first"
     default_status = 428
+    lacks = "input"
     default_recovery = (
         "Call the actions listed in missing, unless they have already succeeded, then send this call again. If you are "
         "not authenticated, add the AWP-Receipt header of each of their answers, in AWP-Receipt or in the envelope's "
@@ -478,12 +501,14 @@ class StoreUnavailable(Problem):
 
     title = "The site cannot process this call at the moment"
     default_status = 503
+    is_refusal = True
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 
 class InvalidInput(Problem):
     title = "The input does not match the action's schema"
     default_status = 422
+    lacks = "input"
     default_recovery = "Correct the members that errors points at, following the action's inputs schema, then retry."
 
     @classmethod
@@ -676,6 +701,7 @@ class TooManyJobs(Problem):
 
     title = "You have too many unfinished jobs"
     default_status = 429
+    is_refusal = True
     default_recovery = "Poll your jobs or cancel some; when one has ended, send the same call again."
 
 
@@ -684,6 +710,7 @@ class JobQueueFull(Problem):
 
     title = "The site accepts no more jobs at the moment"
     default_status = 503
+    is_refusal = True
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 

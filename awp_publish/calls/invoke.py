@@ -354,6 +354,7 @@ class Invoker:
             elif not is_valid(call.input):
                 raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
+            problem.is_refusal = True
             result = problem.without_frames()
         if result is not None:
             self._count(call, result)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import ALL, DeclarationError, Problem
 from awp_publish.schema.options import check, unpack
 
 LEAVE_OUT: Final = "no:"
@@ -67,6 +67,16 @@ def start(setups: Mapping[str, Setup]) -> None:
     for setup in setups.values():
         if setup.plugin.start is not None:
             setup.state = setup.plugin.start(setup)
+
+
+def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
+    """Return the problems that plug-ins add: those that they list, and those with which their gates refuse."""
+    kinds = dict[type[Problem], None]()
+    for setup in setups.values():
+        kinds |= dict.fromkeys(setup.plugin.problems)
+        for gate in setup.plugin.gates(setup) if setup.plugin.gates is not None else ():
+            kinds |= dict.fromkeys(gate.refuses)
+    return [kind for kind in kinds if kind not in ALL]
 
 
 def options_of(setups: Mapping[str, Setup]) -> dict[str, Any]:

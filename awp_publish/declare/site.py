@@ -31,7 +31,7 @@ from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import check_options, options_of, read_plugins, split_options, start
+from awp_publish.declare.plugins import check_options, options_of, problems_of, read_plugins, split_options, start
 from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
@@ -53,7 +53,7 @@ from awp_publish.model import (
     seconds_of,
 )
 from awp_publish.plugin import Door, Finding, Setup, installed, open_store
-from awp_publish.problems import DeclarationError, did_you_mean
+from awp_publish.problems import DeclarationError, code_of, did_you_mean
 from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.schema.options import DURATION, ID, TEXTS, check, listing
 from awp_publish.stores import ForeignStore, Store
@@ -552,6 +552,7 @@ class Site:
                 documents=frozenset(documents),
                 left_out=frozenset(left_out),
                 openapi=find_openapi(app),
+                recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
             )
             for setup in self.plugins.values():
                 if setup.plugin.derive is not None:

@@ -90,7 +90,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
         for problem in problems.ALL
         if not problem.slug.startswith(impossible)
-    }
+    } | dict(catalog.recoveries)
     own = unlinked_recoveries(catalog) | own_recoveries(catalog)
     recoveries |= {code: words for code, words in own.items() if code in recoveries}
     agent_status = {

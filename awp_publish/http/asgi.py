@@ -20,6 +20,7 @@ from awp_publish.calls.observe import Observer
 from awp_publish.calls.tokens import Tokens
 from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
 from awp_publish.declare.discover import find_routes, unwrap
+from awp_publish.declare.plugins import problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
@@ -173,7 +174,6 @@ class AgentPublisher:
         self.app = app
         self.site = site
         self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
-        self._problems = [kind for setup in site.plugins.values() for kind in setup.plugin.problems]
         self._link_headers = link_headers
         self._trusts_outer = trust_outer_middleware
         self._check = check
@@ -418,7 +418,7 @@ class AgentPublisher:
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
-        listed = [*published(self._protocols, catalog), *problem_documents(catalog, self._problems)]
+        listed = [*published(self._protocols, catalog), *problem_documents(catalog, problems_of(self.site.plugins))]
         documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
         if before is not None and before.actions is catalog.actions:

@@ -112,8 +112,8 @@ class Catalog:
 
     `documents` are the paths of the documents that every such site publishes, `left_out` the names of protocols that
     this site does not publish, so that no document refers to one that does not exist. `metadata_path` is that of the
-    metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt. A catalog
-    is equal only to itself.
+    metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt,
+    `recoveries` are those of the problems that plug-ins add, by code. A catalog is equal only to itself.
     """
 
     url: str
@@ -132,6 +132,7 @@ class Catalog:
     openapi: OpenApi | None = None
     metadata_path: str | None = None
     robots_lines: "tuple[Callable[[Catalog], str], ...]" = ()
+    recoveries: Mapping[str, str] = field(default_factory=dict)
 
     def publishes(self, protocol: str) -> bool:
         """Return True if the documents of a protocol are published, as far as they apply to this site."""

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -69,9 +69,8 @@ def installed(tmp_path, monkeypatch) -> Iterator[Path]:
     plugin.installed.cache_clear()
 
 
-def make_client(chosen: object, *, overview: bool = False, **options: Any) -> TestClient:
-    plugins = ["mcp", chosen, *(["overview"] if overview else [])]
-    site: Any = Site("Shop", "Sells books.", "https://shop.example", plugins=plugins, **options)
+def make_client(chosen: object, *, plugins: Sequence[str] = ("mcp",), **options: Any) -> TestClient:
+    site: Any = Site("Shop", "Sells books.", "https://shop.example", plugins=[*plugins, chosen], **options)
 
     @site.agent("find", quota=2)
     async def find(q: str) -> str:
@@ -217,7 +216,7 @@ def test_a_door_is_one_of_the_command_line(installed, named, capsys):
 
 
 def test_a_door_is_one_of_the_overview(installed):
-    with make_client("queue", overview=True) as client:
+    with make_client("queue", plugins=["mcp", "overview"]) as client:
         form = client.get("/agents/try/find?q=Emma&awp-door=queue").text
         assert "POST /queue HTTP/1.1" in form
         answer = client.post("/agents/try/find", data={"q": "Emma", "awp-door": "queue"}).text
@@ -237,9 +236,21 @@ def test_a_document_is_served_with_a_tag_and_to_everybody(client):
     assert again.status_code == 304
 
 
-def test_a_problem_has_a_page(client):
+def test_a_problem_has_a_page_and_is_one_of_the_errors_that_agents_are_told_of(client):
     page = client.get("/agents/problems/quota-exceeded")
     assert (page.status_code, "429" in page.text) == (200, True)
+    assert client.get("/agent.json").json()["errors"]["QUOTA_EXCEEDED"] == {
+        "recovery": "Wait for the seconds in retry_after, then retry."
+    }
+
+
+def test_a_task_that_a_gate_does_not_admit_is_rejected_and_not_failed(installed):
+    call = {"data": {"skill": "find", "input": {"q": "Emma"}}}
+    sent = {"message": {"messageId": "1", "role": "ROLE_USER", "parts": [call]}}
+    with make_client(import_module("queue_of_strangers").PLUGIN, plugins=["a2a"]) as client:
+        answers = [client.post("/a2a/message:send", json=sent, headers={"A2A-Version": "1.0"}) for _ in range(3)]
+    states = [answer.json()["task"]["status"]["state"] for answer in answers]
+    assert states == ["TASK_STATE_COMPLETED", "TASK_STATE_COMPLETED", "TASK_STATE_REJECTED"]
 
 
 def test_the_application_is_wrapped(client):

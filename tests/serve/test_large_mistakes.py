@@ -59,7 +59,8 @@ def a2a(client: TestClient, agent: str, given: object) -> Answered:
     task = ask("SendMessage", {"message": sent})["task"]
     if task["status"]["state"] == "TASK_STATE_COMPLETED":
         return Answered(None, 0)
-    task = ask("GetTask", {"id": task["id"], "historyLength": 0})
+    if task["status"]["state"] != "TASK_STATE_REJECTED":  # of which nothing is kept
+        task = ask("GetTask", {"id": task["id"], "historyLength": 0})
     return Answered(task["status"]["message"]["parts"][1]["data"], len(json.dumps(task)))
 
 

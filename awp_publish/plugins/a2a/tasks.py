@@ -55,53 +55,11 @@ _WHOLE: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9]++)\.0(?![0-
 _HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
 """Headers that do not concern an agent's user, or that describe another body."""
 
-_STATES: Final[Mapping[type[Problem], TaskState]] = {
-    **dict.fromkeys(
-        (
-            problems.InvalidEnvelope,
-            problems.UnknownOperation,
-            problems.InvalidInput,
-            problems.InvalidIdempotencyKey,
-            problems.ConfirmationRequired,
-            problems.ConfirmationExpired,
-            problems.ConfirmationTampered,
-            problems.ConfirmationForeign,
-            problems.ConfirmationSpent,
-            problems.ConfirmationMismatch,
-            problems.ConfirmationStale,
-            problems.PrerequisiteRequired,
-        ),
-        INPUT_REQUIRED,
-    ),
-    **dict.fromkeys(
-        (
-            problems.AuthenticationRequired,
-            problems.InvalidCredentials,
-            problems.AuthExpired,
-            problems.SessionUnknown,
-        ),
-        TaskState.TASK_STATE_AUTH_REQUIRED,
-    ),
-    **dict.fromkeys(
-        (
-            problems.InsufficientScope,
-            problems.ForeignHost,
-            problems.CrossSiteCookies,
-            problems.RateLimited,
-            problems.IdempotencyKeyReused,
-            problems.IdempotencyKeyInFlight,
-            problems.OutcomeUnknown,
-            problems.AnswerNotKept,
-            problems.TemporarilyUnavailable,
-            problems.StoreUnavailable,
-            problems.TooManyJobs,
-            problems.JobQueueFull,
-        ),
-        REJECTED,
-    ),
-    problems.JobCancelled: CANCELED,
+_WAITING: Final[Mapping[str, TaskState]] = {
+    "input": INPUT_REQUIRED,
+    "credentials": TaskState.TASK_STATE_AUTH_REQUIRED,
 }
-"""The states for problems. All other problems are failures."""
+"""The states of a task that waits for what its call lacks."""
 
 RECOVERIES: Final[Mapping[str, str]] = {
     code_of(problems.ConfirmationRequired.slug): (
@@ -193,9 +151,16 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
     words = "\n".join(str(one) for one in (described["detail"], summary, described["recovery"]) if one)
     own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
     _set_headers(task, (*headers, *own))
-    state = _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
     data = make_data_parts(described) or [Part(text=orjson.dumps(described).decode(), media_type=JSON)]
-    set_state(task, state, [Part(text=words), *data])
+    set_state(task, _state_of(problem), [Part(text=words), *data])
+
+
+def _state_of(problem: Problem) -> TaskState:
+    if isinstance(problem, problems.JobCancelled):
+        return CANCELED
+    if problem.lacks:
+        return _WAITING[problem.lacks]
+    return REJECTED if problem.is_refusal else TaskState.TASK_STATE_FAILED
 
 
 def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
