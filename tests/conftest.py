@@ -25,7 +25,7 @@ from awp_publish.http import startup
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugins.postgres.store import PostgresStore
 from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.stores.sqlite import SqliteStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster

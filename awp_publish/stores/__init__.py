@@ -1,4 +1,4 @@
-"""The stores that remember calls: memory, SQLite, Redis and PostgreSQL behind one small protocol.
+"""The stores that remember calls, behind one small protocol. Of all but the one in memory, plug-ins have the code.
 
 `open_store` makes a store from a URL. It opens nothing: threads, files and connections are created at the first use,
 because servers fork after they have imported the application.
@@ -79,24 +79,11 @@ REMEDY: Final = (
 def open_store(url: str, namespace: str, openers: Mapping[str, Callable[[str, str], Store]] = _NO_OPENERS) -> Store:
     """Return the store that a URL names; `namespace` separates sites that share it. Raises DeclarationError.
 
-    `openers` open the stores of plug-ins, by the scheme of their URLs.
-    The error never repeats the URL, because it may contain a password.
+    `openers` open the stores of plug-ins, by the scheme of their URLs. The error never repeats the URL, because it may
+    contain a password.
     """
-    scheme = url.partition(":")[0]
     if url in ("memory:", "memory://"):
         return MemoryStore()
-    if scheme == "sqlite":
-        _, _, path = url.partition("sqlite:///")
-        if not path or path.startswith("//") or path.endswith("/"):
-            raise DeclarationError("site", "store= names no file for SQLite.", REMEDY)
-        if path == ":memory:":
-            remedy = 'Use store="memory:" for a store in memory.'
-            raise DeclarationError("site", "store= names no file for SQLite.", remedy)
-        if "?" in path or "\0" in path:
-            raise DeclarationError("site", "store= has something after the name of the SQLite file.", REMEDY)
-        from awp_publish.stores.sqlite import SqliteStore
-
-        return SqliteStore(path, namespace)
-    if (opens := openers.get(scheme)) is not None:
+    if (opens := openers.get(url.partition(":")[0])) is not None:
         return opens(url, namespace)
     raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)

@@ -18,8 +18,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
+from awp_publish.plugins.sqlite.store import BUSY
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
-from awp_publish.stores.sqlite import BUSY
 from awp_publish.stores.store import CLOCK_TOLERANCE, JOB, NEVER_EXPIRES, Add, Look, Swap, decode, encode, unavailable
 from awp_publish.stores.threads import pause
 from awp_publish_django.models import Entry, Lock, Member

@@ -11,10 +11,10 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Limits
 from awp_publish.plugins.redis.store import RedisStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import ForeignStore
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 from awp_publish.stores.store import Store
 from tests.serve.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 

@@ -19,8 +19,8 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Limits, Refused
 from awp_publish.calls.gates import idempotency
 from awp_publish.calls.gates.gate import Facts
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import KEYS, Caller, Watched, make_shop
 
 WINDOW, LEASE = 3600.0, 30.0 + idempotency.MARGIN

@@ -19,11 +19,11 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.plugins.traffic.record import MAX_CALLERS, MAX_CELLS, SHARDS, TrafficRecord, describe_traffic
 from awp_publish.plugins.traffic.report import OTHERS, TrafficReport, TrafficRow, quantile
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 from tests.conftest import run_command
 from tests.serve.guarded import Caller
 

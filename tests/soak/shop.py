@@ -13,7 +13,7 @@ from awp_publish import AgentPublisher, BearerToken, Idempotency, Limits, Site
 from awp_publish.calls.gates import idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.stores.sqlite import SqliteStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from tests.soak import PEEKS, TOKEN
 
 TIMEOUT: Final = 2.0

@@ -9,9 +9,9 @@ import pytest
 
 from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 
 KINDS = ("memory", "sqlite", "redis", "cluster", "postgres")
 

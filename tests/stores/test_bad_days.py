@@ -14,10 +14,10 @@ import pytest
 import redis
 
 from awp_publish.plugins.redis.store import RedisStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step, Swap, Unschedule
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import PostgresServer
 
 # --- Memory ---

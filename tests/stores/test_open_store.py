@@ -9,9 +9,9 @@ from awp_publish import DeclarationError
 from awp_publish.plugin import open_store
 from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Add, Look
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
 
 
 def needs_pool(url):
@@ -148,6 +148,6 @@ def test_only_what_is_used_is_imported():
         "import sys\n"
         "from awp_publish.plugin import open_store\n"
         "open_store('memory:', 'shop')\n"
-        "assert not {'redis', 'awp_publish.stores.sqlite', 'awp_publish.stores.batches'} & set(sys.modules)\n"
+        "assert not {'redis', 'awp_publish.plugins.sqlite.store', 'awp_publish.stores.batches'} & set(sys.modules)\n"
     )
     run_python(script)

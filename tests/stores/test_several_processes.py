@@ -22,7 +22,7 @@ import asyncio, json, sys, time
 from awp_publish.plugin import open_store
 from awp_publish.stores import Add, Count
 from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.stores.sqlite import SqliteStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 
 async def work(url, namespace, keys):
     kind, place = RedisStore if url.startswith("redis:") else SqliteStore, url.removeprefix("sqlite:///")

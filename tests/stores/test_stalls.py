@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken
 from awp_publish.plugins.redis.store import RedisStore
+from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
-from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.doors import DOORS, Told
 from tests.serve.guarded import KEYS, make_shop
 

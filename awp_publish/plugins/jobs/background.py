@@ -15,13 +15,13 @@ from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.dispatch import CalledApplication, RouteCaller
 from awp_publish.http.exchange import AsgiApp, Scope, read_fields
-from awp_publish.http.packing import pack_request, unpack_request
 from awp_publish.http.running import running
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.plugin import Serving
 from awp_publish.plugins.jobs.ended import JOB_ENDED
 from awp_publish.plugins.jobs.job import Job, JobResult, UnreadableJob
 from awp_publish.plugins.jobs.jobs import JobStore
+from awp_publish.plugins.jobs.packing import pack_request, unpack_request
 from awp_publish.plugins.jobs.stopping import wait_for_signal
 from awp_publish.plugins.jobs.worker import Runner, Worker
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable

@@ -29,7 +29,6 @@ from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields
-from awp_publish.http.stopping import ended_by_stop
 from awp_publish.model import Action, listing_of
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
@@ -49,6 +48,7 @@ from awp_publish.plugins.mcp.exchange import (
     exchange_of,
 )
 from awp_publish.plugins.mcp.progress import follow_job, notify_progress
+from awp_publish.plugins.mcp.stopping import ended_by_stop
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
 from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent, did_you_mean
 from awp_publish.schema import media

@@ -22,10 +22,10 @@ from awp_publish.calls.call import Call
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import HOLDS_THREAD
-from awp_publish.http.stopping import ended_by_stop
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult
+from awp_publish.plugins.mcp.stopping import ended_by_stop
 from awp_publish.problems import ConfirmationExpired, ConfirmationRequired, ConfirmationStale, Problem, RateLimited
 from awp_publish.stores.store import Add, Look, Store, Swap
 

@@ -28,7 +28,6 @@ from awp_publish.calls.call import Principal
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.outgoing import Failure, Posted
-from awp_publish.http.stopping import is_stopping
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
 from awp_publish.plugin import Context
@@ -42,6 +41,7 @@ from awp_publish.plugins.mcp.exchange import (
     exchange_of,
     hold_stream,
 )
+from awp_publish.plugins.mcp.stopping import is_stopping
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 
 logger: Final = logging.getLogger("awp_publish.calls")

@@ -30,11 +30,11 @@ from mcp.shared.subscriptions import (
 
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
-from awp_publish.http.stopping import ended_by_stop
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
+from awp_publish.plugins.mcp.stopping import ended_by_stop
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Store
 from awp_publish.stores.values import read_value, replacement

@@ -2,7 +2,7 @@
 
 Each primary has a thread, a connection and batches of its own, so that one which is slow or gone holds up no call of
 the others. A key's slot is Redis's own: the hash of its text in the first braces. Runs on one slot are those of one
-server; for runs on several, see `stores.shards`.
+server; for runs on several, see `shards`.
 
 A server without the slot refuses a run before it does anything (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), and the run is sent
 to the one that has it. A run that was sent and not answered is never sent again.
@@ -29,10 +29,10 @@ from redis.exceptions import (
 )
 
 from awp_publish.plugins.redis.address import RedisAddress, read_address
+from awp_publish.plugins.redis.shards import look_everywhere, run_stretches
 from awp_publish.plugins.redis.store import RedisBackend, client_options, detail_of, name_of, queue_name
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, Order, RunSteps, StoreRequest, TakeDue
-from awp_publish.stores.shards import look_everywhere, run_stretches
 from awp_publish.stores.store import Look, Ran, Step, unavailable
 
 PAUSE: Final = 0.05

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from awp_publish.plugins.sqlite.tables import SCHEMA, SqliteTransaction
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
-from awp_publish.stores.sqlite_tables import SCHEMA, SqliteTransaction
 from awp_publish.stores.store import SECRETS, Add, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.stores")
