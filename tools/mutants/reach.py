@@ -20,7 +20,7 @@ from tools.mutants.instrument import instrument_project
 from tools.mutants.judge import copy_project, environment_of
 from tools.mutants.mutate import Mutant
 
-PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django")
+PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django", "contrib/awp_publish_fastapi")
 FILES_AT_ONCE: Final = 60
 """Test files that are recorded by one run: an interruption loses no more."""
 

@@ -1,23 +1,22 @@
 """Find the route of a declared handler, and read its inputs and outputs.
 
-`find_routes(app)` walks any application that has routes; the other modules each read one kind of handler. An
-application object of another framework may list its routes itself, in a method `awp_routes()`.
+`find_routes(app)` walks any application that has routes; the other modules each read one kind of handler. Packages
+announce what they know of further frameworks (`framework.py`), or an application object lists its routes itself, in a
+method `awp_routes()`.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
+from awp_publish.declare.discover.framework import framework_of
+from awp_publish.declare.discover.functions import Injector
 from awp_publish.declare.discover.routes import ROUTES_METHOD, Operation, Route, opaque, path_parameters
 from awp_publish.declare.discover.starlette import HiddenRoute, unwrap, walk_routes
 from awp_publish.model import Arrival, OpenApi
-
-if TYPE_CHECKING:
-    from awp_publish.declare.discover.functions import Injector
 
 __all__ = [
     "ITSELF",
@@ -45,29 +44,18 @@ def find_routes(app: object) -> list[Route]:
     return list(_walk(app, "", is_outermost=True))
 
 
-def _is_fastapi(app: object) -> bool:
-    fastapi = sys.modules.get("fastapi")  # an application can only be FastAPI's if that was imported
-    return fastapi is not None and isinstance(app, fastapi.FastAPI)
-
-
 def find_openapi(app: object) -> OpenApi | None:
     """Return where the application itself serves its OpenAPI document, None if it serves none."""
-    target: Any = unwrap(app)
-    if not _is_fastapi(target):
-        return None
-    from awp_publish.declare.discover.fastapi import openapi_of
-
-    return openapi_of(target)
+    target = unwrap(app)
+    framework = framework_of(target)
+    return None if framework is None else framework.openapi(target)
 
 
-def find_injector(app: object) -> "Injector | None":
+def find_injector(app: object) -> Injector | None:
     """Return what injects the dependencies of functions without a route; None if the framework cannot."""
-    target: Any = unwrap(app)
-    if not _is_fastapi(target):
-        return None
-    from awp_publish.declare.discover.fastapi_injector import FastApiInjector
-
-    return FastApiInjector(target)
+    target = unwrap(app)
+    framework = framework_of(target)
+    return None if framework is None else framework.injector(target)
 
 
 ITSELF: Final = object()
@@ -174,11 +162,8 @@ def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
     routes = getattr(target, "routes", None)
     if callable(getattr(target, ROUTES_METHOD, None)) or not isinstance(routes, list):
         return None
-    if not _is_fastapi(target):
-        return ((route, route) for route in routes)
-    from awp_publish.declare.discover.fastapi import contexts_of, plain
-
-    return ((context, plain(context)) for context in contexts_of(routes))
+    framework = framework_of(target)
+    return ((route, route) for route in routes) if framework is None else framework.in_order(target)
 
 
 def compares_routes(app: object) -> bool:
@@ -192,10 +177,8 @@ def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Rout
     if callable(list_routes):
         yield from (replace(route, path=prefix + route.path) for route in list_routes())
         return
-    if _is_fastapi(target):
-        from awp_publish.declare.discover.fastapi import walk_fastapi
-
-        yield from walk_fastapi(target, prefix, _walk, is_outermost)
+    if (framework := framework_of(target)) is not None:
+        yield from framework.walk(target, prefix, _walk, is_outermost)
         return
     routes = getattr(target, "routes", None)
     if isinstance(routes, list) and all(isinstance(route, BaseRoute) for route in routes):

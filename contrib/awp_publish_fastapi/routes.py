@@ -145,6 +145,11 @@ def openapi_of(app: FastAPI) -> OpenApi | None:
     return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
 
 
+def in_order(app: FastAPI) -> Iterator[tuple[Any, BaseRoute]]:
+    """Yield pairs of a route's matcher and the route, in the order in which they are tried."""
+    return ((context, plain(context)) for context in contexts_of(app.routes))
+
+
 def contexts_of(routes: list[BaseRoute]) -> Iterable[object]:
     """Return the routes in the order in which they are tried, including those of included routers."""
     find = getattr(fastapi.routing, "iter_route_contexts", None)
