@@ -40,7 +40,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_every_file_of_the_packages(installed):
-    for source in (ROOT / "awp_publish", CONTRIB, CONTRIB.parent / "awp_publish_pytest"):
+    for source in (ROOT / "awp_publish", *CONTRIB.parent.glob("awp_publish_*")):
         wanted = {path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"}
         there = {path.relative_to(installed / source.name) for path in (installed / source.name).rglob("*")}
         assert wanted <= there
@@ -49,6 +49,7 @@ def test_the_wheel_has_every_file_of_the_packages(installed):
     assert {path.name for path in installed.iterdir() if path.suffix != ".dist-info"} == {
         "awp_publish",
         "awp_publish_django",
+        "awp_publish_fastapi",
         "awp_publish_pytest",
     }
 

@@ -29,6 +29,7 @@ from awp_publish import (
     plugin,
 )
 from awp_publish.client import AgentClient, CallFailed
+from awp_publish.declare.discover import framework
 from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
@@ -337,3 +338,52 @@ def test_features_are_chosen_by_values_of_their_options_in_one_list():
     assert site.plugins["traffic"].options == Traffic(days=30)
     with pytest.raises(DeclarationError, match=r"plugins\.traffic\.days: "):
         Site("Shop", "Sells books.", "https://shop.example", plugins=[Traffic(days=0)])
+
+
+FRAMEWORK = """
+from starlette.applications import Starlette
+from awp_publish.declare.discover.declared import describe_by_path
+from awp_publish.declare.discover.framework import WebFramework
+from awp_publish.declare.discover.routes import Route
+from awp_publish.model import Arrival, OpenApi
+
+class Shelves(Starlette):
+    pass
+
+def walk(app, prefix, walk, is_outermost):
+    for route in app.routes:
+        def describe(method, path=route.path):
+            return describe_by_path(path, "What the framework says.")
+
+        arrival = Arrival(prefix + route.path, route.endpoint)
+        yield Route(arrival.path, ("GET",), (route.endpoint,), route.name, describe=describe, arrival=arrival)
+
+FRAMEWORK = WebFramework(
+    application=Shelves,
+    walk=walk,
+    in_order=lambda app: ((route, route) for route in app.routes),
+    openapi=lambda app: OpenApi("/described.json", "3.1.0"),
+    injector=lambda app: None,
+)
+"""
+
+
+def test_a_framework_is_announced_by_a_package_of_its_own(installed, monkeypatch):
+    (installed / "shelves_of_strangers.py").write_text(FRAMEWORK)
+    points = "[awp_publish.frameworks]\nshelves_of_strangers = shelves_of_strangers:FRAMEWORK\n"
+    (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text(points)
+    shelves = import_module("shelves_of_strangers")
+    framework._points.cache_clear()
+    site = Site("Shop", "Sells books.", "https://shop.example")
+
+    @site.action("show_book")
+    async def show(request):
+        return PlainTextResponse("a book")
+
+    with TestClient(AgentPublisher(shelves.Shelves(routes=[Route("/books/{slug}", show)]), site=site)) as client:
+        assert site.catalog.action("show_book").description == "What the framework says."
+        assert client.get("/agent.json").json()["protocols"]["openapi"]["endpoint"].endswith("/described.json")
+        answer = client.post("/agents/show_book/invoke", json={"input": {"slug": "emma"}})
+        assert (answer.status_code, answer.json()) == (200, "a book")
+    sys.modules.pop("shelves_of_strangers")
+    framework._points.cache_clear()
