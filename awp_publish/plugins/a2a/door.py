@@ -51,7 +51,8 @@ from awp_publish.http.signed import note_signature
 from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.a2a import agent_card
-from awp_publish.plugins.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
+from awp_publish.plugins.a2a.handler import A2aHandler
+from awp_publish.plugins.a2a.request import DOOR, REQUEST, A2aRequest
 from awp_publish.plugins.a2a.tasks import describe, with_integers
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 
