@@ -96,7 +96,7 @@ class DeclaredSite(Interface):
         """Return the state of another plug-in of the site, None if the site does not have it."""
 
     def derive_again(self, plugin: str, /) -> None:
-        """Derive a plug-in's part of the catalog again, and publish the site anew if its actions have changed.
+        """Derive a plug-in's part of the catalog again, and publish the site anew unless its catalog is the same one.
 
         Called on the event loop. Requests that are under way end with the doors at which they came in.
         """

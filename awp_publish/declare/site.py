@@ -22,7 +22,6 @@ from awp_publish.calls.authenticators import published_facts, read_authenticator
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.callers import AgentAuthenticator, Authenticator, TokenAuthenticator
 from awp_publish.calls.challenges import PROOF_ALGORITHMS
-from awp_publish.calls.health import Liveness
 from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import count_workers
 from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
@@ -50,12 +49,11 @@ from awp_publish.model import (
     LeftOut,
     Paths,
     SiteFacts,
-    seconds_of,
 )
 from awp_publish.plugin import Door, Finding, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of, did_you_mean
 from awp_publish.schema import UnusableSchema, write_schema
-from awp_publish.schema.options import DURATION, ID, TEXTS, check, listing
+from awp_publish.schema.options import ID, TEXTS, check, listing
 from awp_publish.stores import ForeignStore, Store
 
 logger: Final = logging.getLogger("awp_publish")
@@ -180,7 +178,6 @@ class Site:
         self.plugins = read_plugins(self.settings.plugins, self)
         """The plug-ins of the site by name, each with its options and its state."""
         self.store: Store = _open_store(self.settings, self.plugins)
-        self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
         self._inclusions: list[Inclusion] = []
@@ -215,6 +212,12 @@ class Site:
         async def emit(
             self, event_id: str, payload: object, /, *, audience: Any = None, unique: str | None = None
         ) -> str: ...
+        def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]: ...
+        def set_status(
+            self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None
+        ) -> None: ...
+        async def probe(self) -> None: ...
+        def refresh(self) -> None: ...
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return what a plug-in declares on the site under this name."""
@@ -580,7 +583,7 @@ class Site:
                     listing(pages),
                     len(self.left_out),
                 )
-            self._catalogs = self._with_status(catalog)
+            self._catalogs = self._at_each_address(catalog)
         return self._catalogs[0]
 
     @property
@@ -600,67 +603,27 @@ class Site:
             raise DeclarationError("site", "is not frozen yet.", "It is when the application has started.")
         return self._catalogs
 
-    def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
-        """Set the site's status (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
-        self.liveness.set_status(operational, degraded_actions)
-        for tell in self.change_listeners:
-            tell()
-
-    def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
-        """Declare a probe: a function that checks whether `actions` work, or the whole site if none is given.
-
-        It returns False or raises if they do not. All probes run together, at the shortest of their intervals; their
-        results are published, and calls of an action that does not work are refused. Returns the function unchanged.
-        """
-        if actions and not isinstance(actions[0], str):
-            raise DeclarationError(
-                "site.status", 'needs parentheses: write @site.status("action_id") or @site.status().'
-            )
-        self.refuse_when_frozen("site.status()")
-        interval = float(seconds_of(check("site.status()", DURATION, every, "every")))
-
-        def mark(function: F) -> F:
-            self.liveness.add(function, actions, interval)
-            return function
-
-        return mark
-
-    async def probe(self) -> None:
-        """Run all probes now, and publish the results if they have changed."""
-        if await self.liveness.run_probes():
-            self.refresh()
-
-    def refresh(self) -> None:
-        """Publish the documents again with the present status. Each request sees either all old documents or all new
-        ones.
-
-        Affects this process only: each worker publishes its own. Raises DeclarationError for unknown degraded actions.
-        """
-        self._catalogs = self._with_status(self.catalog)
-        for listener in self._listeners:
-            listener(self)
-        for tell in self.change_listeners:
-            tell()
-
     def derive_again(self, plugin: str) -> None:
-        """Derive a plug-in's part of the catalog again, and publish the site anew if its actions have changed."""
+        """Derive a plug-in's part of the catalog again, and publish the site anew if it has changed."""
         setup, catalog = self.plugins[plugin], self.catalog
         derived = catalog if setup.plugin.derive is None else setup.plugin.derive(setup, catalog)
-        if derived.actions != catalog.actions:
-            self._catalogs = self._with_status(derived)
-            self.refresh()
+        if derived is not catalog:
+            self._catalogs = self._at_each_address(derived)
+            for listener in self._listeners:
+                listener(self)
+            for tell in self.change_listeners:
+                tell()
 
     def on_refresh(self, listener: Listener) -> None:
-        """Call `listener(site)` after each refresh. Publishers use it to prepare their documents again."""
+        """Call `listener(site)` whenever the site is published anew. Publishers then prepare their documents again."""
         self._listeners.append(listener)
 
     def on_call(self, listener: CallListener) -> None:
         """Call `listener(facts)` after each call, with the facts that are also recorded about it. It must not block."""
         self.call_listeners.append(listener)
 
-    def _with_status(self, catalog: Catalog) -> tuple[Catalog, ...]:
-        self.liveness.check(catalog.actions)
-        return tuple(replace(catalog, url=url, status=self.liveness.status) for url in self.settings.urls)
+    def _at_each_address(self, catalog: Catalog) -> tuple[Catalog, ...]:
+        return tuple(replace(catalog, url=url) for url in self.settings.urls)
 
 
 def _check_id(kind: str, subject: str, identifier: object) -> None:

@@ -25,7 +25,6 @@ from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
 from awp_publish.doors.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
-from awp_publish.doors.status import StatusDoor, StatusKeeper
 from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.cors import Cors
@@ -177,7 +176,6 @@ class AgentPublisher:
         self._link_headers = link_headers
         self._trusts_outer = trust_outer_middleware
         self._check = check
-        self._status = StatusKeeper(site.liveness, site.probe)
         counters = (one.plugin.counter(one) for one in site.plugins.values() if one.plugin.counter is not None)
         counter = next((one for one in counters if one is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
@@ -288,7 +286,7 @@ class AgentPublisher:
 
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
-        """Run the plug-ins, the doors and the probes while the application runs."""
+        """Run the plug-ins and the doors while the application runs."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
@@ -299,8 +297,6 @@ class AgentPublisher:
             for door in (door for published in self._published for door in published.doors.live):
                 if door.running is not None:
                     await stack.enter_async_context(door.running())
-            if self.site.liveness.probes:
-                await stack.enter_async_context(self._status.keeping())
             await stack.enter_async_context(self._later_doors)
             yield
 
@@ -468,14 +464,17 @@ class AgentPublisher:
     def _open_doors(self, address: Address) -> Doors:
         catalog, admission, invoker = address.catalog, address.admission, address.invoker
         live = open_doors(self._served, self._doors, address)
-        paths, origins, cors = catalog.paths, admission.own_origins, Cors(admission.allow_origins)
+        paths, cors = catalog.paths, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
-        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, origins)}
+        exact: dict[str, Answer] = {}
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
         below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, invoker, admission, said, cors)
         for action in offered.public.actions:
             plain = PlainDoor(action, invoker, admission, said, cors, missing.describe)
             exact[catalog.plain_path_of(action)] = plain
+        for door in live:
+            exact |= door.exact
+            below |= door.below
         woa, invocations = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
         # Addresses of hidden agents are found like those of unknown ones.
         shown = {agent.id for agent in catalog.exposed_at(WOA).public.agents}
@@ -487,9 +486,6 @@ class AgentPublisher:
                 )
             if agent_id in shown:
                 exact[path] = partial(woa.answer, agent_id)
-        for door in live:
-            exact |= door.exact
-            below |= door.below
         prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
         return Doors(invoker, exact, below, prefixes, woa, invocations, tuple(live), sockets)

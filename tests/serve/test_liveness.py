@@ -148,7 +148,7 @@ async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(
     assert (await ask(shop, app))[2] == 200
     weather.answer = answer
     if answer is None:
-        monkeypatch.setattr("awp_publish.calls.health.PROBE_TIMEOUT", 0.05)
+        monkeypatch.setattr("awp_publish.plugins.status.liveness.PROBE_TIMEOUT", 0.05)
     status, manifest, called = await ask(shop, app)
     assert (status["degraded_actions"], manifest["degraded_actions"], called) == (["order"], ["order"], 503)
     assert status["operational"]
@@ -190,7 +190,7 @@ async def test_what_the_site_says_and_what_is_found_are_both_heeded(shop):
 
 
 async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(shop, monkeypatch):
-    monkeypatch.setattr("awp_publish.calls.health.PROBE_TIMEOUT", 0.02)
+    monkeypatch.setattr("awp_publish.plugins.status.liveness.PROBE_TIMEOUT", 0.02)
     begun, release = [], threading.Event()
 
     @shop.status("order", every="1h")

@@ -115,7 +115,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
             approvals.path,
             listing(waiting),
         )
-    return replace(catalog, actions=actions)
+    return catalog if actions == catalog.actions else replace(catalog, actions=actions)
 
 
 @asynccontextmanager

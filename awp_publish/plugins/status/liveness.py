@@ -1,16 +1,23 @@
-"""The present status of a site (agent.json section 13): set by its owner, and found out by its probes."""
+"""What works at the moment: set by the owner, and found out by probes."""
 
 import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
 
 from awp_publish.calls.threads import run_in_thread
-from awp_publish.model import Action, Status
+from awp_publish.model import Action, Status, seconds_of
+from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.options import DURATION, check
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 logger: Final = logging.getLogger("awp_publish.status")
 
@@ -56,24 +63,21 @@ class Probe:
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Findings:
-    """The combined results of all probes."""
-
-    operational: bool = True
-    degraded_actions: frozenset[str] = frozenset()
-
-
 class Liveness:
     """The status set by the owner, combined with the results of the probes. Either can mark something as not working.
 
-    `endpoint` is the address at which a monitor reads the status.
+    The probes run together at the shortest of their intervals; without a lifespan, at requests for the status.
     """
 
-    def __init__(self, endpoint: str) -> None:
-        self._declared = Status(status_endpoint=endpoint)
-        self._probed = _Findings()
+    def __init__(self, site: DeclaredSite) -> None:
         self.probes: tuple[Probe, ...] = ()
+        self.checked_at: datetime | None = None
+        """When the probes have run last."""
+        self._site = site
+        self._declared = Status(status_endpoint=site.settings.paths.status)
+        self._probed = Status()
+        self._last_run = float("-inf")
+        self._lock = asyncio.Lock()
 
     @property
     def status(self) -> Status:
@@ -84,16 +88,8 @@ class Liveness:
             degraded_actions=declared.degraded_actions | probed.degraded_actions,
         )
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two rounds of probes: the shortest interval that a probe has."""
-        return min((probe.interval for probe in self.probes), default=30.0)
-
-    def add(self, check: Check, actions: tuple[str, ...], interval: float) -> None:
-        self.probes += (Probe(check, actions, interval),)
-
-    def set_status(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
-        """Set the owner's status; what is None stays as it is. Raises DeclarationError."""
+    def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
+        """Set the owner's status; what is None stays as it is. `refresh()` publishes it. Raises DeclarationError."""
         if isinstance(degraded_actions, str):
             raise DeclarationError("site", "degraded_actions: must be a list, not one string.")
         before = self._declared
@@ -102,17 +98,75 @@ class Liveness:
             operational=before.operational if operational is None else operational,
             degraded_actions=before.degraded_actions if degraded_actions is None else frozenset(degraded_actions),
         )
+        for tell in self._site.change_listeners:
+            tell()
 
-    async def run_probes(self) -> bool:
-        """Run all probes concurrently. Returns True if the results have changed."""
+    def declare(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
+        """Declare a probe: a function that checks whether `actions` work, or the whole site if none is given.
+
+        It returns False or raises if they do not. All probes run together, at the shortest of their intervals; their
+        results are published, and calls of an action that does not work are refused. Returns the function unchanged.
+        """
+        if actions and not isinstance(actions[0], str):
+            raise DeclarationError(
+                "site.status", 'needs parentheses: write @site.status("action_id") or @site.status().'
+            )
+        self._site.refuse_when_frozen("site.status()")
+        interval = float(seconds_of(check("site.status()", DURATION, every, "every")))
+
+        def mark(function: F) -> F:
+            self.probes += (Probe(function, actions, interval),)
+            return function
+
+        return mark
+
+    def publish(self) -> None:
+        """Publish the documents again with the present status.
+
+        Each request sees either all old documents or all new ones. Affects this process only: each worker publishes its
+        own. Raises DeclarationError for unknown degraded actions.
+        """
+        self._site.derive_again("status")
+
+    async def probe(self) -> None:
+        """Run all probes now, and publish the results if they have changed."""
         before, probes = self._probed, self.probes
         answers = await asyncio.gather(*(probe.works() for probe in probes))
         failed = [probe for probe, works in zip(probes, answers, strict=True) if not works]
-        self._probed = _Findings(
+        self._probed = Status(
             operational=all(probe.actions for probe in failed),
             degraded_actions=frozenset(action for probe in failed for action in probe.actions),
         )
-        return self._probed != before
+        if self._probed != before:
+            self.publish()
+
+    @asynccontextmanager
+    async def keeping(self) -> AsyncIterator[None]:
+        """Run the probes at their interval while the application runs."""
+
+        async def keep() -> None:
+            while True:
+                await self.look_again()
+                await asyncio.sleep(self._interval)
+
+        task = asyncio.create_task(keep(), name="awp_publish status")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def look_again(self) -> None:
+        """Run the probes unless they have run within the interval."""
+        async with self._lock:
+            if self.probes and time.monotonic() - self._last_run >= self._interval:
+                self._last_run = time.monotonic()
+                await self.probe()
+                self.checked_at = datetime.now(UTC)
+
+    @property
+    def _interval(self) -> float:
+        return min(probe.interval for probe in self.probes)
 
     def check(self, actions: Sequence[Action]) -> None:
         """Raise DeclarationError for a degraded action that does not exist, and drop it from the status."""
