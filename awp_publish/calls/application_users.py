@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
+from functools import lru_cache
 from threading import Event
 from typing import ClassVar, Final
 
@@ -62,7 +63,7 @@ class SessionUser:
         if self._ask is not None:
             return await self._ask(session)
         value = session.get(self.key)
-        return None if value is None or value == "" else Principal(str(value), issuer=people_of(self))
+        return None if value is None or value == "" else _principal(str(value), people_of(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,11 @@ class ApplicationUser:
             if value is not None and value != "":
                 return Principal(str(value), scopes | credentials.scopes, issuer=people_of(self))
         raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
+
+
+@lru_cache(1000)
+def _principal(name: str, issuer: str) -> Principal:
+    return Principal(name, issuer=issuer)
 
 
 def _log_once(is_logged: Event, text: str) -> None:

@@ -14,7 +14,8 @@ from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.sign_in import metadata
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
-from awp_publish.plugins.sign_in.calls import SignedInCalls, SignInTokens
+from awp_publish.plugins.sign_in.bearers import SignInTokens
+from awp_publish.plugins.sign_in.calls import SignedInCalls
 from awp_publish.plugins.sign_in.options import SignIn
 from awp_publish.plugins.sign_in.panel import PANEL
 from awp_publish.plugins.sign_in.paths import SignInPaths

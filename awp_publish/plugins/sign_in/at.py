@@ -1,6 +1,5 @@
 """Sign-in at one public address of a site: what its endpoints, its pages and its calls share."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -9,7 +8,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.browsing.cookies import cookie_header
 from awp_publish.calls.call import Principal
 from awp_publish.calls.callers import KeyProofs
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
@@ -216,8 +214,8 @@ class SignInAt:
             added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
             inner["headers"] = [*(pair for pair in own if pair[0] not in names), *added]
         else:
-            cookies = cookie_header(grant.cookies, address, time.time())
-            inner["headers"] = [*own, (b"cookie", cookies.encode("latin-1", "replace"))]
+            own.append((b"cookie", grant.cookie_header(address)))
+            inner["headers"] = own
         return inner
 
     async def is_signed_in(self, scope: Scope, grant: Grant) -> bool:

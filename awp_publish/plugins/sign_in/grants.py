@@ -10,6 +10,7 @@ without the store, and a refresh token that is not the present one was used befo
 
 import hashlib
 import hmac
+import math
 import re
 import secrets
 import time
@@ -21,7 +22,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from awp_publish.browsing.cookies import Cookie
+from awp_publish.browsing.addresses import WebAddress
+from awp_publish.browsing.cookies import Cookie, cookie_header
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sign_in.errors import OAuthError
 from awp_publish.stores.store import SESSION, Add, Look, Store, Swap, unavailable
@@ -100,6 +102,17 @@ class Grant:
     previous: tuple[str, float] = ("", 0.0)
     refreshed: float = 0.0
     raw: bytes = field(default=b"", repr=False, compare=False)
+    _sent: dict[WebAddress, tuple[bytes, float]] = field(init=False, default_factory=dict, repr=False, compare=False)
+
+    def cookie_header(self, address: WebAddress) -> bytes:
+        """Return the header Cookie of requests to an address. It is made once, for as long as no cookie ends."""
+        now = time.time()
+        header, until = self._sent.get(address, (b"", 0.0))
+        if until <= now:
+            ends = [cookie.expires for cookie in self.cookies if cookie.expires is not None and cookie.expires > now]
+            header = cookie_header(self.cookies, address, now).encode("latin-1", "replace")
+            self._sent[address] = header, min(ends, default=math.inf)
+        return header
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
@@ -116,8 +116,7 @@ def framework_of(site: object) -> Framework:
     return FRAMEWORKS.get(site, _NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Visitor:
+class Visitor(NamedTuple):
     """Somebody who is signed in, as a principal, with a name to show."""
 
     principal: Principal
