@@ -438,7 +438,7 @@ async def test_what_may_have_changed_a_page_is_not_done_again_after_it_has_been_
 
 
 async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.GRACE", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.actions_json.pairing.GRACE", 0.01)
     agent = await stack.enter_async_context(connected(app, ANN))
     async with connected(app, ANN) as tab:
         await tab.ready(runtime_key=SECRET)
@@ -603,7 +603,7 @@ async def test_too_many_calls_and_runtimes_are_refused(ends, monkeypatch):
         agent.call("add_numbers", {"numbers": [1]}, f"c{number}")
     answer = await agent.hear()
     assert (answer["call_id"], answer["error"]["code"]) == ("c2", "permission_denied")
-    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.MAX_RUNTIMES", 3)
+    monkeypatch.setattr("awp_publish.plugins.actions_json.pairing.MAX_RUNTIMES", 3)
     for number in range(3):
         await tab.ready(f"more-{number}")
     call = await tab.hear()

@@ -8,13 +8,15 @@ import orjson
 
 from awp_publish.calls.call import RECEIPT
 from awp_publish.calls.gates.idempotency import REPLAYED
+from awp_publish.http.exchange import header_members
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.sockets import MAX_PENDING, Frame
 from awp_publish.http.streams import StreamLimits
 from awp_publish.http.strict_json import parse_json
 from awp_publish.maps.failures import CODES, Code, RuntimeFailure
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.runtimes import PairedRuntime, ReachableRuntime
-from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, code_of
+from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, code_of
 from awp_publish.schema import media
 
 PROTOCOL: Final = "bridge"
@@ -198,6 +200,15 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
         evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
     detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
     return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
+
+
+def refusal_of(problem: Problem, renderer: ProblemRenderer) -> RuntimeFailure:
+    """Convert a problem to a failure, with the headers that concern its caller."""
+    described = renderer.describe(problem)
+    headers = header_members(pair for pair in problem.headers if pair[0].lower() in REFUSAL_HEADERS)
+    after = headers.get("retry-after", "")
+    described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
+    return failure_of(problem.status, described | ({"headers": headers} if headers else {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from awp_publish.maps.failures import RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.performing import HARMLESS, run_primitive
 from awp_publish.maps.primitives import PRIMITIVES
-from awp_publish.maps.runtime import Runtime
+from awp_publish.maps.runtime import HandlerCall, Runtime
 from awp_publish.maps.script_page import CHANGING_METHODS
 from awp_publish.maps.trace import ToolResult
 from awp_publish.model import JsonObject
@@ -53,7 +53,15 @@ MAX_USED: Final = 1_000
 
 
 class Peer(Protocol):
-    """A connection to which items can be sent."""
+    """A connection to which items can be sent, of an agent or with runtimes."""
+
+    owner: "Owner"
+    runtimes: "dict[str, PairedRuntime]"
+    session_key: str
+
+    @property
+    def has_room(self) -> bool:
+        """True unless too many items wait to be sent, so that events for it are dropped."""
 
     def post(self, item: JsonObject) -> None:
         """Send an item, in order, without waiting for its delivery."""
@@ -401,3 +409,10 @@ class SiteRuntime(ReachableRuntime):
         members = {PASSED: self.current.name} if self.current is not None else {}
         fetch = partial(self.site.fetch, members=members)
         return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
+
+
+def agent_of(handled: HandlerCall) -> JsonObject:
+    """Return the agent that the map binds a tool to. What a caller sends never decides."""
+    operation = handled.bound.get("operation")
+    named: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
+    return named | ({"operation": operation} if operation is not None else {})
