@@ -19,6 +19,7 @@ from awp_publish import AgentPublisher, DeclarationError, Discovery, Robots, Sea
 from awp_publish.plugins.postgres.pages import PostgresPageIndex
 from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.robots import RobotsRules
+from awp_publish.plugins.search.search import MAX_FAILURES
 from awp_publish.stores.page_index import IndexedPage, PageIndex
 
 URL = "https://shop.example"
@@ -96,7 +97,8 @@ def refresh(client: TestClient, site: Site) -> None:
 
 
 def test_search_and_fetch_have_the_shape_that_research_demands():
-    shop = Shop({"/lamps": LAMPS, "/oil": OIL, "/soap": SOAP})
+    dated = HTMLResponse(LAMPS, headers={"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"})
+    shop = Shop({"/lamps": dated, "/oil": OIL, "/soap": SOAP})
     with serve(shop, make_site(shop)) as client:
         found = {"results": [{"id": "/lamps", "title": "Lamps", "url": f"{URL}/lamps"}]}
         page = {
@@ -104,7 +106,10 @@ def test_search_and_fetch_have_the_shape_that_research_demands():
             "title": "Lamps",
             "text": "# Lamps\n\nA lamp of brass, with its wick.",
             "url": f"{URL}/lamps",
-            "metadata": {"description": "All of our lamps."},
+            "metadata": {
+                "description": "All of our lamps.",
+                "last_modified": "Sat, 01 Aug 2026 10:00:00 GMT",
+            },
         }
         for name, arguments, expected in (("search", {"query": "brass"}, found), ("fetch", {"id": "/lamps"}, page)):
             call = {"name": name, "arguments": arguments}
@@ -134,6 +139,7 @@ def test_pages_are_asked_for_as_html_and_read_in_the_charset_that_they_name():
     with serve(shop, make_site(shop)) as client:
         assert [one["title"] for one in search(client, "noir")] == ["Чай"]
         assert {request.headers["accept"].split(",")[0] for request in shop.asked} == {"text/html"}
+        assert {request.headers["user-agent"] for request in shop.asked} == {"awp-publish-search"}
 
 
 def test_a_page_is_fetched_by_its_address_too_and_an_unknown_one_is_refused_with_words():
@@ -174,7 +180,8 @@ def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
             "/broken": HTMLResponse(LAMPS, 500),
             "/data": JSONResponse({"lamp": "lamp"}),
             "/ours": lambda request: HTMLResponse(LAMPS, 200 if "127.0.0.1" in str(request.client) else 403),
-            "/welcome": lambda request: HTMLResponse(LAMPS if not request.cookies else SOAP),
+            "/welcome": lambda request: HTMLResponse(LAMPS if request.client and not request.cookies else SOAP),
+            "/lamps/{kind}": LAMPS,
         }
     )
     site = make_site(
@@ -191,6 +198,14 @@ def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
     with serve(shop, site, (Route("/orders", list_orders),)) as client:
         client.cookies.set("session", "of a visitor")
         assert sorted(ids(client, "lamp")) == ["/keyworded", "/lamps", "/private/lamp", "/welcome"]
+    assert not [request for request in shop.asked if "{" in request.url.path], "a template is no address"
+
+
+def test_after_some_pages_in_a_row_that_fail_the_rest_are_left_for_the_next_time():
+    shop = Shop({f"/{number}": HTMLResponse("", 500 if number != 3 else 200) for number in range(30)})
+    with serve(shop, make_site(shop)) as client:
+        assert ids(client, "lamp") == []
+        assert len([request for request in shop.asked if "." not in request.url.path]) == 4 + MAX_FAILURES
 
 
 def test_a_robots_txt_that_fails_keeps_all_out_until_it_answers():

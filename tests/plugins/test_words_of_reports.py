@@ -1,8 +1,10 @@
 """What pages and reports for people say of actions, calls and approvals."""
 
 import re
+from html import unescape
 
 import pytest
+from hypothesis import given, strategies as st
 
 from awp_publish.client import doors
 from awp_publish.model import DoorFacts, Idempotency, RateLimit
@@ -13,6 +15,7 @@ from awp_publish.plugins.overview.samples import sample_input
 from awp_publish.plugins.overview.words import limits_of, schema_tables
 from awp_publish.plugins.traffic.record import describe_traffic
 from awp_publish.plugins.traffic.report import TrafficReport, TrafficRow
+from awp_publish.schema import compile_schema
 from tests.protocols.catalogs import WOA_DOOR, make_action, make_catalog
 
 MCP_DOOR = DoorFacts("mcp", "2026-07-28", "/mcp")
@@ -108,6 +111,8 @@ def test_a_call_is_shown_as_a_person_would_write_it(inputs, code):
         ({"type": "array"}, []),
         ({"type": "array", "items": {"type": "integer", "minimum": 3}}, [3]),
         ({"type": "number", "exclusiveMinimum": 4}, 5),
+        ({"type": "number", "maximum": 0.5}, 0.5),
+        ({"type": "string", "maxLength": 2}, ".."),
         ({"type": "string", "format": "date"}, "2026-12-24"),
         ({"enum": ["x", "y"]}, "x"),
         ({"type": "object", "properties": {"b": {"type": "boolean"}, "c": {}}, "required": ["b"]}, {"b": True}),
@@ -118,20 +123,80 @@ def test_a_sample_is_the_least_that_a_type_allows(schema, value):
     assert sample_input(make_action(inputs=inputs)) == {"a": value}
 
 
+def rows_of(table: object) -> list[list[str]]:
+    """What stands in the cells of a table, row by row."""
+    rows = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL) for row in str(table).split("<tr>")[1:]]
+    return [[unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row] for row in rows]
+
+
 def test_inputs_and_outputs_are_each_a_table_or_a_sentence():
     inputs, outputs = map(str, schema_tables(make_action(outputs={"type": "string"})))
     assert "Inputs of ping: nothing." in re.sub(r"<[^>]+>", "", inputs)
     assert "Outputs of ping" in outputs
     assert "nothing" not in outputs
-    inputs, _ = map(
-        str,
-        schema_tables(
-            make_action(inputs={"type": "object", "properties": {"isbn": {}, "note": {}}, "required": ["isbn"]})
-        ),
+
+
+def test_a_table_of_inputs_has_a_row_for_each_member_of_all_objects():
+    line = {"type": "object", "properties": {"isbn": {"type": "string", "minLength": 10}}, "required": ["isbn"]}
+    place = {"type": "object", "properties": {"city": {"type": ["string", "null"]}}}
+    inputs = {
+        "lines": {"type": "array", "items": line, "minItems": 1, "description": "What to send."},
+        "place": {"type": "object", "properties": {"address": place}},
+        "copies": {"type": "integer", "exclusiveMinimum": 0, "default": 1},
+        "numbers": {"type": "array", "items": {"type": "number"}},
+        "counts": {"type": "array", "items": {"type": "integer"}},
+        "scans": {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}},
+        "kind": {"enum": ["new", "used"]},
+        "any": {},
+    }
+    table, _ = schema_tables(
+        make_action(inputs={"type": "object", "properties": inputs, "required": ["lines", "place"]})
     )
-    cells = [re.sub(r"<[^>]+>", " ", row).split() for row in inputs.split("<tr>")]
-    assert [(row[0], row[2]) for row in cells if row[:1] in (["isbn"], ["note"])] == [("isbn", "yes"), ("note", "no")]
-    assert "nothing" not in inputs
+    assert rows_of(table) == [
+        ["name", "type", "required", "meaning", "limits"],
+        ["lines", "list of objects", "yes", "What to send.", "at least 1 entry"],
+        ["lines[].isbn", "text", "yes", "", "at least 10 characters"],
+        ["place", "object", "yes", "", ""],
+        ["place.address", "object", "no", "", ""],
+        ["place.address.city", "text", "no", "", ""],
+        ["copies", "whole number", "no", "", "more than 0, default 1"],
+        ["numbers", "list of numbers", "no", "", ""],
+        ["counts", "list of whole numbers", "no", "", ""],
+        ["scans", "list of files", "no", "", ""],
+        ["kind", 'one of "new", "used"', "no", "", ""],
+        ["any", "anything", "no", "", ""],
+    ]
+
+
+NUMBERS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["integer", "number"])},
+    optional={
+        "minimum": st.integers(-3, 3),
+        "exclusiveMinimum": st.integers(-3, 3),
+        "maximum": st.integers(4, 5) | st.just(4.5),
+    },
+)
+FORMATS = st.sampled_from(["date", "date-time", "time", "email", "uri", "uuid"])
+TEXTS = st.fixed_dictionaries({"type": st.just("string")}, optional={"format": FORMATS}) | st.fixed_dictionaries(
+    {"type": st.just("string"), "minLength": st.integers(0, 5)}, optional={"maxLength": st.integers(5, 9)}
+)
+OTHERS = st.sampled_from([{"type": "boolean"}, {"enum": [3, 4]}, {"const": "x"}, {"type": "array"}, {"type": "object"}])
+
+
+def containers(inner: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
+    members = st.dictionaries(st.sampled_from("abc"), inner, max_size=2)
+    return st.builds(lambda items: {"type": "array", "items": items, "minItems": 2}, inner) | st.builds(
+        lambda needed, others: {"type": "object", "properties": {**others, **needed}, "required": [*needed]},
+        members,
+        members,
+    )
+
+
+@given(st.recursive(NUMBERS | TEXTS | OTHERS, containers, max_leaves=3))
+def test_a_sample_fits_the_schema_that_it_is_made_of(schema):
+    inputs = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    sample = sample_input(make_action(inputs=inputs))
+    assert not compile_schema(inputs, asserts_formats=True)(sample), sample
 
 
 @pytest.mark.parametrize(("name", "spelt"), [("My Shop!", "my-shop"), ("書店", "site")])

@@ -39,8 +39,12 @@ def _value(schema: object, root: JsonObject, depth: int) -> object:
     if kind == "object":
         return _members(facts, root, depth) if depth < MAX_DEPTH else {}
     if kind == "array":
-        return [_value(facts["items"], root, depth + 1)] if "items" in facts and depth < MAX_DEPTH else []
+        items = [_value(facts["items"], root, depth + 1)] if "items" in facts and depth < MAX_DEPTH else []
+        return items * max(1, facts.get("minItems", 0))
     if kind in ("integer", "number"):
-        least = facts.get("minimum", facts.get("exclusiveMinimum", 0))
-        return max(1, least + ("exclusiveMinimum" in facts)) if isinstance(least, (int, float)) else 1
-    return True if kind == "boolean" else _BY_FORMAT.get(str(facts.get("format")), "...")
+        least = max(1, facts.get("minimum", 1), facts.get("exclusiveMinimum", 0) + 1)
+        return min(least, facts.get("maximum", least))
+    if kind == "boolean":
+        return True
+    text = "." * max(3, facts.get("minLength", 0))
+    return _BY_FORMAT.get(str(facts.get("format")), text[: facts.get("maxLength")])

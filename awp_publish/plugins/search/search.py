@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -80,7 +80,7 @@ class FetchedPage:
     title: str
     text: str
     url: str
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str]
 
 
 class SiteSearch:
