@@ -17,15 +17,16 @@ What one plug-in wants of another it asks by name (`Setup.ask`, `Serving.ask`), 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Final, Protocol as Interface, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from awp_publish.announced import announced
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
 from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
@@ -387,11 +388,7 @@ def open_store(url: str, namespace: str, plugins: Iterable[Plugin] = ()) -> Stor
 @cache
 def installed() -> Mapping[str, Plugin]:
     """Return the plug-ins that installed packages announce, by name. One whose module is gone is left out."""
-    return {plugin.name: plugin for point in _points() if (plugin := _load(point)) is not None}
-
-
-def _points() -> Iterator[EntryPoint]:
-    yield from sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    return {plugin.name: plugin for point in announced(ENTRY_POINTS) if (plugin := _load(point)) is not None}
 
 
 def _load(point: EntryPoint) -> Plugin | None:

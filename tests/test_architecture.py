@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "awp_publish"
 
 RANKS = {
+    "announced": 0,
     "model": 0,
     "problems": 0,
     "schema": 1,

@@ -33,7 +33,6 @@ from awp_publish.checks.places import members, objects, select, strings
 from awp_publish.checks.schemas import DocumentSchema, Schema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import WEB, dependent_paths, malformed_urls, split, unexplained_placeholders, url_fault
-from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema.pointers import child
 
 SCHEMA_1_1: Final = "AWAS 1.1 manifest schema"
@@ -310,6 +309,8 @@ def bad_selectors(document: JsonObject) -> Iterator[Finding]:
     actions = ("/actions/[]/selector", f"{_INPUTS}/selector")
     results = ("selector|itemSelector", "properties/{}", "pagination/selector|nextButton|currentPage")
     for pointer, text in strings(document, *actions, *(f"/actions/[]/result/{name}" for name in results)):
+        from awp_publish.pages.selectors import selector_fault  # where there are selectors at all
+
         if fault := selector_fault(text):
             yield finding(pointer, f"{shown(text)} is not a CSS selector: {fault}.")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from importlib.metadata import entry_points
 from typing import Final
 
+from awp_publish.announced import announced
 from awp_publish.checks.agent_json import AGENT_JSON
 from awp_publish.checks.awas import AWAS
 from awp_publish.checks.awas_manifests import A2A, MCP
@@ -31,7 +31,7 @@ def specifications() -> tuple[Specification, ...]:
 @cache
 def specifications_of_plugins() -> tuple[Specification, ...]:
     specifications: list[Specification] = []
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+    for point in announced(ENTRY_POINTS):
         try:
             specifications.append(point.load())
         except ModuleNotFoundError as error:

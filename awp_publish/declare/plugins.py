@@ -8,12 +8,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, cast
 
-from pydantic import TypeAdapter
-
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
-from awp_publish.schema.options import check, unpack
+from awp_publish.schema.options import LazyAdapter, check, unpack
 
 LEAVE_OUT: Final = "no:"
 """The prefix of the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
@@ -109,7 +107,7 @@ def _read(value: object) -> tuple[Plugin, object]:
     plugins = [*installed().values(), *_beside(type(value))]
     for plugin in plugins:
         if plugin.options is not None and type(value) is plugin.options:
-            adapter: TypeAdapter[object] = _adapter(cast(Any, plugin.options))
+            adapter: LazyAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is not a plug-in"
@@ -155,5 +153,5 @@ def _options_of(plugin: Plugin) -> Any:
 
 
 @cache
-def _adapter(options: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(options)
+def _adapter(options: Any) -> LazyAdapter[Any]:
+    return LazyAdapter(options)

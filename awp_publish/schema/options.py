@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Final, TypeAlias, TypeVar, cast, get_type_hints
+from functools import cached_property
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, cast, get_type_hints
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -201,7 +202,22 @@ _WORDS: Final[Mapping[str, str]] = {
 """Our messages for pydantic's kinds of error; for other kinds pydantic's own message is used."""
 
 
-def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", names: Collection[str] = ()) -> T:
+class LazyAdapter(Generic[T]):
+    """Validates values of a type. The validator is built at its first use, as a site gives few of all options."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[T]:
+        return TypeAdapter(self._kind)
+
+    def validate_python(self, value: object) -> T:
+        """Return the value as the type has it. Raises pydantic's ValidationError."""
+        return self._adapter.validate_python(value)
+
+
+def check(subject: str, adapter: LazyAdapter[T], value: object, field: str = "", names: Collection[str] = ()) -> T:
     """Validate a value with an adapter. Raises DeclarationError that names the subject and the field.
 
     `names` are the existing options, from which the nearest to a misspelt one is suggested.
@@ -271,22 +287,22 @@ def option_rows(options: type) -> list[tuple[str, Option]]:
 strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
 
-DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
+DURATION: Final[LazyAdapter[str]] = LazyAdapter(Duration)
 
 
-ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
+ID: Final[LazyAdapter[str]] = LazyAdapter(Id)
 
 
-AUDIENCE: Final[TypeAdapter[str]] = TypeAdapter(Audience)
+AUDIENCE: Final[LazyAdapter[str]] = LazyAdapter(Audience)
 
 
-PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+PATH: Final[LazyAdapter[str]] = LazyAdapter(Path)
 
 
-TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
+TOKEN: Final[LazyAdapter[str]] = LazyAdapter(Annotated[str, AfterValidator(check_token)])
 
 
-TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
+TEXTS: Final[LazyAdapter[Sequence[str]]] = LazyAdapter(Sequence[Text])
 
 
 MAX_LISTED: Final = 20

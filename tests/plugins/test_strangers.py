@@ -28,8 +28,8 @@ from awp_publish import (
     cli,
     plugin,
 )
+from awp_publish.announced import scan
 from awp_publish.client import AgentClient, CallFailed
-from awp_publish.declare.discover import framework
 from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
@@ -53,6 +53,11 @@ app = AgentPublisher(Starlette(), site=site)
 '''
 
 
+def read_packages_again() -> None:
+    scan.cache_clear()
+    plugin.installed.cache_clear()
+
+
 @pytest.fixture
 def installed(tmp_path, monkeypatch) -> Iterator[Path]:
     """A folder with the plug-in and its entry point, as pip would leave it."""
@@ -63,11 +68,11 @@ def installed(tmp_path, monkeypatch) -> Iterator[Path]:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: queue-of-strangers\nVersion: 1\n")
     (about / "entry_points.txt").write_text("[awp_publish.plugins]\nqueue = queue_of_strangers:PLUGIN\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    plugin.installed.cache_clear()
+    read_packages_again()
     yield tmp_path
     for name in ("queue_of_strangers", "shop_of_strangers"):
         sys.modules.pop(name, None)
-    plugin.installed.cache_clear()
+    read_packages_again()
 
 
 def make_client(chosen: object, *, plugins: Sequence[str] = ("mcp",), **options: Any) -> TestClient:
@@ -211,7 +216,7 @@ def test_the_client_reads_the_address_of_a_door_in_the_documents(installed):
 def test_a_door_is_one_of_the_command_line(installed, named, capsys):
     if named != "installed":
         (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text("")
-        plugin.installed.cache_clear()
+        read_packages_again()
     assert cli.main(["call", "shop_of_strangers:app", "find", "q=Emma", "--door", "queue"]) == 0
     assert capsys.readouterr().out == "Emma\n"
 
@@ -303,7 +308,7 @@ def test_a_door_that_is_not_there_cannot_be_named(installed):
 def test_a_command_is_a_verb_of_the_command_line(installed, named, capsys, monkeypatch):
     if named != "installed":
         (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text("")
-        plugin.installed.cache_clear()
+        read_packages_again()
     assert cli.main(["count-plugins", "shop_of_strangers:app", "--times", "3"]) == 0
     assert capsys.readouterr().out.endswith("plug-ins, 3 times\n")
 
@@ -373,7 +378,7 @@ def test_a_framework_is_announced_by_a_package_of_its_own(installed, monkeypatch
     points = "[awp_publish.frameworks]\nshelves_of_strangers = shelves_of_strangers:FRAMEWORK\n"
     (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text(points)
     shelves = import_module("shelves_of_strangers")
-    framework._points.cache_clear()
+    read_packages_again()
     site = Site("Shop", "Sells books.", "https://shop.example")
 
     @site.action("show_book")
@@ -386,4 +391,4 @@ def test_a_framework_is_announced_by_a_package_of_its_own(installed, monkeypatch
         answer = client.post("/agents/show_book/invoke", json={"input": {"slug": "emma"}})
         assert (answer.status_code, answer.json()) == (200, "a book")
     sys.modules.pop("shelves_of_strangers")
-    framework._points.cache_clear()
+    read_packages_again()

@@ -7,12 +7,11 @@ Frameworks of another kind list their routes themselves (`awp_routes()`).
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from starlette.routing import BaseRoute
 
+from awp_publish.announced import announced
 from awp_publish.declare.discover.functions import Injector
 from awp_publish.declare.discover.routes import Route
 from awp_publish.declare.discover.starlette import Walk
@@ -45,11 +44,6 @@ def framework_of(app: object) -> WebFramework | None:
     kind = type(app)
     if kind not in _BY_CLASS:
         # An application can only be of a framework that was imported.
-        loaded = (point.load() for point in _points() if point.name in sys.modules)
+        loaded = (point.load() for point in announced(ENTRY_POINTS) if point.name in sys.modules)
         _BY_CLASS[kind] = next((one for one in loaded if issubclass(kind, one.application)), None)
     return _BY_CLASS[kind]
-
-
-@cache
-def _points() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=ENTRY_POINTS))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Annotated, Final, Literal, cast
 
-from pydantic import AfterValidator, PlainValidator, TypeAdapter
+from pydantic import AfterValidator, PlainValidator
 from typing_extensions import TypedDict
 
 from awp_publish.declare.settings.about import Extensions
@@ -20,6 +20,7 @@ from awp_publish.schema.options import (
     Audience,
     Count,
     Flag,
+    LazyAdapter,
     Link,
     Option,
     Path,
@@ -281,5 +282,5 @@ class AgentSettings(ActionSettings):
     ] = field(default_factory=dict)
 
 
-ACTION: Final = TypeAdapter(ActionSettings)
-AGENT: Final = TypeAdapter(AgentSettings)
+ACTION: Final[LazyAdapter[ActionSettings]] = LazyAdapter(ActionSettings)
+AGENT: Final[LazyAdapter[AgentSettings]] = LazyAdapter(AgentSettings)

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
 from typing_extensions import TypedDict
 
 from awp_publish.declare.settings.selectors import check_selector
 from awp_publish.maps import expressions
 from awp_publish.maps.engine import ExpressionError, has_engine
 from awp_publish.model import Attachment, Locator, PageCheck, Place, Projection, Signal, State, Transition
-from awp_publish.schema.options import Id, Option, Text, check_text, check_texts, strict, unpack
+from awp_publish.schema.options import Id, LazyAdapter, Option, Text, check_text, check_texts, strict, unpack
 
 
 def _read_locator(value: object) -> Locator:
@@ -140,5 +140,5 @@ class PageSettings(TypedDict, total=False):
     ]
 
 
-_LOCATOR: Final = TypeAdapter(Locator)
-PAGE: Final = TypeAdapter(PageSettings)
+_LOCATOR: Final[LazyAdapter[Locator]] = LazyAdapter(Locator)
+PAGE: Final[LazyAdapter[PageSettings]] = LazyAdapter(PageSettings)

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, PlainValidator
 
 from awp_publish.model import JsonObject
-from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema.options import _shortened, check_json
 
 _RESULT_TYPES: Final = ("single", "list", "table", "form")
@@ -18,6 +17,8 @@ def check_selector(value: str) -> str:
     """Refuse a text that no CSS parser accepts (AWAS, validation rule 3)."""
     if not value.strip():
         raise ValueError("a CSS selector must not be empty")
+    from awp_publish.pages.selectors import selector_fault  # where there are selectors at all
+
     if fault := selector_fault(value):
         raise ValueError(f"{value!r} is not a CSS selector ({fault})")
     return value

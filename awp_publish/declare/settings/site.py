@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Final, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.proxies import Proxies, check_proxies
@@ -17,6 +17,7 @@ from awp_publish.schema.options import (
     Count,
     Duration,
     Flag,
+    LazyAdapter,
     Link,
     Option,
     Seconds,
@@ -254,4 +255,4 @@ class SiteSettings:
         return self.urls[0].partition("://")[2]
 
 
-SITE: Final = TypeAdapter(SiteSettings)
+SITE: Final[LazyAdapter[SiteSettings]] = LazyAdapter(SiteSettings)

@@ -6,17 +6,18 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, urljoin
 
 import orjson
 
 from awp_publish.http.exchange import Fields
 from awp_publish.http.page_address import PLAIN
-from awp_publish.pages.tree import Tree, read_title
 from awp_publish.plugins.pages.formats import RequestedFormat
+
+if TYPE_CHECKING:
+    from awp_publish.pages.tree import Tree
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
@@ -91,11 +92,10 @@ class Rendering:
 class PageRenderer:
     """Renders pages, with an LRU cache of up to `CACHE_BYTES`. Thread-safe.
 
-    Raises ImportError if the extra [pages] is not installed.
+    The parser is imported with the first page. Needs the extra [pages].
     """
 
     def __init__(self) -> None:
-        self._parse: Callable[[bytes, str | None], Tree] = import_module("awp_publish.pages.selectolax").parse
         self._cache: OrderedDict[RenderKey, Rendering] = OrderedDict()
         self._size = 0
         self._lock = Lock()
@@ -116,7 +116,9 @@ class PageRenderer:
         if html is None:
             return None
         try:
-            tree = self._parse(html, key.charset)
+            from awp_publish.pages.selectolax import parse
+
+            tree = parse(html, key.charset)
             canonical = _canonical_address(tree, key.url)
             if key.requested.format == "som":
                 from awp_publish.pages.selection import Budget
@@ -170,6 +172,7 @@ def _decode(body: bytes, coding: bytes) -> bytes | None:
 
 def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> str:
     """Return self-contained Markdown: front matter, a link to llms.txt, the page, and a link to the sitemap."""
+    from awp_publish.pages.tree import read_title
 
     metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
     described = metas["description"].attributes.get("content", "") if "description" in metas else ""

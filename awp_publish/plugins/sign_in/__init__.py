@@ -7,20 +7,52 @@ us. No token is signed or encrypted in a format of anybody's: tokens are opaque,
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
 from awp_publish.model import Catalog, Paths
-from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
 from awp_publish.plugins.sign_in import metadata
-from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
-from awp_publish.plugins.sign_in.bearers import SignInTokens
-from awp_publish.plugins.sign_in.calls import SignedInCalls
 from awp_publish.plugins.sign_in.options import SignIn
 from awp_publish.plugins.sign_in.panel import PANEL
 from awp_publish.plugins.sign_in.paths import SignInPaths
-from awp_publish.plugins.sign_in.people import framework_of
 from awp_publish.problems import DeclarationError
+
+if TYPE_CHECKING:  # a site that signs nobody in imports none of this
+    from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
+    from awp_publish.plugins.sign_in.bearers import SignInTokens
+    from awp_publish.plugins.sign_in.people import People
+
+
+def _start(setup: Setup) -> "SignInSite":
+    from awp_publish.plugins.sign_in.at import SignInSite
+
+    return SignInSite(setup)
+
+
+def _authenticators(setup: Setup) -> "tuple[SignInTokens]":
+    from awp_publish.plugins.sign_in.bearers import SignInTokens
+
+    return (SignInTokens(setup.state),)
+
+
+def _serve(serving: Serving) -> "People":
+    from awp_publish.plugins.sign_in.at import make_people
+
+    return make_people(serving)
+
+
+def _at(context: Context) -> "SignInAt":
+    from awp_publish.plugins.sign_in.at import SignInAt
+
+    return SignInAt(context)
+
+
+def _calls(context: Context) -> CallHooks:
+    from awp_publish.plugins.sign_in.calls import SignedInCalls
+
+    return CallHooks(carry=SignedInCalls(context))
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
@@ -49,6 +81,8 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    from awp_publish.plugins.sign_in.people import framework_of
+
     options: SignIn = setup.options
     framework = framework_of(setup.site)
     if options.login is None and framework.login() is None:
@@ -112,15 +146,15 @@ PLUGIN = Plugin(
     name="sign_in",
     needs={"jinja2": "signin"},
     options=SignIn,
-    start=SignInSite,
-    authenticators=lambda setup: (SignInTokens(setup.state),),
+    start=_start,
+    authenticators=_authenticators,
     derive=_derive,
     check=_check,
     keeps=_keeps,
     documents=(metadata.PROTOCOL,),
-    serve=make_people,
-    at=SignInAt,
-    calls=lambda context: CallHooks(carry=SignedInCalls(context)),
+    serve=_serve,
+    at=_at,
+    calls=_calls,
     doors=_doors,
     panel=PANEL,
 )

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, TypeAdapter
+from pydantic import AfterValidator
 
 from awp_publish.calls.call import Principal
 from awp_publish.plugins.sign_in.redirects import why_refused
-from awp_publish.schema.options import SCOPE, Count, Flag, Link, Text, strict, unpack
+from awp_publish.schema.options import SCOPE, Count, Flag, LazyAdapter, Link, Text, strict, unpack
 
 MIN_SECRET: Final = 32
 """Characters of a client's secret."""
@@ -84,7 +84,7 @@ class Client:
     scopes: Sequence[Text] = ()
 
 
-_CLIENT: Final = TypeAdapter(Client)
+_CLIENT: Final[LazyAdapter[Client]] = LazyAdapter(Client)
 
 
 def _check_clients(clients: Sequence[object]) -> tuple[Client, ...]:

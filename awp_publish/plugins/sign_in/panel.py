@@ -1,15 +1,18 @@
 """What the owner of a site sees in the overview: the agents that are connected, each with a button that ends it."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from awp_publish.plugin import Panel
-from awp_publish.plugins.sign_in.at import SignInSite
-from awp_publish.plugins.sign_in.pages import day_of
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.sign_in.at import SignInSite
 
 
-async def _rows(site: SignInSite) -> Sequence[tuple[str, Sequence[str]]]:
+async def _rows(site: "SignInSite") -> Sequence[tuple[str, Sequence[str]]]:
+    from awp_publish.plugins.sign_in.pages import day_of
+
     return [
         (
             grant.id,
@@ -26,7 +29,7 @@ async def _rows(site: SignInSite) -> Sequence[tuple[str, Sequence[str]]]:
     ]
 
 
-async def _end(site: SignInSite, grant_id: str) -> str:
+async def _end(site: "SignInSite", grant_id: str) -> str:
     ended = await site.disconnect(grant_id)
     return (
         f"{ended.client_name} is disconnected from {ended.person_name}."

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, shown
 from awp_publish.checks.places import members, objects, select
 from awp_publish.maps import rules
-from awp_publish.pages.selectors import selector_fault
 from awp_publish.plugins.actions_json.checks.places import EXTRACT, SOURCES, TARGETS
 from awp_publish.plugins.actions_json.checks.specification import check
 from awp_publish.schema.pointers import child
@@ -22,6 +21,8 @@ def bad_selectors(document: JsonObject) -> Iterator[Finding]:
             yield finding(pointer, f"{shown(value)} is not a selector.")
             continue
         for text in map(str, texts):
+            from awp_publish.pages.selectors import selector_fault  # where there are selectors at all
+
             if fault := selector_fault(text):
                 yield finding(pointer, f"{shown(text)} is not a CSS selector ({fault}).")
 
