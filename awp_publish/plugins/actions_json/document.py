@@ -9,8 +9,8 @@ workflows), handlers' source files, and context that would grant anything.
 """
 
 import itertools
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
 
 from awp_publish.documents.members import (
     SITE_ACTION as SITE_ACTION,
@@ -65,111 +65,29 @@ def render(catalog: Catalog) -> dict[str, object]:
         {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}
         for name, one in site.imports.items()
     ]
-    composition = {"default_conflict_policy": "prefer_local", "namespace_required": True} if imports else None
-    parts: dict[str, list[dict[str, object]]] = {}
-
-    def add(kind: str, part: Mapping[str, object]) -> None:
-        parts.setdefault(kind, []).append(present(part))
-
-    for page in pages:
-        scope = scope_of(catalog, page)
-        if page.guide or page.actions:
-            context = {
-                "id": page.id,
-                "title": page.title,
-                "body": page.guide or page.description,
-                "load_when": scope,
-                "available_tools": list(page.actions) or None,
-                "next_states": [qualified(page, name) for name in page.states] or None,
-            }
-            add("context", context)
-        for name, state in page.states.items():
-            diagnostics: dict[str, object] = {}
-            for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
-                called = diagnostic_name(page, place) or name
-                numbered = (f"{called}_{number}" if number else called for number in itertools.count())
-                diagnostics[next(one for one in numbered if one not in diagnostics)] = target_of(catalog, page, place)
-            described = {
-                "name": qualified(page, name),
-                "description": state.description,
-                "diagnostics": [{"name": called, "target": target} for called, target in diagnostics.items()],
-                "observables": [qualified(page, projection) for projection in state.shows] or None,
-            }
-            add("states", described)
-        for name, transition in page.transitions.items():
-            end = qualified(page, transition.end)
-            step = {
-                "name": qualified(page, name),
-                "from": qualified(page, transition.start),
-                "to": end,
-                "tool": transition.action,
-                "signal": None if transition.signal is None else qualified(page, transition.signal),
-                "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
-                "rate_limit_ms": transition.every_ms,
-                "preconditions": list(transition.preconditions) or None,
-                "reveals": [qualified(page, place) for place in page.states[transition.end].shows] or None,
-                "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
-                "do_not_use": list(transition.do_not_use) or None,
-            }
-            add("transitions", step)
-        for name, signal in page.signals.items():
-            event = {
-                "name": qualified(page, name),
-                "description": signal.description,
-                "direction": "html_to_agent",
-                "event": signal.event,
-                "ingestion": "enabled" if signal.enabled else "disabled_by_default",
-                "target": None if signal.at is None else {"selector": locator_of(page, signal.at).css, **scope},
-                "payload": signal.payload,
-            }
-            add("signals", event)
-        for name, attachment in page.attachments.items():
-            affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
-            attached = {
-                "id": qualified(page, name),
-                "kind": attachment.kind,
-                "description": attachment.description,
-                "target": {"selector": locator_of(page, attachment.at).css, **scope},
-                "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
-                "lifecycle": {
-                    "install": "when_target_matches",
-                    "remove": "when_context_mismatch",
-                    "reattach": "on_url_or_dom_change",
-                },
-            }
-            add("attachments", attached)
-        for name, check in page.checks.items():
-            seen = [{"target": {"selector": locator_of(page, place).css}, "visible": True} for place in check.visible]
-            held = {
-                "id": qualified(page, name),
-                "description": check.description,
-                "severity": check.severity,
-                "assertions": seen,
-                "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
-            }
-            add("checks", held)
-        for name, projection in page.projections.items():
-            add("state_projections", _projection(catalog, page, name, projection))
-    for action in catalog.actions:
-        if (outcome := outcome_of(catalog, action, pages)) is not None:
-            add("state_projections", outcome)
+    parts = {
+        kind: [present(part) for page in pages for part in parts_of(catalog, page)] for kind, parts_of in _PARTS.items()
+    }
+    outcomes = (outcome_of(catalog, action, pages) for action in catalog.actions)
+    parts["state_projections"] += [present(outcome) for outcome in outcomes if outcome is not None]
+    surface = {
+        "origin": catalog.url,
+        "name": site.name,
+        "kind": "website",
+        "description": site.description,
+        "surface_id": catalog.domain if catalog.domain[:1].isalpha() else None,
+    }
     members = {
         "protocol": "actions.json",
         "version": VERSION,
-        "surface": {
-            "origin": catalog.url,
-            "name": site.name,
-            "kind": "website",
-            "description": site.description,
-            "surface_id": catalog.domain if catalog.domain[:1].isalpha() else None,
-        },
+        "surface": present(surface),
         "imports": imports,
-        "composition": composition,
-        "context": parts.get("context"),
-        "states": parts.get("states"),
-        "transitions": parts.get("transitions"),
+        "composition": {"default_conflict_policy": "prefer_local", "namespace_required": True} if imports else None,
+        "context": parts.pop("context"),
+        "states": parts.pop("states"),
+        "transitions": parts.pop("transitions"),
         "tools": [tool_of(catalog, action, pages) for action in catalog.actions if action.id != SITE_ACTION],
-        **{kind: parts.get(kind) for kind in ("signals", "attachments", "checks", "state_projections")},
+        **parts,
         "provenance": {
             "created_by": f"awp-publish {__version__}",
             "source": "declarations of the site",
@@ -177,9 +95,120 @@ def render(catalog: Catalog) -> dict[str, object]:
             **site.provenance,
         },
     }
-    members["surface"] = present(members["surface"])  # type: ignore[arg-type]
     map_ = {name: value for name, value in members.items() if value or name == "tools"}
     return map_ | extension_members(site.extensions)
+
+
+_Parts: TypeAlias = Iterator[dict[str, object]]
+
+
+def _context(catalog: Catalog, page: Page) -> _Parts:
+    if page.guide or page.actions:
+        yield {
+            "id": page.id,
+            "title": page.title,
+            "body": page.guide or page.description,
+            "load_when": scope_of(catalog, page),
+            "available_tools": list(page.actions) or None,
+            "next_states": [qualified(page, name) for name in page.states] or None,
+        }
+
+
+def _states(catalog: Catalog, page: Page) -> _Parts:
+    for name, state in page.states.items():
+        diagnostics: dict[str, object] = {}
+        for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
+            label = diagnostic_name(page, place) or name
+            numbered = (f"{label}_{number}" if number else label for number in itertools.count())
+            diagnostics[next(name for name in numbered if name not in diagnostics)] = target_of(catalog, page, place)
+        yield {
+            "name": qualified(page, name),
+            "description": state.description,
+            "diagnostics": [{"name": label, "target": target} for label, target in diagnostics.items()],
+            "observables": [qualified(page, projection) for projection in state.shows] or None,
+        }
+
+
+def _transitions(catalog: Catalog, page: Page) -> _Parts:
+    for name, transition in page.transitions.items():
+        end = qualified(page, transition.end)
+        yield {
+            "name": qualified(page, name),
+            "from": qualified(page, transition.start),
+            "to": end,
+            "tool": transition.action,
+            "signal": None if transition.signal is None else qualified(page, transition.signal),
+            "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
+            "rate_limit_ms": transition.every_ms,
+            "preconditions": list(transition.preconditions) or None,
+            "reveals": [qualified(page, place) for place in page.states[transition.end].shows] or None,
+            "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
+            "do_not_use": list(transition.do_not_use) or None,
+        }
+
+
+def _signals(catalog: Catalog, page: Page) -> _Parts:
+    for name, signal in page.signals.items():
+        yield {
+            "name": qualified(page, name),
+            "description": signal.description,
+            "direction": "html_to_agent",
+            "event": signal.event,
+            "ingestion": "enabled" if signal.enabled else "disabled_by_default",
+            "target": _element(catalog, page, signal.at) if signal.at is not None else None,
+            "payload": signal.payload,
+        }
+
+
+def _attachments(catalog: Catalog, page: Page) -> _Parts:
+    for name, attachment in page.attachments.items():
+        affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
+        yield {
+            "id": qualified(page, name),
+            "kind": attachment.kind,
+            "description": attachment.description,
+            "target": _element(catalog, page, attachment.at),
+            "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
+            "lifecycle": {
+                "install": "when_target_matches",
+                "remove": "when_context_mismatch",
+                "reattach": "on_url_or_dom_change",
+            },
+        }
+
+
+def _element(catalog: Catalog, page: Page, place: str | Locator) -> dict[str, object]:
+    return {"selector": locator_of(page, place).css, **scope_of(catalog, page)}
+
+
+def _checks(catalog: Catalog, page: Page) -> _Parts:
+    for name, check in page.checks.items():
+        yield {
+            "id": qualified(page, name),
+            "description": check.description,
+            "severity": check.severity,
+            "assertions": [
+                {"target": {"selector": locator_of(page, place).css}, "visible": True} for place in check.visible
+            ],
+            "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
+        }
+
+
+def _projections(catalog: Catalog, page: Page) -> _Parts:
+    for name, projection in page.projections.items():
+        yield _projection(catalog, page, name, projection)
+
+
+_PARTS: Final[Mapping[str, Callable[[Catalog, Page], _Parts]]] = {
+    "context": _context,
+    "states": _states,
+    "transitions": _transitions,
+    "signals": _signals,
+    "attachments": _attachments,
+    "checks": _checks,
+    "state_projections": _projections,
+}
+"""What each page adds to the members of the map."""
 
 
 def _projection(catalog: Catalog, page: Page, name: str, projection: Projection) -> dict[str, object]:

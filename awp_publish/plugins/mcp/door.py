@@ -90,6 +90,17 @@ def open_door(context: Context) -> Endpoints:
     return Endpoints(exact={context.catalog.paths.mcp: door}, running=door.running)
 
 
+def _unusable(message: object, unread: NotJson | None) -> str:
+    """Return what is wrong with a body that is no message, "" for a message."""
+    if unread is not None:
+        return unread.detail
+    if not isinstance(message, dict):
+        return "The body must be one message, an object. Batches are not supported."
+    if "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
+        return "The id of a message must be a string or an integer."
+    return ""
+
+
 class McpDoor(Endpoint):
     """Checks requests, and passes valid ones to the SDK."""
 
@@ -132,9 +143,9 @@ class McpDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer one message."""
-        exchange, scope, fields = cast(McpExchange, request), request.scope, request.fields
+        exchange, fields = cast(McpExchange, request), request.fields
         exchange.addresses = self._addresses
-        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
         message: object = None
         unread: NotJson | None = None
@@ -145,74 +156,81 @@ class McpDoor(Endpoint):
             unread = problem
         if self._identify is not None:
             try:
-                await self._identify(read_credentials(scope, fields, self._admission.trusted_proxies))
+                await self._identify(read_credentials(request.scope, fields, self._admission.trusted_proxies))
             except Problem as problem:
-                self.note_refusal(request, problem)
-                exchange.meta_for(problem)
-                described = orjson.loads(exchange.render(problem))
-                told = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
-                given = message.get("id") if isinstance(message, dict) else None
-                refused = {"jsonrpc": "2.0", "id": given if is_rpc_id(given) else None, "error": told}
-                await exchange.answer(orjson.dumps(refused), problem.status)
+                await self._refuse_caller(exchange, problem, message)
                 return
-        passes = b"origin" not in fields or "*" in self._admission.allow_origins
-        passes = passes or is_own_page(fields, self._own_origins)
-        is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
-        is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
+        has_origin = b"origin" in fields and "*" not in self._admission.allow_origins
+        is_foreign = has_origin and not is_own_page(fields, self._own_origins)
+        is_call = type(message) is dict and message.get("method") == CALL and fields.get(VERSION_FIELD) == LATEST_FIELD
+        is_plain = is_call and not is_foreign and self.takes_plain_calls and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
-        # The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
-        # white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked
-        # by us, so the SDK gets a known one. It has no notion of "any origin" and of the site's own pages, so it gets
-        # no Origin for these. It searches all headers for each name, so it gets only those that it reads.
+        inner = self._scope_for_sdk(exchange, is_foreign)
+        if wrong := _unusable(message, unread):
+            code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
+            await self._refuse_message(exchange, inner, code, wrong)
+            return
+        message = cast(dict[str, Any], message)
+        if message.get("method") == "initialize":
+            self._tools.questions.begin_session(exchange, message)
+        elif message.get("method") is None and await self._takes_reply(exchange, inner, message):
+            return
+        await self._pass_to_sdk(exchange, inner, body, message)
+
+    async def _refuse_caller(self, exchange: McpExchange, problem: Problem, message: object) -> None:
+        """Answer a message of a caller who may see nothing."""
+        self.note_refusal(exchange, problem)
+        exchange.meta_for(problem)
+        described = orjson.loads(exchange.render(problem))
+        error = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
+        message_id = message.get("id") if isinstance(message, dict) else None
+        refused = {"jsonrpc": "2.0", "id": message_id if is_rpc_id(message_id) else None, "error": error}
+        await exchange.answer(orjson.dumps(refused), problem.status)
+
+    def _scope_for_sdk(self, exchange: McpExchange, is_foreign: bool) -> Scope:
+        """Return the scope of a request with the headers that the SDK reads.
+
+        The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
+        white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked by
+        us, so the SDK gets a known one. It has no notion of "any origin" and of the site's own pages, so it gets an
+        Origin only of foreign pages. It searches all headers for each name, so it gets only those that it reads.
+        """
         headers = [
             (name, value.strip(b" \t"))
-            for name, value in fields.items()
-            if name in _READ and not (passes and name == b"origin")
+            for name, value in exchange.fields.items()
+            if name in _READ and (is_foreign or name != b"origin")
         ]
-        own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
-        inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
-        wrong = None
-        if not isinstance(message, dict):
-            wrong = (
-                "The body must be one message, an object. Batches are not supported."
-                if unread is None
-                else unread.detail
-            )
-        elif "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
-            wrong = "The id of a message must be a string or an integer."
-        if wrong is not None or not isinstance(message, dict):
-            # Pages of other origins are refused whatever they send.
-            refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
-            if refusal is not None:
-                await refusal(inner, request.receive, exchange.send)
-            else:
-                code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
-                error = {"code": code, "message": wrong}
-                answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-                await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
+        own = ((name, value.strip(b" \t")) for name, value in exchange.fields.items() if name.startswith(b"mcp-"))
+        return {**exchange.scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
+
+    async def _refuse_message(self, exchange: McpExchange, inner: Scope, code: int, wrong: str) -> None:
+        """Refuse what is no message. Pages of other origins are refused whatever they send."""
+        refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+        if refusal is not None:
+            await refusal(inner, exchange.receive, exchange.send)
             return
-        # A call whose client requests progress and accepts a stream is answered with one.
-        params = message.get("params")
+        answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": wrong}})
+        await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
+
+    async def _pass_to_sdk(self, exchange: McpExchange, inner: Scope, body: bytes, message: dict[str, Any]) -> None:
+        """Let the SDK answer a message."""
+        method, params = message.get("method"), message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
-        method = message.get("method")
-        if method == "initialize":
-            self._tools.questions.begin_session(exchange, message)
-        elif method is None and await self._takes_reply(exchange, inner, message):
-            return
         # A body that names its revision has to repeat it in the header (Streamable HTTP, Protocol Version Header). The
         # SDK reads the header alone, and would answer such a request as one of an older revision.
-        version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
+        version = exchange.fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
         names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
         if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
             inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
+        # A call whose client requests progress and accepts a stream is answered with one.
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
         if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
         is_stream = isinstance(method, str) and method in STREAMS
 
         # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
-        receive = replay(body, request.disconnected if is_stream else never_disconnected)
+        receive = replay(body, exchange.disconnected if is_stream else never_disconnected)
 
         managers = self._managers.get(asyncio.get_running_loop())
         try:
