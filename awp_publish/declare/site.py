@@ -623,7 +623,16 @@ class Site:
         self.call_listeners.append(listener)
 
     def _at_each_address(self, catalog: Catalog) -> tuple[Catalog, ...]:
-        return tuple(replace(catalog, url=url) for url in self.settings.urls)
+        return tuple(_at(url, catalog) for url in self.settings.urls)
+
+
+def _at(url: str, catalog: Catalog) -> Catalog:
+    """Return a catalog at an address: one issuer of tokens, if the site issues them itself (RFC 8414 section 3.3)."""
+    known = catalog.site.authentication
+    if known is None or not known.is_own_server:
+        return replace(catalog, url=url)
+    own = replace(known, authorization_servers=(url,))
+    return replace(catalog, url=url, site=replace(catalog.site, authentication=own))
 
 
 def _check_id(kind: str, subject: str, identifier: object) -> None:

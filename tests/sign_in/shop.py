@@ -32,7 +32,7 @@ def customer(request: Request) -> str:
     return str(name)
 
 
-def make_shop(url: str = URL, *, sessions_outside: bool = False, **options: Any) -> FastAPI:
+def make_shop(url: str | list[str] = URL, *, sessions_outside: bool = False, **options: Any) -> FastAPI:
     """A FastAPI site with a session cookie, whose login page is made by hand."""
     settings: dict[str, Any] = {"store": "memory:", "secret_keys": KEYS, "plugins": ["mcp", "a2a"]}
     settings |= options.pop("settings", {})
@@ -123,7 +123,7 @@ class Agent:
         """Go where the browser is sent, sign in on the way, until somebody has to answer or another site is reached."""
         while answer.status_code in (302, 303, 307):
             address = answer.headers["location"]
-            if urlsplit(address).netloc not in ("", "shop.example"):
+            if urlsplit(address).netloc not in ("", urlsplit(str(self.browser.base_url)).netloc):
                 return answer
             answer = self.browser.get(address, follow_redirects=False)
             if answer.text == LOGIN:

@@ -1,7 +1,8 @@
 """The attacks of RFC 9700 and of draft-ietf-oauth-client-id-metadata-document, each of which fails."""
 
 import re
-from urllib.parse import parse_qsl, urlsplit
+from base64 import b64encode
+from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 import pytest
 from fastapi import Request
@@ -31,6 +32,66 @@ def sent_back(answer) -> dict[str, str]:
     assert answer.status_code == 303, answer.text
     assert answer.headers["location"].startswith(BACK)
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+
+
+# Clients authenticate in one way, and errors are written as their RFCs say
+
+
+def ask_as_partner(shop: TestClient, sent: str | None = None, **form: str):
+    """Ask for a token with the id and the secret of a client in a header, and with a form."""
+    headers = {"authorization": f"Basic {b64encode(sent.encode()).decode()}"} if sent is not None else {}
+    whole = {"grant_type": "client_credentials", **form}
+    return shop.post("/agents/sign-in/token", data=whole, headers=headers)
+
+
+SECRET = "a secret: 100% + more" * 2
+ENCODED = f"the+partner:{quote_plus(SECRET)}"
+
+
+@pytest.mark.parametrize(
+    ("sent", "form", "status", "error"),
+    [
+        (ENCODED, {}, 200, None),
+        (ENCODED, {"client_id": "the partner"}, 200, None),
+        (None, {"client_id": "the partner", "client_secret": SECRET}, 200, None),
+        (f"the partner:{SECRET}", {}, 401, "invalid_client"),
+        (ENCODED, {"client_id": "the partner", "client_secret": SECRET}, 400, "invalid_request"),
+        (ENCODED, {"client_id": "somebody"}, 400, "invalid_request"),
+        ("no colon", {}, 401, "invalid_client"),
+        (None, {"client_id": "the partner"}, 401, "invalid_client"),
+        (None, {"client_id": "x" * 24}, 401, "invalid_client"),
+        (None, {}, 401, "invalid_client"),
+    ],
+)
+def test_a_client_authenticates_in_exactly_one_way(open_client, sent, form, status, error):
+    partner = Client("the partner", "Partner", secret=SECRET, scopes=["orders"])
+    answer = ask_as_partner(open_client(make_shop(clients=[partner])), sent, **form)
+    assert (answer.status_code, answer.json().get("error")) == (status, error)
+    assert ("www-authenticate" in answer.headers) == (status == 401)  # RFC 9110 section 15.5.2
+
+
+def test_a_client_with_a_secret_learns_how_to_show_it(open_client):
+    shop = open_client(make_shop(clients=[Client("partner", "Partner", redirects=[BACK], secret="s" * 40)]))
+    server = shop.get("/.well-known/oauth-authorization-server").json()
+    assert "client_secret_basic" in server["token_endpoint_auth_methods_supported"]
+    assert "client_credentials" not in server["grant_types_supported"]
+    assert ask_as_partner(shop, f"partner:{'s' * 40}").json()["error"] == "unauthorized_client"
+
+
+def test_what_an_error_says_has_only_the_characters_that_it_may_have(shop, agent):
+    bodies: list[object] = [{"redirect_uris": [BACK], "application_type": "x"}, {"redirect_uris": ["\u00e4"]}, []]
+    answers = [shop.post("/agents/sign-in/register", json=body) for body in bodies]
+    answers.append(shop.post("/agents/sign-in/register", content=b"{", headers={"content-type": "application/json"}))
+    answers += [agent.refresh("x"), agent.exchange("x"), shop.post("/agents/sign-in/token", json={})]
+    for answer in answers:
+        assert answer.status_code == 400
+        assert re.fullmatch(r"[ !#-\[\]-~]+", answer.json()["error_description"])
+
+
+def test_a_registration_is_json(shop):
+    body, headers = b'{"redirect_uris": ["https://agent.example/callback"]}', {"content-type": "text/plain"}
+    answer = shop.post("/agents/sign-in/register", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
 
 
 # Redirects: to addresses that are not registered nobody is sent, whatever is wrong (RFC 9700 section 4.1)
@@ -83,6 +144,7 @@ def test_nobody_is_sent_back_for_a_client_that_is_not_known(agent):
         "file:///etc/passwd",
         "https://",
         "callback",
+        "cursor:",
         "https://agent.example/a b",
         "https://agent.example\\@evil.example/",
         "x" * 3000,
@@ -225,6 +287,11 @@ def test_the_pages_stand_in_no_frame_run_no_script_and_are_kept_by_nobody(agent)
         assert "<script" not in page.text
 
 
+def test_the_way_back_may_go_over_other_redirects_of_the_clients(agent):
+    assert "form-action" not in agent.follow(agent.ask()).headers["content-security-policy"]
+    assert "form-action 'self'" in agent.browser.get("/agents/connections").headers["content-security-policy"]
+
+
 def test_the_password_page_leads_back_to_this_site_alone(agent):
     answer = agent.browser.get(agent.ask().headers["location"], follow_redirects=False)
     login = urlsplit(answer.headers["location"])
@@ -262,6 +329,18 @@ def test_a_name_that_anybody_may_choose_stands_beside_the_host_that_gets_the_ans
     assert "cannot check which program asks" in local.follow(local.ask()).text
 
 
+@pytest.mark.parametrize("local", ["http://127.0.0.1/callback", "cursor://agent/callback", "http://localhost/callback"])
+def test_whoever_may_take_over_the_answer_is_warned_of_and_asked_about_each_time(shop, local):
+    agent = Agent(shop, browser_of(shop), client_name="Claude Code")
+    listed = [BACK, local]
+    agent.id = shop.post("/agents/sign-in/register", json={"redirect_uris": listed}).json()["client_id"]
+    page = agent.follow(agent.ask(redirect_uri=local))
+    assert "cannot check which program asks" in page.text
+    assert agent.answer(page).headers["location"].startswith(local)
+    assert "cannot check which program asks" in agent.follow(agent.ask(redirect_uri=local)).text
+    assert "code" in sent_back(agent.follow(agent.ask()))  # nobody but the client's own server gets this one
+
+
 # Replay of refresh tokens (section 4.14)
 
 
@@ -277,6 +356,14 @@ def test_a_refresh_token_of_one_client_is_of_no_use_to_another(shop, agent):
     tokens, other = agent.sign_in(), Agent(shop, browser_of(shop))
     assert other.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert agent.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_no_client_ends_the_tokens_of_another(shop, agent):
+    tokens, other = agent.sign_in(), Agent(shop, browser_of(shop))
+    for token in (tokens["access_token"], tokens["refresh_token"]):
+        answer = shop.post(agent.server["revocation_endpoint"], data={"token": token, "client_id": other.id})
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")  # RFC 7009 section 2.1
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 200
 
 
 # Audience (section 4.10)

@@ -92,7 +92,14 @@ def test_a_document_that_is_not_its_own_or_says_too_much_is_refused(agent, publi
 
 @pytest.mark.parametrize(
     ("status", "headers", "body"),
-    [(404, {}, None), (500, {}, None), (302, {"Location": "https://localhost/other"}, b""), (200, {}, b"<html>")],
+    [
+        (404, {}, None),
+        (500, {}, None),
+        (302, {"Location": "https://localhost/other"}, b""),
+        (200, {"Content-Type": "application/json"}, b"<html>"),
+        (200, {"Content-Type": "text/plain"}, None),
+        (200, {}, None),
+    ],
 )
 def test_a_document_that_is_not_there_is_said_and_no_redirect_is_followed(agent, publisher, status, headers, body):
     publisher.status, publisher.headers, publisher.body = status, headers, body

@@ -90,6 +90,24 @@ def test_a_site_below_a_path_is_found_by_the_address_of_openid(open_client):
     assert server["issuer"] == "https://shop.example/books"
     assert server["token_endpoint"] == "https://shop.example/books/agents/sign-in/token"
     assert "https://shop.example/books/.well-known/openid-configuration" in shop.get("/books/llms.txt").text
+    card = shop.get("/books/.well-known/agent-card.json").json()
+    metadata = card["securitySchemes"]["oauth2"]["oauth2SecurityScheme"]["oauth2MetadataUrl"]
+    assert metadata == "https://shop.example/books/.well-known/openid-configuration"
+
+
+def test_a_site_is_an_authorization_server_at_each_of_its_addresses_whose_tokens_hold_at_all(open_client):
+    shop = open_client(make_shop([URL, "https://laden.example"]))
+    laden = TestClient(shop.app, base_url="https://laden.example")
+    for http, url in ((shop, URL), (laden, "https://laden.example")):
+        resource = http.get("/.well-known/oauth-protected-resource/mcp").json()
+        server = http.get("/.well-known/oauth-authorization-server").json()
+        assert resource["authorization_servers"] == [server["issuer"]] == [url]
+        agent = Agent(http, TestClient(shop.app, base_url=url))
+        token = agent.sign_in(resource=f"{url}/mcp")["access_token"]
+        for called in (shop, laden):
+            assert invoke(called, "read_profile", token).json() == "ann"
+            assert invoke(called, "add_book", token, title="Emma").status_code == 200
+        assert invoke(shop, "add_book", token, title="Emma").json() == ["Emma"] * 3
 
 
 def test_tools_say_which_of_them_need_a_person(shop):

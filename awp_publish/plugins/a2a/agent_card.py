@@ -18,6 +18,7 @@ from awp_publish.documents.members import (
     extension_members,
     flows_of,
     metadata_of,
+    own_metadata,
     present,
     requirements_of,
     schemes_of_routes,
@@ -261,6 +262,8 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
     if kinds & {"oauth2", "oauth"}:
         # The one flow that the declared endpoints allow; without a token endpoint, the authorization server's tokens.
         metadata = next((metadata_of(issuer) for issuer in declared.authorization_servers), None)
+        if declared.is_own_server:
+            metadata = own_metadata(catalog)
         flows = flows_of(catalog)
         if not flows:
             described = {"description": f"Tokens of {metadata}."} if metadata else {}

@@ -69,7 +69,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     authentication = replace(
         known,
         endpoints=endpoints,
-        authorization_servers=(setup.state.issuer,),
+        authorization_servers=(catalog.url,),
         token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,

@@ -123,11 +123,6 @@ class SignInSite:
             await change_value(self._site.store, consent_key(ended.person, ended.client), forget, 0.0)
         return ended
 
-    @property
-    def issuer(self) -> str:
-        """The issuer identifier: the site's canonical address (RFC 8414 section 2)."""
-        return str(self._site.settings.urls[0])
-
 
 def make_people(serving: Serving) -> People:
     """Make what asks the application who is signed in."""
@@ -144,9 +139,12 @@ class SignInAt:
         state: SignInSite = context.state
         self.state = state
         state.at = state.at or self
-        self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
+        self.options, self.grants, self.clients = state.options, state.grants, state.clients
         self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
+        self.issuer = context.catalog.url
+        """The issuer identifier (RFC 8414 section 2)."""
+        self._canonical = replace(context.catalog, url=context.settings.urls[0])
         self.admission = context.admission
         self.people: People = context.service
         self.paths = SignInPaths(context.catalog.paths.root)
@@ -155,13 +153,17 @@ class SignInAt:
         self.forms = state.tokens("form", PENDING_SECONDS)
         self.store = context.site.store
         self.reentry = Reentry(context.outside)
-        self.home = parse_address(context.catalog.absolute("/"))
+        self.home = self.address_of_cookies("/")
         self.is_secure = context.catalog.url.startswith("https:")
         self.resources = frozenset(_resources(context))
 
     def here(self, path: str) -> str:
         """Return a path below the site as browsers have to ask for it."""
         return self.catalog.prefix + path if path.startswith("/") else path
+
+    def address_of_cookies(self, path: str) -> WebAddress:
+        """Return the address to which a grant's cookies for a path belong: the same, wherever the site is called."""
+        return parse_address(self._canonical.absolute(path))
 
     def by_way_of(self, page: str, path: str) -> str:
         """Return the address of a page of the site that leads to a path of ours: to an address, if it is elsewhere."""

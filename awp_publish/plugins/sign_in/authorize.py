@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import orjson
 
@@ -22,7 +22,7 @@ from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
 from awp_publish.plugins.sign_in.people import Visitor
-from awp_publish.plugins.sign_in.redirects import shown_host, with_parameters
+from awp_publish.plugins.sign_in.redirects import is_local, shown_host, with_parameters
 from awp_publish.stores.store import Add, Look
 from awp_publish.stores.values import read_value, replacement
 
@@ -152,8 +152,6 @@ class ConsentEndpoint(PageEndpoint):
     async def _ask(self, request: DoorRequest, token: str, pending: Any, client: KnownClient, signed: Visitor) -> None:
         nonce = self.cookie_of(request, COOKIE) or secrets.token_urlsafe(24)
         redirect = pending["r"]
-        parts = urlsplit(redirect)
-        goes_to = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
         translate = self.at.people.framework.language_of(request.scope).translate
         facts = {
             "title": translate("Let %(client)s act for you?") % {"client": client.name},
@@ -161,8 +159,8 @@ class ConsentEndpoint(PageEndpoint):
                 "name": client.name,
                 "host": client.host,
                 "back": shown_host(redirect),
-                "is_local": client.is_local,
-                "is_unchecked": client.origin == "registered" and not client.is_local,
+                "is_local": is_local(redirect),
+                "is_unchecked": client.origin == "registered" and not is_local(redirect),
             },
             "person": {"name": signed.name},
             "scopes": self.at.described(pending["sc"]),
@@ -176,7 +174,7 @@ class ConsentEndpoint(PageEndpoint):
             "signs_out": self._signs_out,
         }
         headers = (self.at.cookie(nonce),)
-        page = await self.at.pages.reply(request.scope, "consent.html", facts, goes_to=goes_to, headers=headers)
+        page = await self.at.pages.reply(request.scope, "consent.html", facts, leads_away=True, headers=headers)
         await request.reply(page)
 
     async def _take(
@@ -238,7 +236,7 @@ class ConsentEndpoint(PageEndpoint):
 
     async def _is_remembered(self, pending: Any, client: KnownClient, signed: Visitor) -> bool:
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""
-        if not self.at.options.remember or client.is_local or "consent" in pending["p"]:
+        if not self.at.options.remember or is_local(pending["r"]) or "consent" in pending["p"]:
             return False
         raw = (await self.at.store.run((Look(consent_key(signed.principal.key, client.id)),))).seen[0]
         known = orjson.loads(raw) if isinstance(raw, bytes) else None

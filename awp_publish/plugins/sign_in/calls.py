@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, cast
 
-from awp_publish.browsing.addresses import WebAddress, parse_address
+from awp_publish.browsing.addresses import WebAddress
 from awp_publish.calls.call import Call, Credentials, Deliver, Result
 from awp_publish.calls.challenges import BEARER, DPOP, Challenges, challenges_of
 from awp_publish.http.credentials import read_credentials
@@ -91,7 +91,7 @@ class SignedInCalls:
         if action.target is None:
             return self.at.home
         if action.id not in self._addresses:
-            self._addresses[action.id] = parse_address(self.at.catalog.absolute(action.target.path))
+            self._addresses[action.id] = self.at.address_of_cookies(action.target.path)
         return self._addresses[action.id]
 
     def challenged(self, call: Call, result: Result) -> Result:

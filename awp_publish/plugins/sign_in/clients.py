@@ -25,6 +25,7 @@ from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
+from awp_publish.schema import media
 from awp_publish.stores.store import Add, Count, Look, Store, Swap
 
 REGISTERED: Final = "sign-in:client:"
@@ -70,11 +71,6 @@ class KnownClient:
     secret: bytes = field(default=b"", repr=False)
     scopes: tuple[str, ...] = ()
     host: str = ""
-
-    @property
-    def is_local(self) -> bool:
-        """True if nothing but programs on the person's own machine can get its codes: any of these may say its name."""
-        return bool(self.redirects) and all(map(is_loopback, self.redirects))
 
     def redirect_for(self, address: str | None) -> str | None:
         """Return the address to go back to: the given one if it is registered, or the only one; else None."""
@@ -130,12 +126,12 @@ class Clients:
         redirects = _redirects_of(metadata)
         kind = metadata.get("application_type")
         if kind not in (None, "web", "native"):
-            raise OAuthError("invalid_client_metadata", 'application_type must be "web" or "native".')
+            raise OAuthError("invalid_client_metadata", "application_type must be web or native.")
         grants, answers = metadata.get("grant_types"), metadata.get("response_types")
         if grants is not None and not (isinstance(grants, list) and "authorization_code" in grants):
             raise OAuthError("invalid_client_metadata", "grant_types must have authorization_code.")
         if answers is not None and answers != ["code"]:
-            raise OAuthError("invalid_client_metadata", 'response_types must be ["code"].')
+            raise OAuthError("invalid_client_metadata", "response_types must be [code].")
         client_id = secrets.token_urlsafe(24)
         name = shown_name(metadata.get("client_name"))
         record = orjson.dumps({"name": name, "redirects": redirects})
@@ -215,6 +211,8 @@ def fetch_client(client_id: str) -> tuple[float, KnownClient | str]:
         return MIN_CACHED, "it cannot be fetched from a public address"
     if answer.status != 200:
         return MIN_CACHED, f"the answer has the status {answer.status}"
+    if not media.is_json(answer.headers.get_content_type()):
+        return MIN_CACHED, "it is not served as application/json"
     try:
         metadata = orjson.loads(answer.body)
         client = read_document(client_id, metadata)

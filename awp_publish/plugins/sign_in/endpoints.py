@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, unquote_plus
 from awp_publish.http.body import ClientDisconnect, read_body
 from awp_publish.http.cors import Cors
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import Fields, RawHeaders, Reply
+from awp_publish.http.exchange import Fields, Reply
 from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
-from awp_publish.http.strict_json import parse_json
+from awp_publish.http.strict_json import is_json, parse_json
 from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
@@ -83,6 +83,8 @@ async def read_form(request: DoorRequest) -> Parameters:
 
 async def read_json(request: DoorRequest) -> object:
     """Return the JSON in a request's body. Raises OAuthError, and a Problem for a body that is too large."""
+    if not is_json(request.fields.get(b"content-type", b"")):
+        raise OAuthError("invalid_client_metadata", "The body must be application/json.")
     body = await read_body(request.scope, request.fields, request.receive, MAX_BODY)
     try:
         return parse_json(body)
@@ -139,26 +141,25 @@ class ProgramEndpoint(Endpoint):
         """Return the client that sends a request (RFC 6749 section 2.3). Raises OAuthError."""
         name, secret = form.get("client_id"), form.get("client_secret")
         header = request.fields.get(b"authorization")
-        challenge: RawHeaders = ()
         if header is not None:
-            challenge = ((b"www-authenticate", b'Basic realm="sign-in"'),)
             shown = _read_basic(header)
-            if shown is None or secret is not None or name not in (None, shown[0]):
-                raise OAuthError("invalid_client", "The client must authenticate in exactly one way.", challenge)
+            if shown is None:
+                raise OAuthError("invalid_client", "Authorization must be Basic, with the client's id and secret.")
+            if secret is not None or name not in (None, shown[0]):
+                raise OAuthError("invalid_request", "The client must authenticate in exactly one way.")
             name, secret = shown
         if name is None:
-            raise OAuthError("invalid_client", "client_id is missing.", challenge)
+            raise OAuthError("invalid_client", "client_id is missing.")
         address = self.at.address_of(request)
         try:
             client = await self.at.clients.find(name, address)
         except Shown as error:
             raise OAuthError("invalid_client", str(error)) from error
         if client is None:
-            raise OAuthError("invalid_client", "The client is unknown. Register again.", challenge)
+            raise OAuthError("invalid_client", "The client is unknown. Register again.")
         try:
             self.at.clients.check_secret(client, secret)
         except OAuthError as error:
-            error.headers = challenge
             count = Count(f"sign-in:wrong-secrets:{address}", MAX_WRONG_SECRETS, WRONG_WINDOW)
             if (await self.at.store.run((count,))).failed is not None:
                 raise OAuthError("slow_down", "Too many wrong secrets came from this address.") from error

@@ -1,5 +1,6 @@
 """Refusals of an authorization server, in the words of the RFC that names each (RFC 6749 sections 4.1.2.1 and 5.2)."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,21 +11,27 @@ from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, content_le
 STATUSES: Final[Mapping[str, int]] = {"invalid_client": 401, "temporarily_unavailable": 503, "slow_down": 429}
 """Statuses of errors that are not 400."""
 
+_CHALLENGE: Final = (b"www-authenticate", b'Basic realm="sign-in"')
+"""What each answer with the status 401 has to have (RFC 9110 section 15.5.2), also to a client without a secret."""
+
+_NOT_OF_ERRORS: Final = re.compile(r"[^ !#-\[\]-~]")
+"""Characters that an error_description must not have (RFC 6749 sections 4.1.2.1 and 5.2)."""
+
 
 class OAuthError(Exception):
-    """A request that is refused. `code` is the error of the RFC, `detail` says what was wrong, in ASCII."""
+    """A request that is refused. `code` is the error of the RFC, `detail` says what was wrong."""
 
-    def __init__(self, code: str, detail: str, headers: RawHeaders = ()) -> None:
+    def __init__(self, code: str, detail: str) -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code
-        self.detail = detail
-        self.headers = headers
+        self.detail = _NOT_OF_ERRORS.sub("'", detail)
 
     @property
     def reply(self) -> Reply:
         """The answer of the endpoints that programs call (RFC 6749 section 5.2)."""
         described = {"error": self.code, "error_description": self.detail}
-        return json_reply(described, STATUSES.get(self.code, 400), self.headers)
+        status = STATUSES.get(self.code, 400)
+        return json_reply(described, status, (_CHALLENGE,) if status == 401 else ())
 
 
 class Shown(Exception):

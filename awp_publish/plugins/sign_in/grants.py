@@ -274,7 +274,7 @@ class Grants:
 
     def _with_tokens(self, grant: Grant, scopes: tuple[str, ...]) -> tuple[Grant, Issued]:
         now = self._clock()
-        seconds = max(1, int(min(self._seconds, grant.until - now)))
+        seconds = max(1, round(min(self._seconds, grant.until - now)))
         access, refresh = self.issue("access", grant.id), self.issue("refresh", grant.id)
         valid = sorted((item for item in grant.access.items() if item[1][0] > now), key=lambda item: item[1][0])
         tokens = dict(valid[-(MAX_TOKENS - 1) :]) | {digest_of(access): (now + seconds, scopes)}
@@ -314,15 +314,20 @@ class Grants:
             grant = current
 
     async def end_of_token(self, token: str, client: str) -> Grant | None:
-        """End the grant of a refresh token, and return it, or one access token alone (RFC 7009 section 2.1)."""
+        """End the grant of a refresh token, and return it, or one access token alone (RFC 7009 section 2.1).
+
+        Raises OAuthError for a token of another client.
+        """
         for kind in ("access", "refresh"):
             grant_id = self.grant_of(kind, token)
             if grant_id is None:
                 continue
             for _ in range(MAX_TRIES):
                 grant = await self._load(grant_id)
-                if grant is None or grant.client != client:
+                if grant is None:
                     return None
+                if grant.client != client:  # RFC 7009 section 2.1
+                    raise OAuthError("invalid_grant", "The token was issued to another client.")
                 if kind == "refresh":
                     await self.end(grant.id)
                     return grant

@@ -37,9 +37,10 @@ def is_below_a_path(catalog: Catalog) -> bool:
 
 def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -> Mapping[str, object]:
     """Return the members that depend on the options. Proofs of keys are accepted with these `algorithms`, if any."""
-    has_secrets = any(isinstance(one, Client) and one.secret and one.scopes for one in options.clients)
-    methods = ["none", "client_secret_basic", "client_secret_post"] if has_secrets else ["none"]
-    grants = ["authorization_code", "refresh_token", *(["client_credentials"] if has_secrets else [])]
+    with_secrets = [client for client in options.clients if isinstance(client, Client) and client.secret]
+    methods = ["none", "client_secret_basic", "client_secret_post"] if with_secrets else ["none"]
+    own = ["client_credentials"] if any(client.scopes for client in with_secrets) else []
+    grants = ["authorization_code", "refresh_token", *own]
     return {
         "authorization_endpoint": paths.authorize,
         "token_endpoint": paths.token,

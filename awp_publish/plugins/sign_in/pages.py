@@ -47,10 +47,13 @@ class SignInPages:
         facts: Mapping[str, object],
         *,
         status: int = 200,
-        goes_to: str = "",
+        leads_away: bool = False,
         headers: RawHeaders = (),
     ) -> Reply:
-        """Return a page for a request. `goes_to` is the origin or scheme to which its form may lead in the end."""
+        """Return a page for a request. Its form may lead to other sites if it `leads_away`.
+
+        Browsers compare every redirect that follows with `form-action`, and those of a client are its own affair.
+        """
         nonce = secrets.token_urlsafe(16)
         known = {"site": self._site, "nonce": nonce, "wide": False, **facts}
         rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", known)
@@ -61,7 +64,7 @@ class SignInPages:
         body = rendered.encode("utf-8", "replace")
         policy = (
             f"default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; base-uri 'none'; "
-            f"frame-ancestors 'none'; form-action 'self' {goes_to}"
+            "frame-ancestors 'none'" + ("" if leads_away else "; form-action 'self'")
         )
         fixed: RawHeaders = (
             (b"content-type", b"text/html; charset=utf-8"),

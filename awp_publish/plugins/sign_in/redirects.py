@@ -50,9 +50,17 @@ def why_refused(address: str) -> str | None:
         return None if parts.hostname else "has no host"
     if parts.scheme == "http":
         return None if parts.hostname in LOOPBACK else "must begin with https, unless it is a loopback address"
-    if not parts.scheme or parts.scheme in _REFUSED_SCHEMES:
-        return "must begin with https, or with a scheme of the program's own"
+    if not parts.scheme or parts.scheme in _REFUSED_SCHEMES or address == f"{parts.scheme}:":
+        return "must begin with https, or with a scheme of the program's own and a path"
     return None
+
+
+def is_local(address: str) -> bool:
+    """Return True for an address of which any program on the person's own machine may take over the answers.
+
+    Such a client cannot prove who it is, so nobody's earlier consent counts for it (RFC 8252 section 8.6).
+    """
+    return is_loopback(address) or urlsplit(address).scheme != "https"
 
 
 def is_loopback(address: str) -> bool:
