@@ -34,8 +34,8 @@ from awp_publish import (
     current_caller,
 )
 from awp_publish.http.outgoing import Deadline, connect, is_public_address
-from awp_publish.plugins.identity.botauth import address_of
 from awp_publish.plugins.identity.directories import MEDIA_TYPE, WELL_KNOWN, directory_of
+from awp_publish.plugins.identity.own_address import address_of
 from tests.serve.awp_client import AwpClient
 
 SIGNER = "https://signer.example"

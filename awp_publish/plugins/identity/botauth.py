@@ -19,21 +19,18 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
-from urllib.parse import quote, urlsplit
 
 from awp_publish.calls.call import Credentials, Label, Principal
-from awp_publish.http.exchange import read_fields
 from awp_publish.http.signed import DIGESTS, SIGNED
-from awp_publish.model import SAFE_IN_PATH
+from awp_publish.plugins.identity.agent_signatures import ACCEPT_SIGNATURE, LEEWAY, TAG, AgentSignature, forged
 from awp_publish.plugins.identity.directories import (
-    KINDS,
-    WELL_KNOWN,
     AgentKey,
     KeyDirectories,
     KeyDirectory,
     directory_of,
     read_directory,
 )
+from awp_publish.plugins.identity.own_address import address_of
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
 
@@ -44,36 +41,8 @@ logger: Final = logging.getLogger("awp_publish.calls")
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-TAG: Final = "web-bot-auth"
-ACCEPT_SIGNATURE: Final = (
-    "Accept-Signature",
-    f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
-)
-"""The header that asks for a signature (RFC 9421 section 5.1)."""
-
-
-LEEWAY: Final = 30.0
-"""Seconds by which clocks may differ."""
-
-MAX_LIFETIME: Final = 86_400
-"""Seconds from `created` to `expires`: the draft recommends no more than a day."""
-
-MAX_HEADER: Final = 8_192
-"""Characters of each header at most."""
-
-MAX_COMPONENTS: Final = 32
-MAX_SIGNATURES: Final = 4
 WAIT: Final = 6.0
 """Seconds that a call waits for a directory."""
-
-_REFUSED: Final = "The request's signature is not valid."
-_ADVICE: Final = (
-    "Sign the request as Accept-Signature says, each request anew: with a key of the directory that "
-    "Signature-Agent names, for this site's address, at the present time."
-)
-
-_LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
-_METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,43 +173,48 @@ class WebBotAuth:
         return "unsigned impostor" if agent and any(claim.search(agent) for claim in self._claims) else "unknown"
 
     async def _verify(self, credentials: Credentials, request: Mapping[str, Any]) -> Principal | None:
-        signature = self._read(credentials)
+        now = self.clock()
+        signature = AgentSignature.read(credentials.headers, now, self.allow_private)
         if signature is None:
             return None
-        label, directory, kind, address, parameters, of_body = signature
+        directory = signature.directory
         if self._listed is not None and directory not in self._listed:
             return None  # not trusted: its keys are not fetched
         is_listed = self._listed is not None or directory in self._known.fixed
-        key_id = str(parameters["keyid"])
         try:
             async with asyncio.timeout(WAIT):
-                key = await self._known.find(directory, kind, address, key_id)
+                key = await self._known.find(directory, signature.kind, signature.address, signature.key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
                 return None  # a Signature-Agent that cannot be resolved is ignored
             detail = f"The keys of {directory} cannot be read at the moment."
             raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
-        now = self.clock()
         if key is None or not key.not_before - LEEWAY <= now <= key.expires + LEEWAY:
-            raise _forged("Its key is not in the directory that Signature-Agent names.")
-        self._check(request, key, key_id)
-        if of_body:
-            _check_body(credentials.headers.get("content-digest") or "", of_body, request)
-        nonce = parameters.get("nonce")
-        # One signature is good for one request. Only verified ones are remembered, so that nobody else can fill the
-        # store.
-        if isinstance(nonce, str):
-            used = f"{directory}\n{key_id}\n{nonce}".encode()
+            raise forged("Its key is not in the directory that Signature-Agent names.")
+        self._check(request, key, signature.key_id)
+        if signature.of_body:
+            _check_body(credentials.headers.get("content-digest") or "", signature.of_body, request)
+        await self._spend(signature, key, credentials.headers.get("signature") or "", now)
+        facts = {"directory": directory, "keyid": signature.key_id, "name": directory.partition("://")[2]}
+        return Principal(directory, claims=facts, label="verified", issuer=self.kind)
+
+    async def _spend(self, signature: AgentSignature, key: AgentKey, header: str, now: float) -> None:
+        """Remember a verified signature, which is good for one request. Raises RateLimited for one that is known.
+
+        Others are not remembered, so that nobody else can fill the store.
+        """
+        if signature.nonce is not None:
+            used = f"{signature.directory}\n{signature.key_id}\n{signature.nonce}".encode()
         else:  # the library has parsed the signature, so it exists
             from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
             from http_sf import parse
 
-            signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
-            used = bytes(cast(Any, signatures)[label][0])
+            signatures = parse(header.encode("latin-1"), tltype="dictionary")
+            used = bytes(cast(Any, signatures)[signature.label][0])
             if not isinstance(key.key, RSAPublicKey):  # with (r, s), (r, -s) is a valid ECDSA signature too
                 used = used[: len(used) // 2]
         if self._store is not None:
-            left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
+            left = max(1.0, signature.expires - now + 2 * LEEWAY)
             step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
             if (await self._store.run((step,))).failed is not None:
                 raise RateLimited(
@@ -249,86 +223,6 @@ class WebBotAuth:
                     headers=[("Retry-After", "1"), ACCEPT_SIGNATURE],
                     members={"retry_after": 1},
                 )
-        facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
-        return Principal(directory, claims=facts, label="verified", issuer=self.kind)
-
-    def _read(
-        self, credentials: Credentials
-    ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
-        """Parse a signature: label, directory, kind and address of keys, parameters, and the digests that it covers.
-
-        The latter are algorithms, "" for all of them. Returns None if there is no such signature. Raises
-        InvalidCredentials.
-        """
-        from http_sf import parse
-
-        headers = credentials.headers
-        given, signed, agent = (headers.get(name) or "" for name in ("signature-input", "signature", "signature-agent"))
-        if TAG not in given:
-            return None
-        if max(len(given), len(signed), len(agent)) > MAX_HEADER:
-            raise _forged(f"One of its headers has more than {MAX_HEADER} characters.")
-        try:
-            inputs = parse(given.encode("latin-1"), tltype="dictionary")
-        except Exception:
-            raise _forged("Signature-Input is not a dictionary (RFC 9651).") from None
-        if not isinstance(inputs, dict) or len(inputs) > MAX_SIGNATURES:
-            raise _forged("There are too many signatures.")
-        tagged = [(name, one) for name, one in inputs.items() if isinstance(one, tuple) and one[1].get("tag") == TAG]
-        if not tagged:
-            return None
-        if len(tagged) > 1:
-            raise _forged(f'There is more than one with the tag "{TAG}".')
-        label, (components, parameters) = tagged[0]
-        if not isinstance(components, list):
-            raise _forged("Signature-Input is not a list of components.")
-        created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
-        if type(created) is not int or type(expires) is not int:
-            raise _forged("It has no integer parameters created and expires.")
-        if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
-            raise _forged("It names no key (keyid).")
-        if not _METADATA.issuperset(parameters):
-            raise _forged("It has unknown parameters.")
-        now = self.clock()
-        if created > now + LEEWAY:
-            raise _forged("It is not valid yet (created).")
-        if expires < now - LEEWAY:
-            raise _forged("It has expired (expires).")
-        if not 0 < expires - created <= MAX_LIFETIME:
-            raise _forged("It is valid for more than a day, or expires before it was created.")
-        if not agent:
-            raise _forged("There is no Signature-Agent.")
-
-        # The signer: a dictionary with a member of the signature's own label, or (the older form) one string.
-        kind, is_bare = "directory", agent.lstrip().startswith('"')
-        try:
-            parsed = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
-        except Exception:
-            raise _forged("Signature-Agent is neither a string nor a dictionary (RFC 9651).") from None
-        member = parsed if is_bare else parsed.get(label) if isinstance(parsed, dict) else None
-        if isinstance(member, tuple):
-            kind = str(member[1].get("type", kind))
-            member = member[0]
-        if type(member) is not str:
-            raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
-        directory = directory_of(member, self.allow_private, kind)
-        if directory is None or kind not in KINDS:
-            raise _forged("Signature-Agent does not name an https address of a directory of a supported type.")
-
-        # It must cover our address and its Signature-Agent.
-        if len(components) > MAX_COMPONENTS:
-            raise _forged("It covers too many components.")
-        covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
-        names = [name for name, parsed in covered if not parsed]
-        if "@authority" not in names and "@target-uri" not in names:
-            raise _forged("It covers neither @authority nor @target-uri.")
-        own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
-        if not any(one in covered for one in own):
-            raise _forged("It does not cover its Signature-Agent.")
-        address = directory + WELL_KNOWN if kind == "directory" else member
-        digests = [parsed for name, parsed in covered if name == "content-digest"]  # in whatever form it is signed
-        of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
-        return label, directory, kind, address, parameters, of_body
 
     def _check(self, request: Mapping[str, Any], key: AgentKey, key_id: str) -> None:
         """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
@@ -344,7 +238,7 @@ class WebBotAuth:
             )
         except Exception as error:  # a hostile signature may make its verifier raise anything
             logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
-            raise _forged("It does not match this request, its key and this site's address.") from None
+            raise forged("It does not match this request, its key and this site's address.") from None
 
 
 @cache
@@ -356,10 +250,6 @@ def _verifier_class() -> "type[HTTPMessageVerifier]":
             """Do nothing: they were checked already, by the site's own clock."""
 
     return Verifier
-
-
-def _forged(detail: str) -> InvalidCredentials:
-    return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
 
 
 def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
@@ -376,9 +266,9 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
     except Exception:
         given = {}
     if not given:
-        raise _forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
+        raise forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
     if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
-        raise _forged("The body does not match its Content-Digest.")
+        raise forged("The body does not match its Content-Digest.")
 
 
 class _Message:
@@ -392,27 +282,3 @@ class _Message:
 
     def items(self) -> Iterator[tuple[str, str]]:
         return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
-
-
-def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
-
-    In development, when all origins are loopback addresses, every loopback name and port is the site's. Elsewhere they
-    are another authority: who received a signature or proof for it could send it on with its `Host`.
-    """
-    host = read_fields(request["headers"]).get(b"host", b"").decode("latin-1").lower()
-    for parts in map(urlsplit, origins):
-        if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
-            base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-            break
-    else:
-        if not (_LOOPBACK.fullmatch(host) and all(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
-            return ""
-        scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
-        base, prefix = f"{scheme}://{host}", ""
-    raw = request.get("raw_path") or quote(request.get("path", "/"), safe=SAFE_IN_PATH).encode()
-    path = raw.decode("latin-1").partition("?")[0]
-    if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
-        path = prefix + path
-    query = request.get("query_string", b"").decode("latin-1")
-    return base + (f"{path}?{query}" if query else path)

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from awp_publish.calls.challenges import DPOP, PROOF_ALGORITHMS
 from awp_publish.http.signed import SIGNED
-from awp_publish.plugins.identity.botauth import address_of
 from awp_publish.plugins.identity.fetching import MIN_RSA_BITS
+from awp_publish.plugins.identity.own_address import address_of
 from awp_publish.problems import InvalidBinding, InvalidProof
 from awp_publish.stores.store import Add, Store
 
