@@ -5,14 +5,14 @@ exist. A replay is looked up before the confirmation, because a retried call car
 the confirmation, so that no person is asked about a call that cannot go through.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from awp_publish.calls.call import Call, Outcome, Result, never_disconnected
 from awp_publish.calls.gates.audience import AUDIENCE
 from awp_publish.calls.gates.confirmation import CONFIRMATION
-from awp_publish.calls.gates.gate import Ask, Facts, GateCheck, Guards
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.calls.gates.idempotency import IDEMPOTENCY
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
 from awp_publish.calls.gates.inputs import INPUTS
@@ -42,6 +42,11 @@ _Asked: TypeAlias = dict[GateCheck[Any], Ask]
 """Checks in their order, each with what it asks of the store."""
 
 
+def in_order(gates: Iterable[Gate]) -> list[Gate]:
+    """Return the core's own gates and these in their order."""
+    return sorted((*GATES, *gates), key=lambda gate: gate.order)
+
+
 def guard_of(
     guards: Guards,
     action: Action,
@@ -52,8 +57,7 @@ def guard_of(
 ) -> "Guard | None":
     """Return the guard of an action, None if no gate concerns it."""
     facts = Facts(guards=guards, inputs=inputs, check=check, rehearse=rehearse)
-    gates = sorted((*GATES, *guards.gates), key=lambda gate: gate.order)
-    concerned = [(gate, made) for gate in gates if (made := gate.of(action, facts)) is not None]
+    concerned = [(gate, made) for gate in in_order(guards.gates) if (made := gate.of(action, facts)) is not None]
     if not any(gate.alone for gate, _ in concerned):
         return None
     return Guard(action, guards, [made for _, made in concerned])

@@ -1,10 +1,13 @@
-"""Facts about the server process, which can only be read from the stack."""
+"""Facts about the server process, which can only be read from the stack, and what follows for stores in memory."""
 
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
+
+from awp_publish.model import Catalog
+from awp_publish.problems import DeclarationError
 
 
 def count_workers() -> int:
@@ -26,6 +29,26 @@ def count_workers() -> int:
             case "uvicorn.server" | "django.core.management.commands.runserver":
                 is_alone = True  # unless it was started by one of those above
     return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+
+
+def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> None:
+    """Raise DeclarationError if several workers would each keep in memory what they have to share.
+
+    With a store in memory, one idempotency key would run a payment once in each of them. `kept_by_plugins` is what else
+    would be kept, in words.
+    """
+    limit = catalog.site.rate_limit
+    kept = [action.id for action in catalog.actions if action.remembers or action.rate_limit or action.requires]
+    if not (kept or limit or kept_by_plugins) or (workers := count_workers()) == 1:
+        return
+    things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
+    what = [f"{things} of {', '.join(kept)}"] if kept else []
+    what += ["counts of calls of all actions"] if limit and not kept else []
+    raise DeclarationError(
+        "site",
+        f"{workers} workers serve it, and each would keep {' and '.join((*what, *kept_by_plugins))} in its own memory.",
+        'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
+    )
 
 
 def is_first_worker() -> bool:

@@ -1,6 +1,7 @@
 """`site.include(...)`: publish existing routes without touching their handlers."""
 
 import fnmatch
+import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -20,6 +21,8 @@ from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of, layers_of
 from awp_publish.schema.options import listing
+
+logger: Final = logging.getLogger("awp_publish")
 
 READING: Final = "GET"
 SUBJECT: Final = "site.include()"
@@ -53,6 +56,23 @@ class Included:
     pages: dict[str, Route] = field(default_factory=dict)
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of the actions and the paths of the pages."""
+        return (*(action.id for action in self.actions), *self.pages)
+
+    def log(self) -> None:
+        """Log what was published, and how many routes were left out."""
+        logger.info(
+            "site.include() took %d actions (%s) and %d pages (%s), and left %d routes out; "
+            "awp-publish show --included module:app says which and why.",
+            len(self.actions),
+            listing(action.id for action in self.actions),
+            len(self.pages),
+            listing(self.pages),
+            len(self.left_out),
+        )
 
 
 def include_routes(

@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from typing import Any, Final, cast
 
 from awp_publish.declare.settings.actions import ActionSettings
-from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
+from awp_publish.model import Paths
+from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
 from awp_publish.schema.options import LazyAdapter, check, unpack
 
@@ -72,9 +73,22 @@ def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
     kinds = dict[type[Problem], None]()
     for setup in setups.values():
         kinds |= dict.fromkeys(setup.plugin.problems)
-        for gate in setup.plugin.gates(setup) if setup.plugin.gates is not None else ():
-            kinds |= dict.fromkeys(gate.refuses)
+    for gate in gates_of(setups):
+        kinds |= dict.fromkeys(gate.refuses)
     return [kind for kind in kinds if kind not in ALL]
+
+
+def gates_of(setups: Mapping[str, Setup]) -> tuple[Gate, ...]:
+    """Return the gates that plug-ins add."""
+    asked = (setup.plugin.gates(setup) for setup in setups.values() if setup.plugin.gates is not None)
+    return tuple(gate for gates in asked for gate in gates)
+
+
+def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]:
+    """Return the doors of each plug-in at these paths, by the plug-in's name."""
+    return {
+        name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items() if setup.plugin.doors is not None
+    }
 
 
 def options_of(setups: Mapping[str, Setup]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ async def search(q: str) -> SearchResults: ...
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
@@ -20,19 +20,29 @@ from urllib.parse import urlsplit
 from awp_publish.calls.application_users import SessionUser
 from awp_publish.calls.authenticators import published_facts, read_authenticators
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.callers import AgentAuthenticator, Authenticator, TokenAuthenticator
+from awp_publish.calls.callers import Authenticator, TokenAuthenticator
 from awp_publish.calls.challenges import PROOF_ALGORITHMS
+from awp_publish.calls.guard import in_order
 from awp_publish.calls.sent_secrets import ApiKey
-from awp_publish.calls.workers import count_workers
+from awp_publish.calls.workers import refuse_private_memory
 from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import check_options, options_of, problems_of, read_plugins, split_options, start
+from awp_publish.declare.plugins import (
+    check_options,
+    doors_of,
+    gates_of,
+    options_of,
+    problems_of,
+    read_plugins,
+    split_options,
+    start,
+)
 from awp_publish.declare.resolve import Declaration, resolve
-from awp_publish.declare.settings.about import About
+from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageSettings
@@ -47,13 +57,12 @@ from awp_publish.model import (
     DoorFacts,
     JsonObject,
     LeftOut,
-    Paths,
     SiteFacts,
 )
-from awp_publish.plugin import Door, Finding, Setup, installed, open_store
-from awp_publish.problems import DeclarationError, code_of, did_you_mean
+from awp_publish.plugin import Finding, Setup, installed, open_store
+from awp_publish.problems import DeclarationError, code_of
 from awp_publish.schema import UnusableSchema, write_schema
-from awp_publish.schema.options import ID, TEXTS, check, listing
+from awp_publish.schema.options import ID, TEXTS, check
 from awp_publish.stores import ForeignStore, Store
 
 logger: Final = logging.getLogger("awp_publish")
@@ -421,88 +430,10 @@ class Site:
                 subject, "is declared after the site was published.", "Declare before the application starts."
             )
 
-    def doors(self, paths: Paths) -> Iterator[Door]:
-        """Return the doors of the site's plug-ins, at these paths."""
-        for setup in self.plugins.values():
-            if setup.plugin.doors is not None:
-                yield from setup.plugin.doors(setup, paths)
-
-    def _check_whole(self, catalog: Catalog) -> None:
-        """Check declarations against each other and the installation. Raises DeclarationError that names the action."""
-        actions = catalog.actions
-        ids = {action.id for action in actions}
-        for workflow in self.facts.workflows:
-            for step in workflow.steps:
-                if step not in ids:
-                    wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
-                    raise DeclarationError("site", wrong)
-        doors = {*DOORS, *(door.name for door in self.doors(catalog.paths))}
-        for action in actions:
-            for name in action.expose or ():
-                if name not in doors:
-                    wrong = f'expose: there is no door "{name}" here.'
-                    near = did_you_mean(name, doors)
-                    remedy = near or f"There are: {', '.join(sorted(doors))}."
-                    raise DeclarationError(f'action "{action.id}"', wrong, remedy)
-        narrowed = [action.id for action in actions if action.audience != PUBLIC]
-        if narrowed and not self.authenticators:
-            logger.warning(
-                "Nobody can see %s: they are not public, and the site authenticates nobody. "
-                "Give Site(authenticate=...).",
-                listing(narrowed),
-            )
-        is_shared = self.store.is_shared
-        # Each process would have a memory store of its own: one idempotency key would run a payment once in each of
-        # them.
-        kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
-        kept_by_plugins = [
-            words
-            for setup in self.plugins.values()
-            if setup.plugin.keeps is not None and (words := setup.plugin.keeps(setup, catalog)) is not None
-        ]
-        keeps = kept or self.facts.rate_limit or kept_by_plugins
-        if not is_shared and keeps and (workers := count_workers()) > 1:
-            things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
-            what = [f"{things} of {', '.join(kept)}"] if kept else []
-            what += ["counts of calls of all actions"] if self.facts.rate_limit and not kept else []
-            what += kept_by_plugins
-            raise DeclarationError(
-                "site",
-                f"{workers} workers serve it, and each would keep {' and '.join(what)} in its own memory.",
-                'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
-            )
-        for action in actions:
-            subject = f'action "{action.id}"'
-            # A route whose security scheme refuses nobody is refused calls without credentials by `RouteCaller`.
-            if action.auth_required and not (
-                self.authenticators or action.route_authenticates or action.route_credentials
-            ):
-                raise DeclarationError(
-                    subject,
-                    "auth_required: the site authenticates nobody.",
-                    "Give Site(authenticate=...), or the route a security scheme.",
-                )
-            limits = [limit for limit in (self.facts.rate_limit, action.rate_limit) if limit is not None and limit.whom]
-            if limits and not any(
-                isinstance(authenticator, AgentAuthenticator) for authenticator in self.authenticators
-            ):
-                wrong = f"rate_limit: no authenticator of the site identifies {limits[0].whom} callers."
-                raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
-            if action.allow_agents and not any(
-                isinstance(authenticator, AgentAuthenticator) for authenticator in self.authenticators
-            ):
-                raise DeclarationError(
-                    subject,
-                    "allow_agents: no authenticator of the site identifies agents.",
-                    "Give Site(authenticate=WebBotAuth(...)).",
-                )
-            # Processes that share a store have to sign with the same keys; a store in memory works with any key.
-            if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:
-                raise DeclarationError(
-                    subject,
-                    "needs signed tokens, and the site has no secret_keys.",
-                    'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
-                )
+    def door_names(self) -> frozenset[str]:
+        """Return the names of all doors of the site."""
+        doors = doors_of(self.plugins, self.settings.paths).values()
+        return frozenset((*DOORS, *(door.name for listed in doors for door in listed)))
 
     def freeze(
         self,
@@ -516,74 +447,62 @@ class Site:
         `doors` are the live endpoints and `documents` the paths that the publisher serves; `left_out` are the protocols
         that it does not serve. `AgentPublisher` calls it at start-up.
         """
-        if not self._catalogs:
-            before = self._declarations.keys() | set()
-            for setup in self.plugins.values():
-                if setup.plugin.prepare is not None:
-                    setup.plugin.prepare(setup)
-            self.own_actions = frozenset(self._declarations.keys() - before)
-            declared = list(self._declarations.values())
-            routes = find_routes(app)
-            actions, agents, included = resolve(
-                declared,
-                self._agents,
-                self._inclusions,
-                routes,
-                self.settings.limits.timeout,
-                find_injector(app),
-                self.settings.paths.actions,
-                {
-                    authenticator.header.lower()
-                    for authenticator in self.authenticators
-                    if isinstance(authenticator, ApiKey)
-                },
-                {urlsplit(url).hostname or "" for url in self.settings.urls},
-            )
-            catalog = Catalog(
-                url=self.settings.urls[0],
-                site=self.facts,
-                actions=actions,
-                agents=agents,
-                pages=self._pages.resolve(
-                    routes,
-                    self.facts.name,
-                    {action.id for action in actions},
-                    included.pages.values() if self._inclusions or self._pages.has_any else find_pages(routes),
-                ),
-                paths=self.settings.paths,
-                doors=tuple(doors),
-                documents=frozenset(documents),
-                left_out=frozenset(left_out),
-                openapi=find_openapi(app),
-                recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
-            )
-            for setup in self.plugins.values():
-                if setup.plugin.derive is not None:
-                    catalog = setup.plugin.derive(setup, catalog)
-            self._check_whole(catalog)
-            self.findings = (
-                *included.findings,
-                *(
-                    finding
-                    for setup in self.plugins.values()
-                    if setup.plugin.check is not None
-                    for finding in setup.plugin.check(setup, catalog)
-                ),
-            )
-            pages = tuple(included.pages)
-            self.left_out = tuple(included.left_out.values())
-            self.included = (*(action.id for action in included.actions), *pages)
-            if self._inclusions:
-                taken = f"{len(included.actions)} actions ({listing(action.id for action in included.actions)})"
-                logger.info(
-                    "site.include() took %s and %d pages (%s), and left %d routes out; "
-                    "awp-publish show --included module:app says which and why.",
-                    taken,
-                    len(pages),
-                    listing(pages),
-                    len(self.left_out),
-                )
-            self._catalogs = self._at_each_address(catalog)
+        if self._catalogs:
+            return self._catalogs[0]
+        setups, before = self.plugins.values(), self._declarations.keys() | set()
+        for setup in setups:
+            if setup.plugin.prepare is not None:
+                setup.plugin.prepare(setup)
+        self.own_actions = frozenset(self._declarations.keys() - before)
+        routes, keys = find_routes(app), [one for one in self.authenticators if isinstance(one, ApiKey)]
+        actions, agents, included = resolve(
+            list(self._declarations.values()),
+            self._agents,
+            self._inclusions,
+            routes,
+            self.settings.limits.timeout,
+            find_injector(app),
+            self.settings.paths.actions,
+            {key.header.lower() for key in keys},
+            {urlsplit(url).hostname or "" for url in self.settings.urls},
+        )
+        has_chosen_pages = self._inclusions or self._pages.has_any
+        pages = self._pages.resolve(
+            routes,
+            self.facts.name,
+            {action.id for action in actions},
+            included.pages.values() if has_chosen_pages else find_pages(routes),
+        )
+        catalog = Catalog(
+            url=self.settings.urls[0],
+            site=self.facts,
+            actions=actions,
+            agents=agents,
+            pages=pages,
+            paths=self.settings.paths,
+            doors=tuple(doors),
+            documents=frozenset(documents),
+            left_out=frozenset(left_out),
+            openapi=find_openapi(app),
+            recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
+        )
+        for setup in setups:
+            if setup.plugin.derive is not None:
+                catalog = setup.plugin.derive(setup, catalog)
+        check_steps(self.facts.workflows, {action.id for action in actions})
+        for gate in in_order(gates_of(self.plugins)):
+            if gate.check is not None:
+                gate.check(catalog, self)
+        if not self.store.is_shared:
+            kept = (one.plugin.keeps(one, catalog) for one in setups if one.plugin.keeps is not None)
+            refuse_private_memory(catalog, [words for words in kept if words is not None])
+        of_plugins = (setup.plugin.check(setup, catalog) for setup in setups if setup.plugin.check is not None)
+        self.findings = (*included.findings, *(finding for findings in of_plugins for finding in findings))
+        self.left_out = tuple(included.left_out.values())
+        self.included = included.names
+        if self._inclusions:
+            included.log()
+        self._catalogs = self._at_each_address(catalog)
         return self._catalogs[0]
 
     @property

@@ -20,7 +20,7 @@ from awp_publish.calls.observe import Observer
 from awp_publish.calls.tokens import Tokens
 from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
 from awp_publish.declare.discover import find_routes, unwrap
-from awp_publish.declare.plugins import problems_of
+from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
@@ -49,7 +49,7 @@ from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.reentry import Outside
 from awp_publish.http.running import INSPECTED
-from awp_publish.http.serving import Address, AddressContext, ServedPlugin, ServedSite, doors_of, open_doors, open_hooks
+from awp_publish.http.serving import Address, AddressContext, ServedPlugin, ServedSite, open_doors, open_hooks
 from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Action, Catalog, seconds_of
 from awp_publish.plugin import Answer, AnswerRest, Door as PluginDoor, Endpoints, known_protocols, protocols_of
@@ -515,12 +515,7 @@ class AgentPublisher:
             receipts=receipts if receipted else None,
             receipted=receipted,
             credentials=frozenset(known for action in actions for known in action.route_credentials),
-            gates=tuple(
-                gate
-                for setup in site.plugins.values()
-                if setup.plugin.gates is not None
-                for gate in setup.plugin.gates(setup)
-            ),
+            gates=gates_of(site.plugins),
         )
 
 

@@ -159,13 +159,6 @@ def _within_each(carries: Sequence[CarryWithSession]) -> CarryWithSession:
     return carry
 
 
-def doors_of(setups: Mapping[str, Setup], paths: Any) -> dict[str, list[Door]]:
-    """Return the doors of each plug-in, by the plug-in's name."""
-    return {
-        name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items() if setup.plugin.doors is not None
-    }
-
-
 def open_doors(
     served: Mapping[str, ServedPlugin], doors: Mapping[str, Sequence[Door]], address: Address
 ) -> list[Endpoints]:

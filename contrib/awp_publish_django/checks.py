@@ -17,6 +17,7 @@ from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
+from awp_publish.declare.plugins import doors_of
 from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
@@ -145,7 +146,7 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     calls = [
         path for action in catalog.actions for path in (catalog.invoke_path_of(action), catalog.plain_path_of(action))
     ]
-    doors = [door.path for door in publication.site.doors(catalog.paths)]
+    doors = [door.path for doors in doors_of(publication.site.plugins, catalog.paths).values() for door in doors]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:
             match = get_resolver().resolve(path)

@@ -21,7 +21,7 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher, Site, current_caller
-from awp_publish.http.serving import doors_of
+from awp_publish.declare.plugins import doors_of
 from tests.serve.awp_client import AwpClient
 from tests.serve.credential_rows import COOKIE_SECRET, RIGHT, SIGNER, Row, authenticators, name_of, token
 from tests.serve.direct_client import DirectClient

@@ -1,11 +1,15 @@
 """May the caller know of the action? To others it does not exist, at doors that do not offer it either."""
 
+import logging
 from typing import Any, Final
 
 from awp_publish.calls.call import Call
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
-from awp_publish.model import Action
-from awp_publish.problems import UnknownAgent
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite
+from awp_publish.model import PUBLIC, Action, Catalog
+from awp_publish.problems import DeclarationError, UnknownAgent, did_you_mean
+from awp_publish.schema.options import listing
+
+logger: Final = logging.getLogger("awp_publish")
 
 
 class _Audience(GateCheck[Ask]):
@@ -25,4 +29,21 @@ def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return None if action.is_public and action.expose is None else _Audience(action)
 
 
-AUDIENCE: Final = Gate(name="audience", order=200, of=_of, refuses=(UnknownAgent,), options=("audience", "expose"))
+def _check(catalog: Catalog, site: GuardedSite) -> None:
+    doors = site.door_names()
+    for action in catalog.actions:
+        for name in action.expose or ():
+            if name not in doors:
+                remedy = did_you_mean(name, doors) or f"There are: {', '.join(sorted(doors))}."
+                raise DeclarationError(f'action "{action.id}"', f'expose: there is no door "{name}" here.', remedy)
+    narrowed = [action.id for action in catalog.actions if action.audience != PUBLIC]
+    if narrowed and not site.authenticators:
+        logger.warning(
+            "Nobody can see %s: they are not public, and the site authenticates nobody. Give Site(authenticate=...).",
+            listing(narrowed),
+        )
+
+
+AUDIENCE: Final = Gate(
+    name="audience", order=200, of=_of, refuses=(UnknownAgent,), options=("audience", "expose"), check=_check
+)

@@ -19,11 +19,11 @@ from starlette.exceptions import HTTPException
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.calls.fingerprints import canonical, shown_by
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, need_keys
 from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.model import Action, utc_text
+from awp_publish.model import Action, Catalog, utc_text
 from awp_publish.problems import (
     AuthenticationRequired,
     ConfirmationExpired,
@@ -219,6 +219,12 @@ def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Confirmation(action, facts, tokens) if tokens is not None and action.needs_confirmation else None
 
 
+def _check(catalog: Catalog, site: GuardedSite) -> None:
+    for action in catalog.actions:
+        if action.needs_confirmation:
+            need_keys(action, site)
+
+
 CONFIRMATION: Final = Gate(
     name="confirmation",
     order=800,
@@ -233,4 +239,5 @@ CONFIRMATION: Final = Gate(
         ConfirmationStale,
     ),
     options=("confirm", 'effect="irreversible"'),
+    check=_check,
 )

@@ -16,15 +16,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.callers import Authenticator
 from awp_publish.calls.fingerprints import shown_by
 from awp_publish.calls.tokens import Tokens
-from awp_publish.model import Action, RateLimit, RouteCredential
-from awp_publish.problems import Problem, RateLimited, Refused
+from awp_publish.model import Action, Catalog, RateLimit, RouteCredential, SiteFacts
+from awp_publish.problems import DeclarationError, Problem, RateLimited, Refused
 from awp_publish.schema import Validator
 from awp_publish.stores.store import Count, Counted, Seen, Step, Store
 
@@ -145,12 +145,26 @@ class Facts:
     clock: Callable[[], float] = time.time
 
 
+class GuardedSite(Protocol):
+    """What a gate may have to know of a site to tell whether it can guard its actions."""
+
+    facts: SiteFacts
+    settings: Any
+    authenticators: tuple[Authenticator, ...]
+
+    @property
+    def store(self) -> Store: ...
+    def door_names(self) -> frozenset[str]:
+        """Return the names of all doors of the site."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """A gate: its place among the others, the options that declare it, and the problems with which it refuses.
 
     `of` returns the check of an action, None if the gate does not concern it. A gate that is not `alone` guards
-    nothing by itself: an action with no other gate is called without any.
+    nothing by itself: an action with no other gate is called without any. `check` raises DeclarationError when the site
+    is published, for a declaration that the gate cannot keep there.
     """
 
     name: str
@@ -159,6 +173,17 @@ class Gate:
     refuses: tuple[type[Problem], ...]
     options: tuple[str, ...] = ()
     alone: bool = True
+    check: Callable[[Catalog, GuardedSite], None] | None = None
+
+
+def need_keys(action: Action, site: GuardedSite) -> None:
+    """Raise DeclarationError if other processes could not verify the tokens of an action's gate."""
+    if site.store.is_shared and not site.settings.secret_keys:  # a store in memory works with any key
+        raise DeclarationError(
+            f'action "{action.id}"',
+            "needs signed tokens, and the site has no secret_keys.",
+            'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
+        )
 
 
 def too_many(detail: str, seen: Counted) -> RateLimited:

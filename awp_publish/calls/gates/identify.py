@@ -8,11 +8,12 @@ from typing import Any, Final
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Principal
 from awp_publish.calls.callers import CALLER, AgentAuthenticator
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
-from awp_publish.model import Action
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, Guards
+from awp_publish.model import Action, Catalog
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,
+    DeclarationError,
     InsufficientPermissions,
     InsufficientScope,
     InvalidCredentials,
@@ -38,7 +39,7 @@ def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | No
     )
 
 
-def agents_of(guards: Guards) -> AgentAuthenticator | None:
+def agents_of(guards: Guards | GuardedSite) -> AgentAuthenticator | None:
     """Return the authenticator that knows agents by their signatures, None without one."""
     return next(
         (authenticator for authenticator in guards.authenticators if isinstance(authenticator, AgentAuthenticator)),
@@ -123,6 +124,18 @@ def _require(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Require(action, gate, agents_of(facts.guards))
 
 
+def _check(catalog: Catalog, site: GuardedSite) -> None:
+    for action in catalog.actions:
+        # A route whose security scheme refuses nobody is refused calls without credentials by `RouteCaller`.
+        if action.auth_required and not (site.authenticators or action.route_authenticates or action.route_credentials):
+            wrong = "auth_required: the site authenticates nobody."
+            remedy = "Give Site(authenticate=...), or the route a security scheme."
+            raise DeclarationError(f'action "{action.id}"', wrong, remedy)
+        if action.allow_agents and agents_of(site) is None:
+            wrong = "allow_agents: no authenticator of the site identifies agents."
+            raise DeclarationError(f'action "{action.id}"', wrong, "Give Site(authenticate=WebBotAuth(...)).")
+
+
 IDENTIFY: Final = Gate(
     name="identification",
     order=100,
@@ -137,4 +150,5 @@ REQUIRE: Final = Gate(
     of=_require,
     refuses=(AuthenticationRequired, InsufficientScope, InsufficientPermissions),
     options=("auth_required", "scopes", "allow_agents"),
+    check=_check,
 )

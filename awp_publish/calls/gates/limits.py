@@ -9,11 +9,11 @@ from math import ceil
 from typing import Any, Final, cast
 
 from awp_publish.calls.call import Call, Outcome
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, too_many
 from awp_publish.calls.gates.identify import agents_of
 from awp_publish.calls.gates.leases import Lease
-from awp_publish.model import Action, RateLimit
-from awp_publish.problems import RateLimited
+from awp_publish.model import Action, Catalog, RateLimit
+from awp_publish.problems import DeclarationError, RateLimited
 from awp_publish.stores.store import Count, Counted, Seen
 
 SITE: Final = "site-wide"
@@ -136,4 +136,14 @@ def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Limits(limits, facts) if limits else None
 
 
-LIMITS: Final = Gate(name="limits", order=400, of=_of, refuses=(RateLimited,), options=("rate_limit",))
+def _check(catalog: Catalog, site: GuardedSite) -> None:
+    if agents_of(site) is not None:
+        return
+    for action in catalog.actions:
+        for limit in (site.facts.rate_limit, action.rate_limit):
+            if limit is not None and limit.whom:
+                wrong = f"rate_limit: no authenticator of the site identifies {limit.whom} callers."
+                raise DeclarationError(f'action "{action.id}"', wrong, "Give Site(authenticate=WebBotAuth(...)).")
+
+
+LIMITS: Final = Gate(name="limits", order=400, of=_of, refuses=(RateLimited,), options=("rate_limit",), check=_check)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from awp_publish.calls.call import RECEIPT, Call, Outcome, RawHeaders, Result
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, Guards, need_keys
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.model import Action
+from awp_publish.model import Action, Catalog
 from awp_publish.problems import PrerequisiteRequired, StoreUnavailable
 from awp_publish.stores.store import Add, Look, Seen, Swap
 
@@ -128,8 +128,19 @@ def _certified(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Certified(facts.guards) if is_certified else None
 
 
+def _check(catalog: Catalog, site: GuardedSite) -> None:
+    for action in catalog.actions:
+        if action.requires:
+            need_keys(action, site)
+
+
 PREREQUISITES: Final = Gate(
-    name="prerequisites", order=700, of=_required, refuses=(PrerequisiteRequired,), options=("requires",)
+    name="prerequisites",
+    order=700,
+    of=_required,
+    refuses=(PrerequisiteRequired,),
+    options=("requires",),
+    check=_check,
 )
 
 RECEIPTS: Final = Gate(name="receipts", order=750, of=_certified, refuses=())

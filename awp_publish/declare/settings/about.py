@@ -1,7 +1,7 @@
 """`About`: the facts that a site publishes about itself."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Final, TypeAlias
@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from awp_publish.model import EXTENDED_DOCUMENTS, Import, Security, Workflow
+from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import (
     Id,
     Link,
@@ -96,6 +97,15 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
         if ids.count(identifier) > 1:
             raise ValueError(f'two workflows have the id "{identifier}"')
     return value
+
+
+def check_steps(workflows: Iterable[Workflow], actions: Container[str]) -> None:
+    """Raise DeclarationError for a workflow with a step that is none of the site's actions."""
+    for workflow in workflows:
+        for step in workflow.steps:
+            if step not in actions:
+                wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
+                raise DeclarationError("site", wrong)
 
 
 Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_extensions)]
