@@ -16,7 +16,6 @@ from awp_publish.calls.application_users import ApplicationUser as ApplicationUs
 from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
 from awp_publish.calls.callers import current_caller as current_caller
 from awp_publish.calls.sent_secrets import ApiKey as ApiKey, BearerToken as BearerToken
-from awp_publish.calls.shared_secrets import SharedSecret as SharedSecret
 from awp_publish.calls.verifiers import Custom as Custom
 from awp_publish.declare.settings.about import About as About
 from awp_publish.declare.settings.proxies import Proxies as Proxies
@@ -48,6 +47,7 @@ if _TYPE_CHECKING:
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
     from awp_publish.plugins.approval.options import Approval as Approval
     from awp_publish.plugins.awp.options import Awp as Awp
+    from awp_publish.plugins.awp.shared_secrets import SharedSecret as SharedSecret
     from awp_publish.plugins.discovery.options import Discovery as Discovery
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
@@ -72,6 +72,7 @@ _OF_PLUGINS = {
     "Person": "awp_publish.plugins.sign_in.options",
     "SignIn": "awp_publish.plugins.sign_in.options",
     "Search": "awp_publish.plugins.search.options",
+    "SharedSecret": "awp_publish.plugins.awp.shared_secrets",
     "Traffic": "awp_publish.plugins.traffic.options",
     "JwtBearer": "awp_publish.plugins.identity.jwt",
     "WebBotAuth": "awp_publish.plugins.identity.botauth",

@@ -152,7 +152,7 @@ class Serving(Interface):
     called: Any
     """How routes of the application are called (`http.dispatch.CalledApplication`)."""
     outside: Any
-    """The middleware outside of us that sets sessions, None if there is none (`http.in_process.Outside`)."""
+    """The middleware outside of us that sets sessions, None if there is none (`http.reentry.Outside`)."""
 
     settings: Any
     """The settings of the site."""

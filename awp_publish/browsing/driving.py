@@ -1,14 +1,13 @@
 """Runs a method of a browsing session: each request that it asks for is sent, until it has a result."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.model import JsonObject
 
 if TYPE_CHECKING:
     from awp_publish.browsing.session import Session
@@ -36,17 +35,17 @@ async def drive(
     *,
     in_thread: bool = False,
     alone: asyncio.Lock | None = None,
-) -> JsonObject:
+) -> Mapping[str, object]:
     """Run the steps of a method and return its result. Raises its AwpError, or TIMEOUT, which leaves its page as is.
 
     `in_thread` runs all steps in a thread. The lock `alone` is held during each step, but not during fetches.
     """
 
-    def advance(fetched: Fetched | None) -> Fetch | JsonObject:
+    def advance(fetched: Fetched | None) -> Fetch | Mapping[str, object]:
         try:
             return next(steps) if fetched is None else steps.send(fetched)
         except StopIteration as end:  # cannot be raised out of a thread
-            result: JsonObject = end.value
+            result: Mapping[str, object] = end.value
             return result
 
     fetched, is_large = None, in_thread

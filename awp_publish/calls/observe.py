@@ -98,9 +98,6 @@ class CallCounter(Protocol):
         """Write the sums."""
 
 
-# Each line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
-# and request id. Inputs are included only if the site enables `log_inputs`. Listeners receive the same facts. If nobody
-# listens, calls skip this code.
 access_logger: Final = logging.getLogger("awp_publish.access")
 
 failures: Final = logging.getLogger("awp_publish")

@@ -15,9 +15,6 @@ from awp_publish.checks.schemas import DocumentSchema
 from awp_publish.checks.urls import is_absolute, url_fault
 from awp_publish.schema.pointers import child
 
-#
-# These are AWAS's own formats: neither an MCP server card nor an A2A agent card. They require little: a reference to
-# the catalogue of actions, and a few sections.
 BRIDGES: Final = "AWAS 1.0, Manifest Requirements"
 
 SAMPLES: Final = "AWAS 1.0, Sample Manifests"

@@ -14,10 +14,6 @@ from typing import Final
 
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
-#
-# JSON documents use JavaScript's regular expressions (ECMA-262). The Rust engine of jsonschema-rs supports most of them
-# and matches in bounded time, so it does all matching. For valid syntax that it rejects, Python's `re` is tried as
-# well; only what neither can compile is reported.
 _MAX_PATTERN: Final = 5000
 
 _BACKTRACK_LIMIT: Final = 100_000

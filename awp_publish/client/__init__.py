@@ -29,11 +29,11 @@ from awp_publish.calls.wire import (
     root_in,
     unreadable,
 )
+from awp_publish.client.in_process import InProcess
 from awp_publish.client.network import Network
 from awp_publish.documents import woa
 from awp_publish.doors.wires import wires_of
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.http.in_process import InProcess
 from awp_publish.http.talk import TalkFailed
 from awp_publish.plugin import installed
 

@@ -21,10 +21,6 @@ def is_published(catalog: Catalog) -> bool:
     return ALIAS_PATH in catalog.documents
 
 
-# They lead those clients to the catalogue of actions, which they MUST reference, and to the open doors; they are
-# neither an MCP server card nor an A2A agent card. Deliberately not emitted: the samples' `$schema` (its address
-# belongs to nobody, and clients MUST validate referenced schemas), "state_management" and "100% interoperability"
-# (nothing measures them), `supported_agents`, and `protocol` and `integration` without such a door.
 MCP_PATH: Final = "/.well-known/mcp-manifest.json"
 
 A2A_PATH: Final = "/.well-known/a2a-manifest.json"

@@ -13,10 +13,6 @@ from typing import Final, NamedTuple, TypeAlias
 from awp_publish.model import JsonObject
 from awp_publish.schema.reading import branches, follow, kinds, members, options, reference_of, references, resolved
 
-#     string, integer, float, boolean, ISO8601, url, enum[a, b], array[type], object[entity]
-#
-# `any` is a value of several types, `object` an object without a model. Like the specification's own `airport_code`,
-# these are custom names; they say less rather than something wrong.
 Names: TypeAlias = Mapping[str, str]
 """Reference to a model ("#/$defs/Book") to the name of its entity ("book")."""
 

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from awp_publish.declare.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.http.exchange import Scope, mount_of
 from awp_publish.http.route_exchange import RouteCall
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, Target
+from awp_publish.model import Action, Catalog, Target
 from awp_publish.problems import DeclarationError, InvalidInput, Violation
 from awp_publish.schema import pointer_to
 from awp_publish.schema.paths import pattern_of

@@ -31,8 +31,6 @@ from awp_publish.model import ROUTE_CALL, Catalog, JsonObject
 from awp_publish.problems import HandlerFailed, HandlerRedirected, Problem
 from awp_publish.schema import media
 
-# The route's own refusals are passed on. So is the JSON body of a failure, which the application chose to send. A
-# failure without one, and an exception, are reported without details. Nothing here depends on a framework.
 PASSED: Final = "awp_publish.passed"
 """The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
 

@@ -12,7 +12,7 @@ import orjson
 from awp_publish.calls.call import SESSION_HEADER
 from awp_publish.http.exchange import Scope, content_length, mount_of, read_fields
 from awp_publish.http.multipart import MULTIPART, File, read_file, unsendable, write_multipart
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, SAFE_IN_PATH, Action, JsonObject, Location, Parameter, Target
+from awp_publish.model import SAFE_IN_PATH, Action, JsonObject, Location, Parameter, Target
 from awp_publish.schema import pointer_to
 
 NOT_CARRIED: Final = frozenset(

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL
 from awp_publish.problems import InvalidInput, Violation
 from awp_publish.schema import media
 from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE

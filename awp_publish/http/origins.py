@@ -29,9 +29,6 @@ _FORWARDING: Final = frozenset(
 )
 
 
-# The origins of a site are those of its configured addresses, with their scheme: a page of `http://shop.example`, which
-# anybody on the way may have written, is no page of `https://shop.example`. A site that runs on a developer's machine
-# has the origin of its loopback name or IP address as well, whatever its configured address.
 def refuse_foreign_pages(fields: Fields, own_origins: frozenset[str]) -> None:
     """Refuse a browser's request if a page of another site has sent it. Raises ForeignHost or CrossSiteCookies.
 

@@ -15,9 +15,6 @@ from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.exchange import Message, RawHeaders, Receive, Scope, mount_of
 
-# The request is made from scratch, so that middleware treats it as a visitor's; the caller decides on its credentials.
-# No connection is opened to any host. Calls of actions use `dispatch` instead, which derives them from the client's own
-# request.
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 """Headers in which proxies name the client. They are also passed on with requests made for that client."""
 

@@ -19,7 +19,7 @@ from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
 from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, is_write, location_of
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, RouteCredential
+from awp_publish.model import RouteCredential
 from awp_publish.problems import (
     AuthenticationRequired,
     HandlerFailed,

@@ -6,7 +6,7 @@ from typing import Final
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, JsonObject, Target
+from awp_publish.model import Action, JsonObject, Target
 from awp_publish.problems import HandlerRedirected
 
 CONNECTION_MEMBERS: Final = ("asgi", "http_version", "scheme", "server", "client", "root_path")

@@ -15,8 +15,6 @@ import orjson
 from awp_publish.problems import NotJson
 from awp_publish.schema.reading import depth_exceeds
 
-# JSON parsers differ on duplicate names, huge numbers and lone surrogates (RFC 8259 sections 4, 6, 8). A text that two
-# parsers could understand differently is refused, as in I-JSON (RFC 7493).
 MAX_DEPTH: Final = 200
 """The maximum nesting depth. RFC 8259 section 9 leaves it to the parser; encoders fail at little more."""
 

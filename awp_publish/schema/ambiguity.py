@@ -18,8 +18,6 @@ MAX_READINGS: Final = 20_000
 """Visits to the objects and lists of an instance, if every alternative of its unions is followed."""
 
 
-# A reader of {"and": [{"and": [...]}]} as And | Or that tries both alternatives at every level takes exponential time.
-# pydantic does so unless a discriminator selects the alternative. Instances that would take too long are refused.
 def branches_recursively(root: JsonObject) -> bool:
     """Return True if at least two alternatives of a union contain the union itself."""
     with contextlib.suppress(TypeError):  # numbers that are too large for orjson, for instance

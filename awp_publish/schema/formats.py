@@ -20,9 +20,6 @@ from pydantic.networks import validate_email
 
 from awp_publish.schema.unique import UniqueItems
 
-# A text conforms to a format if it conforms to the format's specification, or if pydantic accepts it: handlers take a
-# `datetime` without an offset and a `UUID` without hyphens, and nothing that a handler takes may be refused before it.
-# Formats that the engine does not know (`binary`, `password`, `json-string`, `path`, ...) are annotations.
 MAX_LENIENT: Final = 2_000
 """Characters of a text that pydantic is given to read."""
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from awp_publish.browsing.driving import INLINE_LIMIT, drive
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.http.driving import INLINE_LIMIT, drive
 
 FETCH = Fetch("GET", "/", (), b"", "https://shop.example")
 SMALL_PAGE = Fetched(200, (), b"small")

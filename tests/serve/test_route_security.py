@@ -23,7 +23,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Mcp, Site
 from awp_publish.checks import check_document
-from awp_publish.http.in_process import InProcess
+from awp_publish.client.in_process import InProcess
 from tests.serve.doors import DOORS
 
 ORIGIN = "https://shop.example"

@@ -8,7 +8,6 @@ from typing import Final
 
 from awp_publish.model import JsonObject
 
-# Each schema is copied once, however many actions use it. Recursive models stay recursive.
 _COMPONENTS: Final = "#/components/"
 _SCHEMAS: Final = "#/components/schemas/"
 _DEFINITIONS: Final = "#/$defs/"

@@ -16,11 +16,11 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.driving import drive
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.checks.engine import ERROR, WARNING, Level
-from awp_publish.http.driving import drive
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
+from awp_publish.browsing.driving import drive, has_large_page
 from awp_publish.browsing.page import Steps
 from awp_publish.browsing.session import Session
 from awp_publish.http.dispatch import PASSED
-from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.site_client import SiteClient
 from awp_publish.maps.failures import RuntimeFailure, code_of_primitive
 from awp_publish.maps.live_page import PrimitiveError

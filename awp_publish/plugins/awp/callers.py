@@ -10,10 +10,10 @@ from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.calls.application_users import ApplicationUser, SessionUser
 from awp_publish.calls.call import Principal, Signed
 from awp_publish.calls.sent_secrets import ApiKey
-from awp_publish.calls.shared_secrets import SharedSecret
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Pair, Scope, read_fields, with_header
 from awp_publish.plugin import Context
+from awp_publish.plugins.awp.shared_secrets import SharedSecret
 from awp_publish.problems import InvalidCredentials
 
 SCOPES: Final = (

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.acting import RESERVED
+from awp_publish.browsing.driving import drive, has_large_page
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.methods import METHODS
 from awp_publish.calls.call import Principal, read_key
 from awp_publish.calls.tokens import Expired, NotOurs
-from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.site_client import SiteClient
 from awp_publish.model import JsonObject
 from awp_publish.plugins.awp.answers import AnswerCache

@@ -18,8 +18,6 @@ from awp_publish.calls.progress import Progress, printable
 from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import ALL, Problem, Violation
 
-# A record is one line of JSON, followed by the action's own JSON text unchanged: a poll passes that text on without
-# parsing it. Records are compared byte by byte when they are replaced, so whoever replaces one keeps the bytes it read.
 Status: TypeAlias = Literal["accepted", "running", "done", "failed", "cancelled"]
 
 ENDED: Final = frozenset({"done", "failed", "cancelled"})

@@ -9,10 +9,8 @@ from typing import Final
 
 from awp_publish.http.encoding import NOT_CARRIED
 from awp_publish.http.exchange import Scope
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, JsonObject
+from awp_publish.model import JsonObject
 
-# It includes the headers with their credentials, so that the route's authentication and session work for the job as
-# they do for a call. They are deleted when the job ends.
 _PLAIN: Final = ("http_version", "scheme", "root_path", "path")
 
 _ADDRESSES: Final = ("server", "client")

@@ -16,7 +16,6 @@ from awp_publish.plugins.actions_json.checks.places import STEPS, WORKFLOWS
 from awp_publish.plugins.actions_json.checks.specification import check, schema_row
 from awp_publish.schema.pointers import child
 
-# Most maps have hundreds of correct steps: a first pass looks at them without tracking their places.
 Step: TypeAlias = Mapping[str, object]
 
 
