@@ -7,7 +7,8 @@ import pytest
 from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import FetchedDocument, FetchRefused
 from awp_publish.cli.sources import FileChange
-from awp_publish.cli.synthesize import read_site, render_documents
+from awp_publish.cli.synthesize.crawling import read_site
+from awp_publish.cli.synthesize.documents import render_documents
 
 URL = "https://shop.example/"
 

@@ -1,0 +1,66 @@
+"""Operations of a site's OpenAPI document as actions."""
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import orjson
+
+from awp_publish.cli.fetching import FetchedDocument, FetchRefused
+from awp_publish.cli.synthesize.observed import InspectedSite, Seen, id_of, is_here, short
+from awp_publish.declare.actions import EFFECTS
+from awp_publish.declare.discover.components import Components, as_object, as_objects
+from awp_publish.declare.discover.openapi import read_operation
+from awp_publish.model import Action, Target
+from awp_publish.problems import DeclarationError
+
+OF_OPENAPI: Final = 0.9
+"""Confidence in an action that the site describes."""
+
+PATHS: Final = ("/openapi.json", "/api/openapi.json", "/swagger.json")
+
+
+def read_openapi(site: InspectedSite, get: Callable[[str, str], FetchedDocument], address: str) -> bool:
+    """Add the operations of an OpenAPI document. Returns True if there is one."""
+    try:
+        document = orjson.loads(get(address, "application/json").body)
+    except (FetchRefused, ValueError):
+        return False
+    if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith("3."):
+        return False
+    servers = as_objects(document.get("servers"))
+    base = urljoin(address, str(servers[0].get("url", "/"))) if servers else urljoin(address, "/")
+    if not is_here(base, site.url):
+        site.left_out.append((address, f"its server is another site: {base[:120]}"))
+        return True
+    prefix = urlsplit(base).path.rstrip("/")
+    components = Components(document)
+    for path, item in as_object(document.get("paths")).items():
+        for method in ("get", "post", "put", "patch", "delete"):
+            operation = as_object(as_object(item).get(method))
+            if not operation or operation.get("deprecated") is True or not str(path).startswith("/"):
+                continue
+            shared = as_objects(as_object(item).get("parameters"))
+            merged = {**operation, "parameters": [*shared, *as_objects(operation.get("parameters"))]}
+            try:
+                found = read_operation(merged, components, f"{prefix}{path}", document.get("security"))
+            except (ValueError, KeyError, TypeError, AttributeError, DeclarationError) as error:
+                site.left_out.append((address, f"{method.upper()} {path} cannot be read: {error}"))
+                continue
+            words = short(found.description or found.summary or f"{method.upper()} {path}")
+            action = Action(
+                id=id_of(found.operation_id or f"{method}_{path}", "operation"),
+                agent_id="",
+                name=short(found.summary or found.operation_id or f"{method.upper()} {path}"),
+                description=words,
+                inputs=found.inputs,
+                outputs=found.outputs or {},
+                target=Target(method.upper(), f"{prefix}{path}", found.parameters, found.content_type),
+                type="data_retrieval" if method == "get" else "state_change",
+                effect=EFFECTS[method.upper()],
+                auth_required=found.auth_required,
+                route_authenticates=found.auth_required,
+                success_status=found.success_status,
+            )
+            site.add(Seen(action, address, OF_OPENAPI, "openapi"))
+    return True
