@@ -17,7 +17,6 @@ import httpx
 import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
-from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site, cli
 from awp_publish.checks import Finding, check_documents
@@ -26,6 +25,7 @@ from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugins.postgres.store import PostgresStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.plugins.sqlite.store import SqliteStore
+from tests.client import TestClient
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster

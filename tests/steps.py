@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from tests.client import own_loop
+
 LINEAR = 6
 """At most so many times the steps for four times as much. Linear work takes four times as many, quadratic sixteen."""
 
@@ -46,7 +48,8 @@ def counting(within: str = "") -> Iterator[Steps]:
     threading.settrace(steps.enter)
     sys.settrace(steps.enter)
     try:
-        yield steps
+        with own_loop():
+            yield steps
     finally:
         sys.settrace(tracer)
         threading.settrace(of_threads)

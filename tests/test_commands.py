@@ -16,9 +16,9 @@ from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from starlette.testclient import TestClient
 
 from awp_publish import __version__, cli
+from tests.client import TestClient
 from tests.conftest import run_command as run
 
 ROOT = Path(__file__).parents[1]

@@ -174,7 +174,7 @@ def test_a_multipart_form_has_a_part_for_every_entry():
 
 
 def test_servers_read_the_multipart_form():
-    from starlette.testclient import TestClient
+    from tests.client import TestClient
 
     async def app(scope, receive, send):
         from starlette.requests import Request

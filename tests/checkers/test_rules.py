@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from demo_site.agents import DOORS
 from demo_site.app import create_app
+from tests.client import TestClient
 
 from . import a14y, agent_ready, ard, isitagentready
 from .first_program import make_app

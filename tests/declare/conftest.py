@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
+from tests.client import TestClient
 
 
 class Front:

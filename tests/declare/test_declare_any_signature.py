@@ -16,9 +16,9 @@ from fastapi import Body, FastAPI, Header, Query
 from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from tests.client import TestClient
 from tests.declare.conftest import Front
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from fastapi import APIRouter, FastAPI
-from starlette.testclient import TestClient
 
 from awp_publish import (
     About,
@@ -35,6 +34,7 @@ from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.plugin import installed
 from awp_publish.schema.options import option_rows
+from tests.client import TestClient
 
 MOST_OPTIONS = 116
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import (
     About,
@@ -22,6 +21,7 @@ from awp_publish import (
     Site,
     Workflow,
 )
+from tests.client import TestClient
 
 
 class Book(BaseModel):

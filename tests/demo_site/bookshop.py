@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from starlette.testclient import TestClient
 
 from benchmarks.person import ACCOUNT, carry_out, token_steps
 from demo_site.app import create_app
+from tests.client import TestClient
 
 ORIGIN = "http://shop.example"
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

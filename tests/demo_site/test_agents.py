@@ -8,11 +8,11 @@ from typing import Any
 import jsonschema
 import orjson
 import pytest
-from starlette.testclient import TestClient
 
 from awp_publish.checks import check_documents
 from demo_site.agents import DOORS
 from demo_site.app import create_app
+from tests.client import TestClient
 from tests.demo_site.bookshop import get_token
 
 ORIGIN = "https://books.example"

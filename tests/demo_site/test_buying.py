@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import pytest
-from starlette.testclient import TestClient
 
 from benchmarks.person import carry_out, token_steps
 from demo_site.app import create_app
+from tests.client import TestClient
 from tests.demo_site.bookshop import get_token
 
 Given: TypeAlias = Mapping[str, object]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from starlette.testclient import TestClient
 
 from awp_publish import DeclarationError
 from demo_site.__main__ import greeting, read_options
 from demo_site.agents import NEEDS_THE_SHELVES
 from demo_site.app import create_app
+from tests.client import TestClient
 from tests.redis_server import free_port
 
 

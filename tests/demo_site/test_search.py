@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from fastapi.testclient import TestClient
-
 from demo_site.app import create_app
+from tests.client import TestClient
 from tests.demo_site.bookshop import ORIGIN
 
 

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import httpx2
 from awp_publish_django.asgi import get_asgi_application
 from django.core.handlers.wsgi import WSGIHandler
-from starlette.testclient import TestClient
 
 from benchmarks.person import hidden_fields
+from tests.client import TestClient
 from tests.sign_in.shop import BACK, Agent
 
 URL = "https://shop.example"

@@ -14,11 +14,11 @@ from awp_publish_django.store import PURGE_EVERY, DjangoStore
 from django.db import connections, transaction
 from django.db.backends.signals import connection_created
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Look, Store
+from tests.client import TestClient
 from tests.django.sites import make_site
 from tests.jobs.test_credentials import MARK, make_site as make_reporting_site, send_and_wait
 from tests.stores.conftest import Clock

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken
 from awp_publish.plugins.jobs import worker
@@ -27,6 +26,7 @@ from awp_publish.plugins.jobs.jobs import (
 from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Reserve
+from tests.client import TestClient
 from tests.jobs.conftest import REPEATABLE, Clock, until
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop

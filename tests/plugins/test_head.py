@@ -6,10 +6,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.plugins.templating import head_links
+from tests.client import TestClient
 
 URL = "https://shop.example"
 PAGE = "<!doctype html><html><head><title>Lamps &amp; oil</title></head><body><h1>Lamps</h1></body></html>"

@@ -13,7 +13,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Discovery, Robots, Search, Site
 from awp_publish.plugins.postgres.pages import PostgresPageIndex
@@ -21,6 +20,7 @@ from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.robots import RobotsRules
 from awp_publish.plugins.search.search import MAX_FAILURES
 from awp_publish.stores.page_index import IndexedPage, PageIndex
+from tests.client import TestClient
 
 URL = "https://shop.example"
 MCP = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}

@@ -12,7 +12,6 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
@@ -33,6 +32,7 @@ from awp_publish.client import AgentClient, CallFailed
 from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
+from tests.client import TestClient
 from tests.plugins import queue_plugin
 
 APP = '''

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from tests.client import TestClient
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "awp_publish" / "plugins").glob("*/__init__.py"))
@@ -23,7 +23,7 @@ PROGRAM = (
     FIRST.replace(NAMED, "")
     + """
 import importlib.util
-from starlette.testclient import TestClient
+from tests.client import TestClient
 
 assert importlib.util.find_spec("awp_publish.plugins.FOLDER") is None
 with TestClient(app, base_url=site.catalog.url if site.is_frozen else "http://127.0.0.1:8000") as client:

@@ -20,7 +20,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
@@ -36,6 +35,7 @@ from awp_publish import (
 from awp_publish.http.outgoing import Deadline, connect, is_public_address
 from awp_publish.plugins.identity.directories import MEDIA_TYPE, WELL_KNOWN, directory_of
 from awp_publish.plugins.identity.own_address import address_of
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 
 SIGNER = "https://signer.example"

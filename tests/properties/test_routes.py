@@ -8,9 +8,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Host, Mount, Route, Router
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
+from tests.client import TestClient
 
 URL = "https://shop.example"
 ANY = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Site, problems
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import known_protocols
+from tests.client import TestClient
 from tests.serve.guarded import KEYS
 
 PATHS: dict[str, list[str]] = {}

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
 from pydantic import BaseModel, Field, WithJsonSchema
-from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, ApiKey, BearerToken, Limits, OAuth, Site
 from awp_publish.model import Paths
+from tests.client import TestClient
 
 from .conftest import shared_file
 

@@ -7,7 +7,9 @@ from itertools import count
 from typing import Any
 
 import msgpack
-from starlette.testclient import TestClient, WebSocketTestSession
+from starlette.testclient import WebSocketTestSession
+
+from tests.client import TestClient
 
 HELLO = {"client_name": "tests", "client_version": "1", "awp_version": "0.1"}
 

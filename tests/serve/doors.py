@@ -13,10 +13,11 @@ from secrets import token_hex
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
-from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.testclient import WebSocketDenialResponse
 
 from awp_publish.calls.wire import WireCall, WireRequest
 from awp_publish.client import doors
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 
 Content: TypeAlias = tuple[str, str, bytes]

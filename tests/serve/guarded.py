@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site
 from awp_publish.http.exchange import AsgiApp, Message
 from awp_publish.stores.store import Ran, Step
+from tests.client import TestClient
 
 ANN = {"authorization": "Bearer ann-secret-token"}
 BEN = {"authorization": "Bearer ben-secret-token"}

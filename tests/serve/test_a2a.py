@@ -13,10 +13,10 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from fastapi import FastAPI, Response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 from awp_publish.http.exchange import AsgiApp
+from tests.client import TestClient
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, serving, state, stream, words
 from tests.serve.guarded import known_callers, make_shop
 

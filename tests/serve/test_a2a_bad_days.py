@@ -13,12 +13,12 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, Message
 from awp_publish.http.running import running
 from awp_publish.stores.memory import MemoryStore
+from tests.client import TestClient
 from tests.serve.a2a_client import make_request, open_caller, output, problem, state
 from tests.serve.guarded import Watched, make_shop
 

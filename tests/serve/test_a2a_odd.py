@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
+from tests.client import TestClient
 from tests.serve.guarded import ANN, known_callers, make_shop
 
 T = "00000000-0000-0000-0000-000000000000"

@@ -9,10 +9,10 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.plugins.a2a.fields import check_required_fields
+from tests.client import TestClient
 from tests.serve.guarded import ANN, KEYS, known_callers, make_shop
 
 REQUESTS = [name for name in dir(a2a_pb2) if name.endswith("Request")]

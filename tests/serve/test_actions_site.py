@@ -13,9 +13,9 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Bridge, Locator, Projection, Records, SessionUser, Site, State, Value
+from tests.client import TestClient
 from tests.serve.guarded import KEYS
 
 BOOKS = {"emma": "Emma", "dracula": "Dracula"}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Approval, DeclarationError, Site
 from awp_publish.cli import main
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS
 from tests.serve.test_audience import raw

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Approval, BearerToken, DeclarationError, Principal, Site, Traffic
 from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
+from tests.client import TestClient
 from tests.protocols.known import ALL
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS

@@ -12,7 +12,6 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
@@ -26,6 +25,7 @@ from awp_publish import (
     current_caller,
 )
 from awp_publish.calls.authentication import MAX_REDACTED_WORDS
+from tests.client import TestClient
 from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
 from tests.serve.test_prerequisites import poll
 

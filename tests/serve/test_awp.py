@@ -6,11 +6,12 @@ import msgpack
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
-from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site
 from awp_publish.plugins.awp.callers import SCOPES
+from tests.client import TestClient
 from tests.serve.awp_client import HELLO, AwpClient
 from tests.serve.awp_site import make_site, publish
 

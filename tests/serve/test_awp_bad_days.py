@@ -13,12 +13,12 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher, Awp
 from awp_publish.http import sockets, tasks
 from awp_publish.http.running import running
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish
 from tests.serve.awp_socket import Socket, connected

@@ -10,10 +10,10 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publish
 

@@ -5,7 +5,6 @@ import hmac
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from awp_publish import (
     ApiKey,
@@ -18,6 +17,7 @@ from awp_publish import (
     SharedSecret,
     current_caller,
 )
+from tests.client import TestClient
 from tests.serve.awp_client import HELLO, AwpClient
 from tests.serve.awp_site import make_site, publish
 

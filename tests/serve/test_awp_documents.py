@@ -11,9 +11,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import Awp, Site
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, publish
 

@@ -4,13 +4,13 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from starlette.testclient import TestClient
 
 from awp_publish import Awp, BearerToken, Proxies
 from awp_publish.browsing.errors import AwpError
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.awp import sessions as limits
 from awp_publish.plugins.awp.sessions import Sessions
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, publish
 from tests.serve.guarded import KEYS

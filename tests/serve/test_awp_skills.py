@@ -7,9 +7,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import Awp, BearerToken, Refused, SessionUser, Site
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import ROUTES, make_site, publish
 

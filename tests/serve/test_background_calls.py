@@ -8,12 +8,12 @@ import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Refused, report_progress
 from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import JOB, Add, Step, Swap
+from tests.client import TestClient
 from tests.serve.guarded import ANN, BEN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 from tests.serve.test_prerequisites import poll
 

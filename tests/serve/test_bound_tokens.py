@@ -12,9 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from fastapi import FastAPI
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, JwtBearer, OAuth, Site, current_caller
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import headers_of, message
 

@@ -13,10 +13,10 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Limits, Site
 from awp_publish.calls.tokens import Tokens
+from tests.client import TestClient
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
 
 PURPOSE = "confirmation:shop.example"

@@ -7,7 +7,6 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
-from starlette.testclient import TestClient
 
 from awp_publish.calls.application_users import ApplicationUser, SessionUser
 from awp_publish.http.client_address import client_address, read_trusted_proxies
@@ -15,6 +14,7 @@ from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Receive, Scope, Send, read_fields
 from awp_publish.http.origins import is_cross_site, refuse_foreign_host, refuse_foreign_pages
 from awp_publish.problems import CrossSiteCookies, ForeignHost
+from tests.client import TestClient
 
 NOBODY = read_trusted_proxies([])
 PROXIES = read_trusted_proxies(["10.0.0.0/8", "2001:db8:1::/48", "203.0.113.9"])

@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Jobs, Site
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 
 ORDERS = {1: ["Emma"], 2: ["Moby-Dick"]}

@@ -13,10 +13,10 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Security, SessionUser, SignIn, Site
 from awp_publish.plugins.sign_in import metadata
+from tests.client import TestClient
 from tests.protocols.known import ALL
 
 DOCUMENTS = {

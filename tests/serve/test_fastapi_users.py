@@ -10,9 +10,9 @@ from fastapi import Depends, FastAPI
 from fastapi_users import BaseUserManager, FastAPIUsers, UUIDIDMixin, schemas
 from fastapi_users.authentication import AuthenticationBackend, BearerTransport, JWTStrategy
 from fastapi_users.db import BaseUserDatabase
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from tests.client import TestClient
 
 SECRET = "only for tests, and long enough for a signature"
 

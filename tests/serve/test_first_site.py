@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Discovery, Robots, Security, Site
 from awp_publish.plugins.templating import head_links, install
+from tests.client import TestClient
 
 URL = "http://127.0.0.1:8000"
 

@@ -10,10 +10,11 @@ from types import FrameType
 
 import pytest
 from fastapi import FastAPI
-from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.testclient import WebSocketDenialResponse
 
 from awp_publish import AgentPublisher
 from awp_publish.problems import Refused
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, message, post

@@ -15,10 +15,10 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.calls import invoke
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import VERSIONS, message, post
 from tests.serve.test_audience import make_site

@@ -5,10 +5,10 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import Message
+from tests.client import TestClient
 
 JSON = {"content-type": "application/json"}
 KNOWN = {"NOT_JSON", "ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT", "AGENT_MISMATCH"}

@@ -15,9 +15,9 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Paths, Refused, Site
+from tests.client import TestClient
 
 PROBLEM = "application/problem+json"
 

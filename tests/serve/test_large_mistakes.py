@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.schema import UnusableSchema, compile_schema, describing
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 from tests.steps import Steps, counting

@@ -9,10 +9,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Limits, Proxies, Site
 from awp_publish.stores.memory import MemoryStore
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, Watched, invoke, known_callers, make_shop, publish, told
 

@@ -6,9 +6,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Pages, Site
+from tests.client import TestClient
 
 SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "
 MENU = "".join(f"<li><a href=/{number}>Menu entry {number}</a>" for number in range(30))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, RedirectResponse
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, OAuth, Principal, Site
+from tests.client import TestClient
 from tests.serve.mcp_messages import VERSIONS, message, post
 
 LOW, FULL, STAFF = "scope-low", "scope-full", "scope-staff"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from tests.client import TestClient
 from tests.serve.guarded import KEYS
 from tests.serve.mcp_messages import MODERN, connect, headers_of, message
 

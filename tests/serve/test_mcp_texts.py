@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Response
 from fastapi.responses import PlainTextResponse
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import AgentClient
+from tests.client import TestClient
 
 VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 PRICES = "title,cents\nEmma,900\n"

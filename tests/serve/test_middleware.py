@@ -17,12 +17,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.documents import agent_json
 from awp_publish.documents.protocol import Document, Protocol, published
 from awp_publish.http.exchange import Message
+from tests.client import TestClient
 from tests.protocols.known import ALL
 
 

@@ -27,12 +27,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 from typing_extensions import TypedDict
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import compile_schema, write_schema
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 from tests.serve.test_large_mistakes import DOORS, Door

@@ -23,12 +23,12 @@ from starlette.responses import (
     StreamingResponse,
 )
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Limits, Pages, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
 from awp_publish.plugins.pages.negotiation import negotiated_pages
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
+from tests.client import TestClient
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}

@@ -12,9 +12,9 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, invoke, make_shop, told
 from tests.serve.test_prerequisites import poll

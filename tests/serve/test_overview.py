@@ -18,7 +18,6 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
@@ -37,6 +36,7 @@ from awp_publish import (
 from awp_publish.maps.chromium import open_chromium, why_unavailable
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
+from tests.client import TestClient
 from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
 from tests.sign_in.shop import make_shop

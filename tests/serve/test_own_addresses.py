@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, JwtBearer, Site, WebBotAuth, current_caller
+from tests.client import TestClient
 from tests.policy.test_botauth import OWN_KEYS, SIGNER, signed
 from tests.serve.doors import DOORS as OTHERS, Asked, BridgeCaller, DoorCaller, Told
 from tests.serve.test_bound_tokens import ISSUER, KEYS, proof, public, token

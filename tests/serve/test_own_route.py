@@ -9,11 +9,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Host, Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError
 from awp_publish.http import arrivals
 from awp_publish.schema.paths import pattern_of
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, KEYS, invoke, make_shop, told
 from tests.serve.test_prerequisites import poll

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import pytest
 from fastapi import FastAPI, Form, Response
 from fastapi.responses import HTMLResponse
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from demo_site.app import create_app
+from tests.client import TestClient
 from tests.demo_site.bookshop import get_token
 from tests.serve.doors import A2aCaller, DoorCaller, McpCaller, Told, WoaCaller
 from tests.serve.guarded import KEYS, known_callers, make_shop

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.testclient import WebSocketDenialResponse
 
 from awp_publish import AgentPublisher
+from tests.client import TestClient
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import headers_of, message
 

@@ -228,7 +228,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
+from tests.client import TestClient
 from awp_publish import AgentPublisher
 from awp_publish.calls import invoke as tracing
 from tests.serve.guarded import ANN, invoke

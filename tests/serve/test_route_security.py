@@ -19,11 +19,11 @@ from fastapi.security import (
     SecurityScopes,
 )
 from google.protobuf.json_format import ParseDict
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Mcp, Site
 from awp_publish.checks import check_document
 from awp_publish.client.in_process import InProcess
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 
 ORIGIN = "https://shop.example"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
+from tests.client import TestClient
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, headers_of, message
 

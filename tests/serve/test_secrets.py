@@ -9,12 +9,12 @@ from a2a.types.a2a_pb2 import GetTaskRequest, Task
 from google.protobuf.json_format import MessageToJson
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.http.running import running
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.memory import MemoryStore
+from tests.client import TestClient
 from tests.serve.a2a_client import Caller, make_request, open_caller, output, problem, state, stream
 from tests.serve.guarded import ANN, KEYS, known_callers, make_shop
 

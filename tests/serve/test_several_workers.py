@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError
+from tests.client import TestClient
 from tests.serve.guarded import KEYS, make_shop
 from tests.serve.test_real_server import NO_CERTIFICATES, free_port, wait_until
 

@@ -10,7 +10,6 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Paths, Site
 from awp_publish.documents.links import link_header
@@ -19,6 +18,7 @@ from awp_publish.plugin import known_protocols
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from awp_publish.plugins.templating import head_links, robots_lines
+from tests.client import TestClient
 from tests.conftest import run_command
 from tests.protocols.catalogs import make_catalog
 

@@ -16,9 +16,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
+from tests.client import TestClient
 from tests.serve.guarded import make_shop
 from tests.serve.test_real_server import free_port, wait_until
 

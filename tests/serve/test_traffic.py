@@ -15,7 +15,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
@@ -24,6 +23,7 @@ from awp_publish.plugins.traffic.record import MAX_CALLERS, MAX_CELLS, SHARDS, T
 from awp_publish.plugins.traffic.report import OTHERS, TrafficReport, TrafficRow, quantile
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
+from tests.client import TestClient
 from tests.conftest import run_command
 from tests.serve.guarded import Caller
 

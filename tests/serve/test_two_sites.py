@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, KEYS, known_callers
 

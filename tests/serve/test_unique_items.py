@@ -7,10 +7,10 @@ from typing import Any, Final
 import pytest
 from hypothesis import given, settings, strategies as st
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from awp_publish.schema import compile_schema
+from tests.client import TestClient
 from tests.serve.guarded import invoke, make_shop
 from tests.steps import LINEAR, counting
 

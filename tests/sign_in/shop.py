@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 from fastapi import Depends, FastAPI, Form, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, SessionUser, SignIn, Site
 from benchmarks.person import hidden_fields
+from tests.client import TestClient
 
 URL = "https://shop.example"
 BACK = "https://agent.example/callback"

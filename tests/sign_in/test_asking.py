@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from fastapi import Depends
 from starlette.middleware import Middleware
-from starlette.testclient import TestClient
 
 from awp_publish import current_caller
+from tests.client import TestClient
 from tests.sign_in.shop import URL, Agent, customer, invoke, make_shop
 
 

@@ -6,11 +6,11 @@ from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 import pytest
 from fastapi import Request
-from starlette.testclient import TestClient
 
 from awp_publish import Client, current_caller
 from awp_publish.plugins.sign_in.redirects import why_refused
 from benchmarks.person import hidden_fields
+from tests.client import TestClient
 from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
 
 

@@ -9,9 +9,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
-from starlette.testclient import TestClient
 
 from awp_publish import Client
+from tests.client import TestClient
 from tests.serve.doors import DOORS
 from tests.sign_in.shop import BACK, URL, Agent, digest_of, make_shop
 

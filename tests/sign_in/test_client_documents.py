@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from awp_publish.http import outgoing
+from tests.client import TestClient
 from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
 from tests.test_outgoing import context as context, serving
 

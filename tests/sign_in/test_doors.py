@@ -3,9 +3,9 @@
 import httpx
 import pytest
 from fastapi import Depends
-from starlette.testclient import TestClient
 
 from awp_publish import Awp, Mcp
+from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
 from tests.serve.mcp_messages import message, post

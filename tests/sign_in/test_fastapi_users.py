@@ -9,9 +9,9 @@ import pytest
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.security import OAuth2PasswordRequestForm
-from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Person, SignIn, Site
+from tests.client import TestClient
 from tests.sign_in.shop import KEYS, LOGIN, URL, Agent, invoke
 
 pytest.importorskip("fastapi_users", reason="fastapi-users is not installed")

@@ -6,7 +6,6 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from fastapi import FastAPI, Header, HTTPException, Request
 from fastapi.responses import JSONResponse
-from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
@@ -20,6 +19,7 @@ from awp_publish import (
     Site,
     current_caller,
 )
+from tests.client import TestClient
 from tests.sign_in.shop import BACK, KEYS, URL, Agent, invoke, make_shop
 
 
