@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Site
 from awp_publish.http.running import running
+from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.problems import StoreUnavailable
@@ -264,7 +265,15 @@ class Life:
 TEMPORARY = {"STORE_UNAVAILABLE", "IDEMPOTENCY_KEY_IN_FLIGHT"}
 
 
+@pytest.fixture
+def short_leases(monkeypatch):
+    """Jobs whose beginning could not be recorded are taken again after seconds, instead of after half a minute."""
+    for name, seconds in {"lease_seconds": 4.0, "beat_seconds": 1.0}.items():
+        monkeypatch.setitem(JobStore.__init__.__kwdefaults__, name, seconds)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_leases")
 async def test_calls_go_on_when_a_primary_of_the_cluster_is_killed_and_nothing_is_done_twice(start_cluster):
     cluster = await asyncio.to_thread(start_cluster)
     store = RedisClusterStore(cluster.url, "shop.example", timeout=3)
@@ -279,6 +288,7 @@ async def test_calls_go_on_when_a_primary_of_the_cluster_is_killed_and_nothing_i
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_leases")
 async def test_calls_go_on_when_sentinels_name_another_primary_and_nothing_is_done_twice(start_sentinels):
     primary, url = await asyncio.to_thread(start_sentinels)
     store = RedisStore(url, "shop.example", timeout=3)
