@@ -42,7 +42,6 @@ from awp_publish.http.exchange import (
     route_path,
     send_reply,
 )
-from awp_publish.http.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
@@ -93,8 +92,8 @@ class _Published:
     """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
 
     `actions` are those for which the doors are open. `fallbacks` are documents that are served if the application
-    answers 404. `forward` passes all other requests to the application. `guarded` applies the gates to its routes, None
-    if no route is guarded. `contexts` has what each plug-in has at this address, by its name.
+    answers 404. `forward` passes all other requests to the application. `contexts` has what each plug-in has at this
+    address, by its name.
     """
 
     host: str
@@ -104,7 +103,6 @@ class _Published:
     doors: Doors
     contexts: Mapping[str, AddressContext]
     forward: Answer
-    guarded: GuardedRoutes | None
     found: Mapping[str, Prepared | Answer] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
 
@@ -250,17 +248,6 @@ class AgentPublisher:
             or path in here.doors.exact
             or (path.startswith(here.prefixes) and here.doors.find(scope, path) is not None)
         )
-
-    def guards(self, scope: Scope) -> bool:
-        """Return True if a request of the application's arrives at a guarded route. For adapters.
-
-        They then pass the request to this middleware, which applies the gates. The action is noted in the scope.
-        """
-        guarded = (self._here or self._of_host(scope)).guarded
-        action = guarded.find(scope) if guarded is not None else None
-        if action is not None:
-            scope[ARRIVED] = action
-        return action is not None
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
@@ -408,7 +395,7 @@ class AgentPublisher:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
         published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
-        self._published, self._page_names = published, None
+        self._published = published
         self._here = published[0] if len(published) == 1 else None
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
@@ -419,26 +406,16 @@ class AgentPublisher:
         fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
         if before is not None and before.actions is catalog.actions:
             before.doors.invoker.set_status(catalog.status)
-            if before.guarded is not None:
-                before.guarded.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
-        by_site = self.site.settings.guard_routes
-        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
-        guarded: GuardedRoutes | None = None
-        if any(action.target is not None for action in actions):
-            guards, admission = self._guards(catalog), read_admission_of(self.site.settings)
-            routes = self._called.routes
-            guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
-            guarded = guarded if guarded.is_needed else None
         address = self._address(catalog)
         contexts = {name: AddressContext(served, address) for name, served in self._served.items()}
-        onward: AsgiApp = guarded or self.app
+        onward = self.app
         for name, context in contexts.items():
             if (around := self._served[name].setup.plugin.around) is not None:
                 onward = around(context, onward)
         doors = self._open_doors(address)
         self._later_doors.run(doors.live)
-        return _Published(_host_of(catalog), catalog.actions, documents, fallbacks, doors, contexts, onward, guarded)
+        return _Published(_host_of(catalog), catalog.actions, documents, fallbacks, doors, contexts, onward)
 
     def _address(self, catalog: Catalog) -> Address:
         """Return what plug-ins share at one address of the site."""

@@ -19,17 +19,23 @@ import orjson
 
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.declare.discover import find_arrival
+from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder
-from awp_publish.http.exchange import AsgiApp, RawHeaders, Scope, read_fields
+from awp_publish.http.exchange import AsgiApp, RawHeaders, Scope, read_fields, route_path
 from awp_publish.http.page_request import PageAnswer
 from awp_publish.http.redirects import Follower, is_write, location_of, seconds_for_page
 from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
 from awp_publish.http.route_exchange import Rehearsal, RouteCall, come_from_outside
-from awp_publish.model import ROUTE_CALL, Catalog, JsonObject
+from awp_publish.model import ROUTE_CALL, Arrival, Catalog, JsonObject
 from awp_publish.problems import HandlerFailed, HandlerRedirected, Problem
 from awp_publish.schema import media
+
+ARRIVED: Final = "awp_publish.arrived"
+"""The scope member in which an adapter keeps the action whose route the request arrives at, once that is found."""
+
+TELLS_ARRIVAL: Final = "awp_arrival"
+"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
 
 PASSED: Final = "awp_publish.passed"
 """The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
@@ -56,6 +62,14 @@ class CalledApplication:
     session_cookies: frozenset[bytes] = frozenset()
     visit: Callable[[Scope], AsgiApp] | None = None
     carried: tuple[str, ...] = ()
+
+    def arrival_of(self, scope: Scope) -> Arrival | None:
+        """Return where the application's own routing leads a request, None if nowhere."""
+        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self.routes), TELLS_ARRIVAL, None)
+        if tell is not None:
+            return tell(route_path(scope))
+        routed = find_arrival(self.routes, dict(scope))
+        return None if routed is None else routed.arrival
 
 
 class RouteCaller:

@@ -1,5 +1,6 @@
 """Actions and agents."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -82,6 +83,15 @@ class Target:
     parameters: tuple[Parameter, ...] = ()
     content_type: str | None = None
     arrival: Arrival | None = field(default=None, compare=False, repr=False)
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return the pattern of the paths that the route matches, with a group for each path parameter."""
+        spanning = {parameter.wire_name for parameter in self.parameters if parameter.spans_segments}
+        pieces = re.split(r"{(\w+)}", self.path)  # text, name, text, name, ..., text
+        expression = re.escape(pieces[0])
+        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+            expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
+        return re.compile(expression, re.DOTALL)
 
 
 _SENSITIVITIES: Final[Mapping[Effect, Sensitivity | None]] = {

@@ -10,8 +10,8 @@ from django.http.response import HttpResponseBase
 
 from awp_publish.calls.threads import RUNNER
 from awp_publish.http.admission import largest_body
+from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Message, Receive, Send
-from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish_django.answering import response_of, response_of_stream, when_closed
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import Sent, read_body

@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from awp_publish.http.admission import largest_body
+from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Reply, Scope, Send
-from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish.http.problem_details import render_problem
 from awp_publish.problems import HandlerUnavailable
 from awp_publish.stores.threads import EVENTLET, is_eventlet

@@ -6,8 +6,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
 
+from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Scope
-from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish.model import ROUTE_CALL
 from awp_publish_django.answering import response_of, when_closed
 from awp_publish_django.conf import place_of_middleware
@@ -34,7 +34,10 @@ def own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
     }
     publisher = publication.publisher
     if not publisher.owns(asked):
-        return {**scope_of(request), ARRIVED: asked[ARRIVED]} if publisher.guards(asked) else None
+        context = publisher.context(asked, "guarded_routes")
+        guarded = None if context is None else context.ask("guarded_routes")
+        action = None if guarded is None else guarded.find(asked)
+        return None if action is None else {**scope_of(request), ARRIVED: action}
     scope = scope_of(request)
     if (passing := getattr(request, "route_call", None)) is not None:  # a call that comes in with its session's cookies
         scope[ROUTE_CALL] = passing

@@ -17,7 +17,6 @@ from awp_publish.documents.protocol import Document, published, views_of
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import Message, Scope, read_fields, route_path
-from awp_publish.http.guarded_routes import pattern_of
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context, known_protocols
 from awp_publish.plugins.mcp import server_card as mcp_server_card
@@ -176,7 +175,7 @@ class Resources:
             for action in self._catalog().actions:
                 if action.target is None or action.method != "GET" or (action.is_public and not action.auth_required):
                     continue
-                if pattern_of(action.target).fullmatch(path) and not await self._readers.admit(context, action):
+                if action.target.pattern().fullmatch(path) and not await self._readers.admit(context, action):
                     raise PageNotFound("There is no such page.")
 
         exchange = exchange_of(context)

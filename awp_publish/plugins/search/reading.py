@@ -17,7 +17,6 @@ from typing import Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from awp_publish.http.exchange import RawHeaders, read_fields
-from awp_publish.http.guarded_routes import pattern_of
 from awp_publish.http.page_address import PageAddress, read_address
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.plugin import Context
@@ -132,7 +131,7 @@ class SitePages:
         )
         if path.startswith(kept_out) or not rules.allow(catalog.prefix + path):
             return False
-        return not any(pattern_of(target).fullmatch(plain) for target in limited)
+        return not any(target.pattern().fullmatch(plain) for target in limited)
 
     async def read(
         self, path: str, title: str = "", known: tuple[str, str, bytes] = ("", "", b"")

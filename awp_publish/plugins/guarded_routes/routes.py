@@ -8,23 +8,18 @@ buffered, and recorded before it is sent. Calls from our own doors have passed t
 again.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
-from awp_publish.calls.observe import Observer
-from awp_publish.declare.discover import find_arrival, unwrap
-from awp_publish.http.admission import Admission
 from awp_publish.http.body import read_body
 from awp_publish.http.calling import Calls
 from awp_publish.http.cors import Cors
-from awp_publish.http.dispatch import PASSED
+from awp_publish.http.dispatch import ARRIVED, PASSED, CalledApplication
 from awp_publish.http.encoding import JSON
 from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import AsgiApp, Fields, Message, Receive, Scope, Send, replay, route_path
@@ -35,7 +30,8 @@ from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.request import PlainRequest
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.strict_json import parse_json
-from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
+from awp_publish.model import Action, Arrival, Parameter, Target
+from awp_publish.plugin import Context
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.schema.reading import required_members, resolved
 
@@ -43,45 +39,24 @@ DOOR: Final = "route"
 SAFE: Final = frozenset({"GET", "HEAD"})
 """Methods of requests that pages of other sites may cause, by links."""
 
-ARRIVED: Final = "awp_publish.arrived"
-"""The scope member in which an adapter keeps the action whose route the request arrives at, once that is found."""
-
-TELLS_ARRIVAL: Final = "awp_arrival"
-"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
-
 
 class GuardedRoutes:
-    """Wraps an application and guards the routes of `actions`."""
+    """The routes of `actions` at one address of a site, as far as gates guard them."""
 
-    def __init__(
-        self,
-        app: AsgiApp,
-        routes: object,
-        catalog: Catalog,
-        actions: Iterable[Action],
-        guards: Guards,
-        observer: Observer,
-        admission: Admission,
-    ) -> None:
-        self._app = app
-        self._routes = routes
+    def __init__(self, context: Context, actions: Iterable[Action]) -> None:
+        self._called: CalledApplication = context.called
         # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
-        self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
+        catalog = replace(context.catalog, actions=direct, agents=())
+        invoker = Invoker(catalog, _pass_on, context.guards, None, context.observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
-        self._guarded = [route for route in known if route.action.id in self._invoker.guarded]
-        self._door = _DirectDoor(
-            app, self._invoker, catalog, admission, {route.action.id: route for route in self._guarded}
-        )
+        self._guarded = [route for route in known if route.action.id in invoker.guarded]
+        self._door = _DirectDoor(context, invoker, {route.action.id: route for route in self._guarded})
 
     @property
     def is_needed(self) -> bool:
         """Return True if any of the routes has a gate."""
         return bool(self._guarded)
-
-    def set_status(self, status: Status) -> None:
-        """Refuse requests of degraded actions from now on."""
-        self._invoker.set_status(status)
 
     def find(self, scope: Scope) -> Action | None:
         """Return the action whose route a request arrives at, None if the route is not guarded."""
@@ -90,34 +65,21 @@ class GuardedRoutes:
         method, path = scope["method"], route_path(scope)
         method = "GET" if method == "HEAD" else method
         own = [route for route in self._guarded if route.action.method == method and route.pattern.fullmatch(path)]
-        if not own:
-            return None
-        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self._routes), TELLS_ARRIVAL, None)
-        if tell is not None:
-            arrival = tell(path)
-        else:
-            found = find_arrival(self._routes, dict(scope))
-            arrival = found.arrival if found is not None else None
-        if arrival is None:
-            return None
-        return next((route.action for route in own if route.is_reached(arrival)), None)
+        arrival = self._called.arrival_of(scope) if own else None
+        return next((route.action for route in own if arrival is not None and route.is_reached(arrival)), None)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        action = self.find(scope)
-        if action is None or scope.get(PASSED) == action.id:
-            await self._app(scope, receive, send)
-        else:
-            await self._door(scope, receive, send, action.id)
+    def around(self, app: AsgiApp) -> AsgiApp:
+        """Wrap an application, so that requests pass the gates before they arrive at its guarded routes."""
+        self._door.app = app
 
+        async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+            action = self.find(scope)
+            if action is None or scope.get(PASSED) == action.id:
+                await app(scope, receive, send)
+            else:
+                await self._door(scope, receive, send, action.id)
 
-def pattern_of(target: Target) -> re.Pattern[str]:
-    """Return the pattern of the paths that a route matches, with a group for each path parameter."""
-    spanning = {parameter.wire_name for parameter in target.parameters if parameter.spans_segments}
-    pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
-    expression = re.escape(pieces[0])
-    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-        expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
-    return re.compile(expression, re.DOTALL)
+        return guard
 
 
 class _GuardedRoute:
@@ -126,7 +88,7 @@ class _GuardedRoute:
     def __init__(self, action: Action, target: Target) -> None:
         self.action = action
         self._target = target
-        self.pattern = pattern_of(target)
+        self.pattern = target.pattern()
         self._by_place: dict[str, dict[str, Parameter]] = {}
         for parameter in target.parameters:
             self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter
@@ -268,21 +230,13 @@ class _DirectDoor(Endpoint):
     usage = "Actions are called with their own methods"
     request_type = _DirectRequest
 
-    def __init__(
-        self,
-        app: AsgiApp,
-        invoker: Invoker,
-        catalog: Catalog,
-        admission: Admission,
-        guarded: Mapping[str, _GuardedRoute],
-    ) -> None:
-        super().__init__(ProblemRenderer(catalog, DIALECT), Cors(()), admission.own_origins)
-        self._app = app
+    def __init__(self, context: Context, invoker: Invoker, guarded: Mapping[str, _GuardedRoute]) -> None:
+        super().__init__(ProblemRenderer(context.catalog, DIALECT), Cors(()), context.admission.own_origins)
+        self.app: AsgiApp = context.called.inside
+        self._context = context
         self._invoker = invoker
-        self._admission = admission
-        self._calls = Calls(DOOR, invoker, admission)
+        self._calls = Calls(DOOR, invoker, context.admission)
         self._guarded = guarded
-        self._codes = catalog.site.errors
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Do nothing: links from other sites are allowed, and `handle` refuses the rest."""
@@ -292,12 +246,14 @@ class _DirectDoor(Endpoint):
         fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_origins)
-        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        body = await read_body(scope, fields, receive, self._context.admission.max_body_bytes)
         inputs = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
-        exchange = _Exchange(self._app, scope, replay(body, request.disconnected), self._codes)
+        codes = self._context.catalog.site.errors
+        exchange = _Exchange(self.app, scope, replay(body, request.disconnected), codes)
         call = exchange.call = request.call = self._calls.make(route.action, inputs, request, size=len(body))
         call.context, call.on_part = exchange, request.take_part
+        self._invoker.set_status(self._context.published().status)
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]
