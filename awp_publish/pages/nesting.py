@@ -315,10 +315,15 @@ _ODD: Final = _DRAWN | {b"plaintext"}
 
 _MAX_LEFT: Final = 300
 _MAX_FORMATTING_LEFT: Final = 4
-_MAX_ROUNDS: Final = MAX_FORMATTING - _MAX_FORMATTING_LEFT
-"""Start tags that may be left after so many rounds. Each round removes the innermost elements."""
+_MAX_FORMATTING_ROUNDS: Final = MAX_FORMATTING - _MAX_FORMATTING_LEFT
+_MAX_ROUNDS: Final = 150
+"""Start tags that may be left after so many rounds. Each round removes the innermost elements, with formatting ones."""
+
+_LOOKED_THROUGH: Final = 4
+"""Times the length of the tags that is looked through in all rounds."""
 
 _PAIR: Final = re.compile(rb"<([^/>]++)></\1>")
+_BLOCK_PAIR: Final = re.compile(rb"<((?!" + _any_of(_FORMATTING) + rb">)[^/>]++)></\1>")
 _CLOSED_BY: Final[Mapping[bytes, AbstractSet[bytes]]] = {
     b"p": _CLOSES_P,
     b"li": frozenset((b"li",)),
@@ -353,16 +358,21 @@ def may_exceed(html: bytes) -> bool:
     unclosed = _VOID if kinds.isdisjoint(_FOREIGN) else _VOID & _BREAKOUT
     if kinds.isdisjoint(_UNCERTAIN):
         unclosed |= _TEXT_ENDS
-    left = b"<%b>" % b"><".join([name for name in names if name and name not in unclosed])
+    counted = kinds - unclosed - {b""}
+    left = b"<%b>" % b"><".join([name for name in names if name in counted])
     if sum(left.count(b"<%b>" % root) for root in _ROOTS) > MAX_ROOTS:
         return True
+    room = _LOOKED_THROUGH * len(left)
     for number in range(_MAX_ROUNDS):
-        left = _PAIR.sub(b"", left)
+        room -= len(left)
+        left = (_PAIR if number < _MAX_FORMATTING_ROUNDS else _BLOCK_PAIR).sub(b"", left)
         if left.count(b"<") - left.count(b"</") <= _MAX_LEFT:
             starts = left[1:-1].split(b"><")
             is_clear = _TEXT_ENDS.isdisjoint(starts) or not any(name in _UNCERTAIN for name in starts)
             if is_clear and sum(name in _FORMATTING for name in starts) <= _MAX_FORMATTING_LEFT:
                 return False
+        if room < 0:
+            break
         if number % 2:
             left = _UNCLOSED.sub(b"", left)
     return True
