@@ -22,9 +22,10 @@ _NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _LENGTH: Final = re.compile(rf"({_NUMBER})([a-z]*|%)")
 _FUNCTION: Final = re.compile(r"([a-z0-9-]+)\(([^()]*)\)")
 _MAY_HIDE: Final = re.compile(
-    r"none|hidden|collapse|opacity|clip|scale|matrix|translate|\\|/\*|: ?-|font-size[: ]"
-    r"|(?:height|width)\s*:\s*[-+.]?0"
+    r":(?:(?<=y:)\s*(?:none|hidden|collapse)|(?<=city:|size:|ight:|idth:|cale:)\s*(?:[-+.]*0|\S*e-)|\s*-"
+    r"|(?<=clip:|path:|form:|lter:)|(?<=\s:))|\\|/\*"
 )
+"""Ends of properties with values that may hide; what is written in an unusual way may always."""
 
 
 def may_hide(text: str) -> bool:

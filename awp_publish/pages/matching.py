@@ -94,16 +94,21 @@ class Matcher:
             self._by_tag[tag] = [at for at in range(self._start, self._end) if self._page.tags[at] == tag]
         return self._by_tag[tag]
 
-    def matching(self, selector: Selector) -> list[int]:
-        """Return the elements that a selector matches, in document order. Raises ExhaustedError."""
+    def matching(self, selector: Selector, among: Sequence[int] | None = None) -> list[int]:
+        """Return the elements that a selector matches, in document order; only those `among` some, if these are given.
+
+        Raises ExhaustedError.
+        """
         elements = self._matches.get(selector)
         if elements is None:
             elements = list[int]()
             if all(self.has(compound) for _, compound in selector.steps):
-                for combinator, compound in selector.steps:
-                    candidates = self._candidates(compound)
+                last = len(selector.steps) - 1
+                for number, (combinator, compound) in enumerate(selector.steps):
+                    candidates = self._candidates(compound) if among is None or number < last else among
                     elements = self._only(list(self._related(elements, candidates, combinator)), compound)
-            self._matches[selector] = elements
+            if among is None:
+                self._matches[selector] = elements
         return elements
 
     def among(self, selectors: Iterable[Selector]) -> set[int]:

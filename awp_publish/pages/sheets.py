@@ -119,6 +119,13 @@ def _blocks(sheet: str, level: int) -> Iterator[tuple[str, str]]:
     nested = -1  # where the first rule in the present block begins
     for match in _SIGN.finditer(sheet):
         sign = match[0]
+        if depth == 0 and sign[0] == "{" and sign[-1] == "}":  # as most are
+            opened = match.start()
+            prelude = sheet[start:opened].strip()
+            if not prelude.startswith("@"):
+                yield prelude, sign[1:-1]
+            start = match.end()
+            continue
         if sign == ";":
             if depth == 0:
                 start = match.end()

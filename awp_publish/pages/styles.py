@@ -26,14 +26,16 @@ def hidden_in(matcher: Matcher, page: PageNodes, sheets: Sequence[Sheet]) -> set
         for sheet in sheets:
             for rule in sheet.hiding_rules(matcher.names):
                 declared.update((at, []) for at in matcher.matching(rule.selector))
-    names = {page.tags[at] for at in declared}
-    for given in (page.attributes[at] for at in declared):
+    among = sorted(declared)
+    names = {page.tags[at] for at in among}
+    for given in (page.attributes[at] for at in among):
         names.update([*given.get("class", "").split(), given.get("id", "")])
-    rules = [(rule.selector.weight, number, rule) for number, sheet in enumerate(sheets) for rule in sheet.rules(names)]
+    numbered = enumerate(sheets) if among else ()
+    rules = [(rule.selector.weight, number, rule) for number, sheet in numbered for rule in sheet.rules(names)]
     rules.sort(key=lambda each: each[:2])  # those of one sheet are in order
     with suppress(ExhaustedError):
         for _, _, rule in rules:
-            for at in matcher.matching(rule.selector):
+            for at in matcher.matching(rule.selector, among):
                 if at in declared:
                     declared[at].append(rule.declarations)
     return {at for at, own in declared.items() if hides(_cascade([*own, _style_of(page, at)]))}
