@@ -252,6 +252,7 @@ async def test_the_same_call_again_has_the_same_answer_and_is_not_sent_again(end
     assert await agent.ask("add_numbers", {"numbers": [1]}) == first
     assert await tab.quiet()
     assert (await agent.error("add_numbers", {"numbers": [2]}))["code"] == "invalid_input"
+    assert (await agent.error("page.info", {"numbers": [1]}))["code"] == "invalid_input"
 
 
 async def test_a_call_id_that_is_under_way_is_refused(ends):
@@ -275,7 +276,8 @@ async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published, ANN))
     assert (await agent.ask("issue"))["output"] == {"token": "given once"}
-    assert (await agent.error("issue"))["evidence"] == {"code": "ANSWER_NOT_KEPT"}
+    again = await agent.error("issue")
+    assert (again["evidence"], again["recoverable"]) == ({"code": "ANSWER_NOT_KEPT"}, False)
 
 
 async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
@@ -463,6 +465,7 @@ async def test_a_runtime_that_hangs_up_in_a_call_fails_it_with_the_last_step(app
         error = (await agent.hear())["error"]
         assert (error["code"], error["recoverable"]) == ("transport_failed", not mutating)
         assert error["evidence"]["step_id"] == "type_q"
+        assert "reason" not in error["evidence"], "what has been reported needs no guess"
 
 
 async def test_the_answer_of_another_runtime_counts_for_nothing(app, stack):

@@ -85,6 +85,7 @@ def test_a_page_that_is_as_declared_has_no_findings():
         ({"form": "<p>Closed</p>"}, ("drift-missing", "locator form")),
         ({"form": FORM.replace("<button>Find</button>", "")}, ("drift-missing", "locator submit")),
         ({"form": FORM.replace("name=q", "name=words")}, ("drift-missing", "tool search_books, step type_q")),
+        ({"form": FORM.replace("name=q", "name=words")}, ("drift-missing", "action search_books")),
         (
             {"form": FORM.replace("<button>Find", "<button>Find</button><button>Clear")},
             ("drift-several", "tool search_books, step find_submit"),

@@ -122,7 +122,8 @@ def _begin(slots: Any) -> None:
 
 def _judge_cold(trial: Trial) -> tuple[Mutant, str]:
     tests = _bounded(trial.mutant, trial.tests, {}, *COLD).tests
-    return trial.mutant, judge(trial.mutant, tests, ROOT, _copy, 90).test
+    whole = list(dict.fromkeys(test.partition("[")[0] for test in tests))  # with the cases that were not recorded
+    return trial.mutant, judge(trial.mutant, whole, ROOT, _copy, 120).test
 
 
 def print_survivors(trials: Iterable[Trial], caught: Caught) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 from awp_publish.maps import reading
 from awp_publish.model import Catalog, JsonObject, Page
 from awp_publish.plugins.actions_json.differences import Drift
+from awp_publish.schema.reading import members, required_members
 
 MARKUP: Final[Sequence[JsonObject]] = (
     {
@@ -90,8 +91,7 @@ def compare_attributes(catalog: Catalog, page: Page, records: Mapping[str, objec
         name = element.get("awas") or element.get("ai")
         owner = element.get("of_awas") or element.get("of_ai")
         action = actions.get(str(owner))
-        properties = action.inputs.get("properties") if action is not None else None
-        if action is not None and not (isinstance(properties, Mapping) and name in properties):
+        if action is not None and name not in members(action.inputs):
             message = f"The action {owner} has no input {name!r}."
             yield Drift.of("drift-attribute", page.path, f"input {name}", message, {"attributes": dict(element)})
 
@@ -124,15 +124,13 @@ def compare_forms(catalog: Catalog, page: Page, url: str, records: Mapping[str, 
             message = f"It has a form of the action {action.id}, which its declaration does not name."
             yield Drift.of("drift-form", page.path, f"action {action.id}", message, {"proposal": proposal, **evidence})
             continue
-        properties, required = action.inputs.get("properties", {}), action.inputs.get("required", [])
-        needed = required if isinstance(required, list) else []
-        unknown = [name for name in needed if name not in controls and "{" not in path]
+        properties, required = members(action.inputs), sorted(required_members(action.inputs))
+        unknown = [name for name in required if name not in controls and "{" not in path]
         if unknown:
-            message = f"The form has no field for {', '.join(map(str, unknown))}."
+            message = f"The form has no field for {', '.join(unknown)}."
             yield Drift.of("drift-missing", page.path, f"action {action.id}", message, evidence)
-        names = properties if isinstance(properties, Mapping) else {}
         strange = [
-            name for name, control in controls.items() if name not in names and control.get("required") is not None
+            name for name, control in controls.items() if name not in properties and control.get("required") is not None
         ]
         if strange:
             message = f"The form requires {', '.join(strange)}, which the action does not have."
