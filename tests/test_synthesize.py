@@ -108,6 +108,59 @@ def test_what_is_written_was_seen_is_marked_and_passes_the_checks(shop):
     assert actions["subscribe"]["outputs"] == {}
 
 
+CONTROLS = {
+    "size": (
+        "<label for=size>Size</label><input id=size type=number name=size min=1 max=9.5 required>",
+        {"type": "number", "description": "Size", "minimum": 1, "maximum": 9.5},
+    ),
+    "name": (
+        "<label><span>Your <b>name</b></span><input name=name minlength=2 maxlength=40></label>",
+        {"type": "string", "minLength": 2, "maxLength": 40, "description": "Your name"},
+    ),
+    "basket": ("<input type=hidden name=basket value=b7>", {"type": "string", "default": "b7"}),
+    "csrf_token": ("<input type=hidden name=csrf_token value=x>", None),
+    "colour": (
+        "<input type=radio name=colour value=red><input type=radio name=colour value=blue>",
+        {"type": "string", "enum": ["red", "blue"]},
+    ),
+    "gift": (
+        "<input type=checkbox name=gift aria-label='As a gift'>",
+        {"type": "string", "enum": ["on"], "description": "As a gift"},
+    ),
+    "extras": (
+        "<select name=extras multiple><option value=box>A box<option value=''>None<option disabled>Gone</select>",
+        {"type": "array", "items": {"type": "string", "enum": ["box"]}, "description": "box: A box"},
+    ),
+    "note": ("<textarea name=note placeholder=Notes></textarea>", {"type": "string", "description": "Notes"}),
+    "off": ("<input name=off disabled>", None),
+    "day": ("<input type=date name=day>", {"type": "string", "format": "date"}),
+    "level": ("<input type=range name=level min=1e5>", {"type": "number"}),
+    "go": ("<button name=go>Send</button>", None),
+    "far": ("</form><input form=order name=far>", {"type": "string"}),
+}
+
+
+def test_the_controls_of_a_form_are_inputs_with_what_their_markup_says(shop):
+    others = "<form action=/tints><input name=tint></form><form action=/all><input name=q></form>"
+    others += "<form action=/shoes role=search><input name=x></form><form action=/a/search/><input name=y></form>"
+    form = f"<form action=/order method=post id=order>{''.join(html for html, _ in CONTROLS.values())}"
+    shop.pages = {"/": ("text/html", f"<title>Shop</title>{form}{others}<form method=dialog></form>")}
+    told = json.loads(run("--allow-private", shop.address).stdout)
+    actions = {one["path"]: one for one in told["documents"]["/.well-known/ai-actions.json"]["actions"]}
+    assert {path: one["type"] for path, one in actions.items()} == {
+        "/order": "form_submission",
+        "/tints": "filter",
+        "/all": "search",
+        "/shoes": "search",
+        "/a/search/": "search",
+    }
+    order = actions["/order"]
+    assert order["inputSchema"]["properties"] == {
+        name: schema for name, (_, schema) in CONTROLS.items() if schema is not None
+    }
+    assert (order["inputSchema"]["required"], order["name"], order["selector"]) == (["size"], "Send", "#order")
+
+
 def test_nothing_is_followed_that_leads_away_is_forbidden_or_does_something(shop):
     told = json.loads(run("--allow-private", shop.address).stdout)
     why = " ".join(f"{one['at']} {one['why']}" for one in told["left_out"])
