@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given, strategies as st
 
 from awp_publish import cli
+from awp_publish.cli.sources import FileChange
 
 ROOT = Path(__file__).parents[1]
 FASTAPI = '''"""A shop of lamps."""
@@ -175,3 +178,17 @@ def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, word
     assert words in capsys.readouterr().err
     assert cli.main(["init", str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+LINES = st.builds("".join, st.lists(st.sampled_from(["a\n", "b\n", "\n"]), max_size=3)) | st.just("a\nb")
+
+
+@given(st.none() | LINES, LINES)
+def test_a_shown_change_leads_from_the_text_before_to_the_text_after(before, after):
+    assume((before or "") != after)
+    name, new, *lines = re.findall(
+        r"^([-+ ].*\n)(\\.*\n)?", FileChange(Path("a.py"), before, after).diff(), re.MULTILINE
+    )
+    assert (name[0], new[0]) == (f"--- {'/dev/null' if before is None else 'a.py'}\n", "+++ a.py\n")
+    for kept, text in ((" -", before or ""), (" +", after)):
+        assert "".join(line[1:-1] + "\n" * (not unended) for line, unended in lines if line[0] in kept) == text
