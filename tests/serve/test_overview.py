@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from awp_publish import (
     AgentPublisher,
+    ApiKey,
     Approval,
     BearerToken,
     DeclarationError,
@@ -254,7 +255,8 @@ def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
 
 def test_every_page_keeps_strict_rules(open_client):
     client = open_client(make_app(make_site(plugins=["overview"])))
-    assert client.get("/agents/overview.svg").headers["content-type"].startswith("image/svg+xml")
+    for name, kind in (("svg", "image/svg+xml"), ("css", "text/css"), ("js", "text/javascript")):
+        assert client.get(f"/agents/overview.{name}").headers["content-type"] == f"{kind}; charset=utf-8"
     for path in ("/agents", "/agents/try/find", "/agents/try/none"):
         answer = client.get(path, headers={"accept": "text/html"})
         assert answer.headers["content-security-policy"].startswith("default-src 'self';")
@@ -391,6 +393,7 @@ def test_a_large_file_is_sent_and_not_shown(open_client):
     assert len(seen[0][1]) == 600_000
     assert "(not shown: 600,000 bytes as base64)" in sent.text
     assert "/agents/try/add_cover?title=Emma" in sent.text
+    assert "%28not" not in sent.text
     assert len(sent.text) < 900_000  # once, in the form
 
 
@@ -582,6 +585,26 @@ def test_a_secret_input_is_sent_and_never_shown(open_client):
     assert '<input type="password" name="password"' in form
     client.post("/agents/try/unlock", data={**fields, "password": "open sesame"})
     assert seen == ["open sesame"]
+
+
+def test_credentials_are_sent_and_shown_as_stars(open_client):
+    seen = list[object]()
+
+    def check(token: str) -> Principal | None:
+        seen.append(token)
+        return Principal("ann", frozenset({"staff"}))
+
+    site = make_site(plugins=[*DOORS, "overview"], authenticate=ApiKey(check))
+    client = open_client(make_app(site))
+    fields = {"words": "sea", "awp-do": "all", "awp-x-api-key": "s3cret", "awp-authorization": "Basic s3cret"}
+    sent = client.post("/agents/try/find", data=fields).text
+    form = client.get("/agents/try/find").text
+    assert '<input type="password" name="awp-authorization"' in form
+    assert "s3cret" not in sent
+    assert "Authorization: Basic ***" in sent
+    assert "X-API-Key: ***" in sent
+    assert len(seen) >= len(TITLES)
+    assert set(seen) == {"s3cret"}
 
 
 def test_a_scope_stands_before_every_page(open_client):
@@ -991,6 +1014,9 @@ def test_it_tells_clients_how_to_connect(open_client):
         'AgentClient("https://shop.example")',
     ):
         assert line in said, line
+    assert 'connect once the MCP door is open: plugins=["mcp"]' not in re.sub(r"\s+", " ", said)
+    said = text_of(open_client(make_app(make_site(plugins=["overview"]))).get("/agents"))
+    assert 'connect once the MCP door is open: plugins=["mcp"]' in said
 
 
 def test_it_leads_to_the_page_of_connected_agents(open_client):
