@@ -326,6 +326,7 @@ ANSWERS: dict[str, Callable[[Request], Response]] = {
     "a redirect with a page": lambda request: HTMLResponse(PAGE, 302, {"location": "/there"}),
     "a part": lambda request: HTMLResponse(PAGE, 206, {"content-range": "bytes 0-3/4"}),
     "not modified": lambda request: Response(status_code=304),
+    "data that is not modified": lambda request: Response(status_code=304, media_type="application/json"),
     "packed": lambda request: HTMLResponse(gzip.compress(PAGE.encode()), headers={"content-encoding": "gzip"}),
     "packed in an unknown way": lambda request: HTMLResponse(PAGE, headers={"content-encoding": "x"}),
     "too large": lambda request: HTMLResponse(PAGE + " " * MAX_PAGE_BYTES),

@@ -54,6 +54,7 @@ ROUTES = [
     Route("/status/{status}", status),
     Route("/fail", fail),
     Route("/json", lambda request: JSONResponse({})),
+    Route("/accepted", lambda request: HTMLResponse(f"<p>{request.headers['accept']}")),
     Route("/large", lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1))),
     Route("/moved", lambda request: RedirectResponse("/page?moved")),
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
@@ -106,6 +107,10 @@ def test_a_page_of_this_site_is_given_as_a_stranger_sees_it(client, url, found):
     assert answer.headers["link"].startswith(f'<{found}>; rel="canonical"')
     assert answer.headers["cache-control"] == "public, max-age=300"
     assert "set-cookie" not in answer.headers
+
+
+def test_a_page_is_asked_for_as_html(client):
+    assert ask(client, "/accepted", headers={"accept": "text/markdown"}).text.startswith("text/html, ")
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def negotiate(
                         has_vary = True
                 linked = link if status == 200 else None
                 if (status == 200 and content_type.startswith(_HTML)) or (
-                    status == 304 and not content_type and stands_for_page(names_html, scope["path"])
+                    status == 304 and stands_for_page(names_html, scope["path"])
                 ):
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
                     if linked is not None:

@@ -137,23 +137,17 @@ class NegotiatedRequest:
 
     def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
         """Convert the application's answer to `scope`. Returns None if that has to be passed on unchanged."""
-        if not self.takes(status, headers):
-            return None
-        if self.is_options and self.cors is not None and status < 300:
-            return self.cors.preflight(self.fields, FILE_METHODS)
-        fields = _read_lower(headers)
-        key = self._key(fields, body)
+        key = self._key(status, headers, body)
+        if not isinstance(key, RenderKey):
+            return key
         rendering = self.renderer.cached(key) or self.renderer.render(key, body)
-        return None if rendering is None else self._reply(status, headers, fields, rendering)
+        return None if rendering is None else self._reply(status, headers, rendering)
 
     async def render_async(self, status: int, headers: Headers, body: bytes) -> Reply | None:
         """Like `render`, but render large pages in a thread."""
-        if not self.takes(status, headers):
-            return None
-        if self.is_options and self.cors is not None and status < 300:
-            return self.cors.preflight(self.fields, FILE_METHODS)
-        fields = _read_lower(headers)
-        key = self._key(fields, body)
+        key = self._key(status, headers, body)
+        if not isinstance(key, RenderKey):
+            return key
         rendering = self.renderer.cached(key)
         if rendering is None and len(body) <= INLINE_LIMIT and not key.coding:
             rendering = self.renderer.render(key, body)
@@ -163,10 +157,18 @@ class NegotiatedRequest:
                 limiter = CapacityLimiter(RENDER_THREADS)
                 _render_limiter.set(limiter)
             rendering = await to_thread.run_sync(self.renderer.render, key, body, limiter=limiter)
-        return None if rendering is None else self._reply(status, headers, fields, rendering)
+        return None if rendering is None else self._reply(status, headers, rendering)
 
-    def _key(self, fields: Fields, body: bytes) -> RenderKey:
-        """Return the cache key. Without a charset in the Content-Type, the page itself may name one."""
+    def _key(self, status: int, headers: Headers, body: bytes) -> RenderKey | Reply | None:
+        """Return the cache key of a page's rendering, or what `render` returns where nothing is to be rendered.
+
+        Without a charset in the Content-Type, the page itself may name one.
+        """
+        if not self.takes(status, headers):
+            return None
+        if self.is_options and self.cors is not None and status < 300:
+            return self.cors.preflight(self.fields, FILE_METHODS)
+        fields = _read_lower(headers)
         charset = _CHARSET.search(fields.get(b"content-type", b""))
         coding = fields.get(b"content-encoding", b"").strip().lower()
         digest = hashlib.sha256(body).digest()
@@ -174,7 +176,8 @@ class NegotiatedRequest:
         is_main = self.requested.format == "md" and self.requested.content == "main"
         return RenderKey(self.requested, self.url, name, coding, digest, self.guide, self.whole if is_main else "")
 
-    def _reply(self, status: int, headers: Headers, fields: Fields, rendering: Rendering) -> Reply:
+    def _reply(self, status: int, headers: Headers, rendering: Rendering) -> Reply:
+        fields = _read_lower(headers)
         varies = not self.requested.by_query
         kept = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
         if varies and not self.in_shared_cache:
