@@ -163,7 +163,8 @@ class DjangoUsers(Framework):
         user = scope.get("user")
         if user is None or not hasattr(user, "get_username"):
             return ""
-        return await _in_thread(lambda: str(user.get_full_name() or user.get_username()))
+        full_name = getattr(user, "get_full_name", str)  # models of a project's own need not have it
+        return await _in_thread(lambda: str(full_name() or user.get_username()))
 
 
 def why_nobody_signs_in(site: Site) -> str | None:

@@ -13,7 +13,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import AbstractUser, Permission, User
 from django.contrib.auth.views import LoginView
 from django.contrib.sessions.models import Session
 from django.core.checks import run_checks
@@ -221,6 +221,11 @@ def test_the_page_says_who_is_signed_in_and_who_is_sent_on_without_a_form(shop, 
     assert agent.logins == 1
 
 
+def test_a_model_of_users_need_not_know_full_names(shop, agent, monkeypatch):
+    monkeypatch.delattr(AbstractUser, "get_full_name")  # as a model made from AbstractBaseUser
+    assert "<dd>ann</dd>" in agent.follow(agent.ask(scope=None)).text
+
+
 def test_the_session_is_the_tokens_own(shop, agent):
     token = agent.sign_in(scope=None)["access_token"]
     added = invoke(shop, "add_to_basket", token, title="Emma").json()
@@ -247,9 +252,11 @@ def is_over(shop, agent, tokens) -> None:
         assert refused.status_code == 401
     refreshed = agent.refresh(tokens["refresh_token"])
     assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant")
-    again = invoke(shop, "show_basket", tokens["access_token"])
-    assert again.status_code == 401
-    assert "is unknown" in again.json()["detail"]
+    for action in ("read_profile", "show_basket"):  # a view that asks for a login itself, and one that does not
+        again = invoke(shop, action, tokens["access_token"])
+        assert again.status_code == 401
+        assert "is unknown" in again.json()["detail"]
+        assert 'error="invalid_token"' in again.headers["www-authenticate"]
 
 
 def test_a_change_of_the_password_ends_it(shop, agent, ann):

@@ -15,6 +15,7 @@ from awp_publish.plugins.sign_in.people import PEOPLE
 from awp_publish.problems import InvalidBinding, InvalidCredentials, InvalidProof
 
 _USUAL: Final = re.compile(rb"Bearer awp_at_[A-Za-z0-9_-]+")
+UNKNOWN: Final = "The access token is unknown or has expired."
 SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
 
 
@@ -41,7 +42,7 @@ class SignInTokens:
             return None
         access = await self._state.grants.find(token)
         if access is None:
-            raise InvalidCredentials("The access token is unknown or has expired.")
+            raise InvalidCredentials(UNKNOWN)
         await check_key(self._state, access, credentials, token)
         # Asked for a request that is no call; a framework is asked by itself.
         grant, at, principal = access.grant, self._state.at, None

@@ -18,8 +18,8 @@ from awp_publish.http.reentry import Run
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt
-from awp_publish.plugins.sign_in.bearers import SIGNED_OUT, check_key, identify, read_token
-from awp_publish.plugins.sign_in.grants import Access, Grant
+from awp_publish.plugins.sign_in.bearers import SIGNED_OUT, UNKNOWN, check_key, identify, read_token
+from awp_publish.plugins.sign_in.grants import ACCESS, Access, Grant
 from awp_publish.plugins.sign_in.people import with_set_cookies
 from awp_publish.problems import HandlerFailed, InvalidCredentials, InvalidProof, Problem, StoreUnavailable
 
@@ -51,8 +51,8 @@ class SignedInCalls:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
         try:
             access = await self._find(call)
-        except InvalidProof as problem:
-            await deliver(self.refused(call, problem, DPOP))
+        except InvalidCredentials as problem:
+            await deliver(self.refused(call, problem, DPOP if isinstance(problem, InvalidProof) else BEARER))
         except StoreUnavailable as problem:
             await deliver(problem)
         else:
@@ -68,7 +68,10 @@ class SignedInCalls:
             await run(call, deliver_challenged)
 
     async def _find(self, call: Call) -> Access | None:
-        """Return what a call's token stands for; None without one, or for one that the gates refuse."""
+        """Return what a call's token stands for; None without one, or for one that the gates refuse.
+
+        Raises InvalidCredentials for one that neither they nor the route would refuse as such.
+        """
         shown = call.authorization
         if shown is None:  # the call has no gates, which would have read it, or is refused
             shown = read_fields(cast(Scope, call.context).get("headers", ())).get(b"authorization")
@@ -76,6 +79,8 @@ class SignedInCalls:
         access = await self.at.grants.find(token) if token is not None else None
         if access is not None and token is not None and (access.grant.key or is_proven):
             await check_key(self.at.state, access, self.reader_of(call)(), token)
+        if access is None and call.action.route_authenticates and (token or "").startswith(ACCESS):
+            raise InvalidCredentials(UNKNOWN)
         return access
 
     def reader_of(self, call: Call) -> Callable[[], Credentials]:
