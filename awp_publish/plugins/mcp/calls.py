@@ -12,9 +12,8 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import quote
 
 import mcp_types as types
 import orjson
@@ -24,14 +23,14 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import Call, Deliver, Outcome, Result
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields
 from awp_publish.model import Action, listing_of
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
+from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, read_reply
 from awp_publish.plugins.mcp.exchange import (
     CALL,
     CONFIRMATION,
@@ -48,22 +47,13 @@ from awp_publish.plugins.mcp.exchange import (
     exchange_of,
 )
 from awp_publish.plugins.mcp.progress import follow_job, notify_progress
+from awp_publish.plugins.mcp.results import Results
 from awp_publish.plugins.mcp.stopping import ended_by_stop
-from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
-from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent, did_you_mean
-from awp_publish.schema import media
+from awp_publish.plugins.mcp.tool_list import LIST_TTL, Tool, make_tools
+from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 
 if TYPE_CHECKING:
     from awp_publish.plugins.mcp.apps import Cards
-
-
-# The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
-# result's `_meta`, for clients that have no access to HTTP headers.
-
-
-# Up to 2025-11-25 a structured result is an object, so other outputs are listed with an `outputSchema` whose one member
-# is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
-# output that may be null is wrapped there too.
 
 
 CANCELLED: Final = -32800
@@ -77,11 +67,6 @@ _PLAIN_FIELDS: Final = frozenset(
     for accept in (b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json")
 )
 """Method, Content-Type and Accept of a plain call."""
-_PLAIN_ANSWER: Final = (
-    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false,'
-    b'"_meta":{%b"' + META.encode() + b'requestId":"%b"},"structuredContent":%b,"resultType":"complete"}}'
-)
-"""The answer to a plain call of an action whose output is an object, equal to what `Tools.render` makes."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 MAX_ID: Final = 2**53
 MAX_KNOWN_META: Final = 64
@@ -107,10 +92,6 @@ class Tools:
     only learn whether a call has failed.
     """
 
-    stamp: Mapping[str, object] = MappingProxyType({})
-    """The server information in every result of the stateless generation, which the SDK would copy for each."""
-    _stamped = b""
-
     def __init__(self, door: Context) -> None:
         self._invoker = door.invoker
         self._proxies = door.admission.trusted_proxies
@@ -119,7 +100,7 @@ class Tools:
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
         self.questions = Questions(door)
-        self._challenges = door.catalog.metadata_path is not None
+        self.results = Results(challenges=door.catalog.metadata_path is not None)
         self._listing = listing_of(door.catalog, door.options.list_only_allowed)
         differs = self._listing.only_allowed or not all(action.is_public for action in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
@@ -138,10 +119,6 @@ class Tools:
             action.id: action.inputs for action in actions if b'"x-mcp-header"' in orjson.dumps(action.inputs)
         }
         """Schemas of the tools whose arguments have to be compared with headers, which is slow."""
-
-    def set_stamp(self, stamp: Mapping[str, object]) -> None:
-        """Set the server information for all results."""
-        self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     async def list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> WireResult:
         """Answer `tools/list`: tools that the caller may see, or call (`Mcp(list_only_allowed=)`).
@@ -278,7 +255,7 @@ class Tools:
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             unmade = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
-            return self.render(exchange, tool, unmade, context, problem)
+            return self.results.render(exchange, tool, unmade, context, problem)
         outcome = await self._run(exchange, tool, call, context)
         while (question := self.questions.question_for(exchange, context, outcome)) is not None:
             try:
@@ -322,9 +299,7 @@ class Tools:
             return
         is_plain = exchange.is_plain and tool.is_plain and not call.headers
         if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
-            message_id, text = orjson.dumps(context.request_id), orjson.dumps(result.body.decode())
-            values = message_id, text, self._stamped, exchange.request_id.encode(), result.body
-            await exchange.answer(_PLAIN_ANSWER % values)
+            await exchange.answer(self.results.write_plain(context.request_id, exchange.request_id, result.body))
             return
         if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):
             return
@@ -352,73 +327,7 @@ class Tools:
                 exchange.meta_for(result, call.headers)
                 task_entry: WireResult = task
                 return task_entry
-        return self.render(exchange, tool, call, context, result)
-
-    def render(
-        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
-    ) -> WireResult:
-        """Render a result in the client's revision (specification, Server/Tools).
-
-        An answer is structured, and the same JSON is its text; of a string, the text is the string itself. What is not
-        text is content of its own, and so is a text with a file name. A problem is text for the model, and in `_meta`
-        for programs; it is not structured content, which some clients always validate against the tool's outputSchema.
-        Raises MCPError for a challenge.
-        """
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        if isinstance(result, Problem):
-            if isinstance(result, UnknownAgent):
-                raise MCPError(types.INVALID_PARAMS, result.detail)
-            if (question := question_for(result, context)) is not None:
-                return {**question, "_meta": self.stamp}
-        meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
-        structured: WireResult = {}
-        block: WireResult | None = None
-        if isinstance(result, Problem):
-            body = exchange.render(result)
-            described = orjson.loads(body)
-            is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
-            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can remedy
-            if self._challenges and result.status in (401, 403) and is_challenge:
-                exchange.refusal = result
-                raise MCPError(types.INVALID_REQUEST, result.detail, described)
-            # Server/Tools, multi-round-trip requests
-            if isinstance(result, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
-                raise MCPError(types.INVALID_PARAMS, result.detail, described)
-            text = body.decode()
-            meta[f"{META}problem"] = described
-        else:
-            output = orjson.loads(result.body) if result.output is None else result.output
-            shaped = {"result": output} if tool.is_wrapped else output
-            text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
-            if type(output) is str:
-                text = output
-            if type(output) is str and (said := dict(result.headers[::-1]).get(media.HEADER)) is not None:
-                block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
-            is_structured = not isinstance(shaped, (str, NoneType)) if is_modern else isinstance(shaped, dict)
-            if context.protocol_version >= STRUCTURED_SINCE and (
-                (is_structured and block is None) or "outputSchema" in tool.entry
-            ):
-                structured["structuredContent"] = shaped
-                if tool.is_wrapped:
-                    meta[f"{META}wrapped"] = True
-        content = [{"type": "text", "text": text} if block is None else block]
-        if isinstance(result, Outcome) and result.headers:  # a model does not see _meta
-            own = PART_OF_ANSWER | call.action.answer_headers
-            lines = "\n".join(
-                f"{name.decode()}: {value.decode('latin-1')}" for name, value in result.headers if name in own
-            )
-            content += [{"type": "text", "text": lines}] if lines else []
-        if call.headers:
-            added = dict(call.headers)
-            if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
-                content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})
-            if (begun := added.get(SESSION_HEADER)) is not None:
-                lines = f"session: {begun.decode()}\nSend it as the argument session from now on."
-                content.append({"type": "text", "text": lines})
-        rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
-        if is_modern:
-            rendered["resultType"] = "complete"
-        return rendered
+        return self.results.render(exchange, tool, call, context, result)
 
     async def _run_with_progress(
         self, context: RequestContext, exchange: McpExchange, call: Call, deliver: Deliver
@@ -480,19 +389,3 @@ def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
     meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
-
-
-def content_block(output: str, said: bytes, place: str) -> WireResult | None:
-    """Return the content block of an answer that is not JSON, or None for text without a file name.
-
-    `said` is the answer's media type and name, `place` the default name of a file.
-    """
-    kind, name = media.read_header(said)
-    family = kind.partition("/")[0]
-    if media.is_text(kind) and not name:
-        return None
-    if family in ("image", "audio"):
-        return {"type": family, "data": output, "mimeType": kind}
-    uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
-    content = "text" if media.is_text(kind) else "blob"
-    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, content: output}}

@@ -290,7 +290,7 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
     )
     observing = (partial(observe_if_traced, door.invoker, observe) for observe in server.middleware)
     server.middleware[:] = [*observing, tools]
-    tools.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
+    tools.results.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
     if (background := door.ask("jobs")) is not None:
         tasks = TaskExtension(door, background, tools)

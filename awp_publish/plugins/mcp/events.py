@@ -172,7 +172,7 @@ class EventExtension:
             for event in self._catalog.events
             if event.is_for(scopes)
         ]
-        return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
+        return {"events": listed, "resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def poll(self, context: RequestContext, params: PollParams) -> WireResult:
         """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
@@ -187,7 +187,7 @@ class EventExtension:
             "hasMore": batch.has_more,
             "nextPollMs": BUSY_POLL_MS if batch.occurrences else QUIET_POLL_MS,
             "resultType": "complete",
-            "_meta": self._tools.stamp,
+            "_meta": self._tools.results.stamp,
         }
 
     async def stream(self, context: RequestContext, params: SubscriptionParams) -> WireResult:
@@ -240,7 +240,7 @@ class EventExtension:
                 if now - spoke >= HEARTBEAT_SECONDS:
                     await send("heartbeat", cursor=self._events.write_cursor(batch.positions))
                     spoke = now
-        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
+        return {"resultType": "complete", "_meta": {**self._tools.results.stamp, **meta}}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -306,7 +306,7 @@ class EventExtension:
             if before.failed_since is not None:
                 status["failedSince"] = _moment(before.failed_since)
             answer["deliveryStatus"] = status
-        return {**answer, "resultType": "complete", "_meta": self._tools.stamp}
+        return {**answer, "resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def unsubscribe(self, context: RequestContext, params: UnsubscribeParams) -> WireResult:
         """Answer `events/unsubscribe`. Raises MCPError."""
@@ -318,7 +318,7 @@ class EventExtension:
             if hook is None or hook.has_expired():
                 raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
             await self._webhooks.remove(hook)
-        return {"resultType": "complete", "_meta": self._tools.stamp}
+        return {"resultType": "complete", "_meta": self._tools.results.stamp}
 
     def _grant(self, params: SubscribeParams, webhooks: Any) -> float | None:
         """Return when a subscription ends, None for never (Subscription TTL)."""

@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 
 from awp_publish.model import Prompt
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.calls import content_block
 from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, exchange_of
 from awp_publish.plugins.mcp.resources import Readers
+from awp_publish.plugins.mcp.results import content_block
 from awp_publish.plugins.mcp.suggestions import suggest
 from awp_publish.plugins.mcp.tool_list import LISTED
 from awp_publish.problems import InvalidOutput, Problem

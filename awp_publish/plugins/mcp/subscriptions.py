@@ -164,7 +164,7 @@ class Subscriptions:
                         await context.session.send_notification(notification, related_request_id=context.request_id)
         finally:
             del self._listening[woken]
-        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
+        return {"resultType": "complete", "_meta": {**self._tools.results.stamp, **meta}}
 
     def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
         """Return the requested notifications that are available here."""

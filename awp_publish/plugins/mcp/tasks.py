@@ -231,7 +231,7 @@ class TaskExtension:
                 task_id = await self._add(kept) or task_id
             task = {"taskId": task_id, "status": "working"}
             task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
-            return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+            return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.results.stamp}
         asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
         pending = Pending(
             action=call.action.id,
@@ -248,7 +248,7 @@ class TaskExtension:
         if (new_id := await self._add(pending, call)) is None:
             return None
         task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
-        return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+        return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.results.stamp}
 
     async def get_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
@@ -257,7 +257,7 @@ class TaskExtension:
             task = await self._describe(context, params.task_id, caller)
         except Problem as problem:
             raise self._refusal(exchange_of(context), problem) from problem
-        return {"resultType": "complete", **task, "_meta": self._tools.stamp}
+        return {"resultType": "complete", **task, "_meta": self._tools.results.stamp}
 
     async def update_task(self, context: RequestContext, params: UpdateTaskParams) -> WireResult:
         """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
@@ -275,7 +275,7 @@ class TaskExtension:
                 await self._resume(context, exchange, params.task_id, pending, agrees=action == "accept")
         except Problem as problem:
             raise self._refusal(exchange, problem) from problem
-        return {"resultType": "complete", "_meta": self._tools.stamp}
+        return {"resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
@@ -294,7 +294,7 @@ class TaskExtension:
             pass
         except Problem as problem:
             raise self._refusal(exchange, problem) from problem
-        return {"resultType": "complete", "_meta": self._tools.stamp}
+        return {"resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
         """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
@@ -349,12 +349,12 @@ class TaskExtension:
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
-            return self._tools.render(
+            return self._tools.results.render(
                 exchange, tool, Call(tool.action, {}, exchange.request_id, PROTOCOL), context, problem
             )
         described = self._described(exchange, job)
         text = orjson.dumps(described).decode()
-        meta = {**(self._tools.stamp if is_modern else {}), **exchange.meta_for(Outcome(b"", None))}
+        meta = {**(self._tools.results.stamp if is_modern else {}), **exchange.meta_for(Outcome(b"", None))}
         rendered = {"content": [{"type": "text", "text": text}], "isError": False, "_meta": meta}
         rendered["structuredContent"] = orjson.loads(text)
         return {**rendered, "resultType": "complete"} if is_modern else rendered
@@ -455,7 +455,7 @@ class TaskExtension:
                 asked = cast(dict[str, str], result.members["confirmation"])
                 done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
             else:
-                rendered = self._tools.render(exchange, tool, call, context, result)
+                rendered = self._tools.results.render(exchange, tool, call, context, result)
                 done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
         except BaseException:
             await self._replace(task_id, taken, pending)
@@ -507,7 +507,7 @@ class TaskExtension:
             result = job.problem
         try:
             if not isinstance(result, _CRASHES):
-                rendered = self._tools.render(exchange, tool, call, context, result)
+                rendered = self._tools.results.render(exchange, tool, call, context, result)
                 return task | {"status": "completed", "result": rendered}
             error = {"code": types.INTERNAL_ERROR, "message": result.detail}
             error["data"] = orjson.loads(exchange.render(result))
