@@ -20,7 +20,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
-from awp_publish import AgentPublisher, Site, current_caller
+from awp_publish import AgentPublisher, Limits, Site, current_caller
 from awp_publish.declare.plugins import doors_of
 from tests.serve.awp_client import AwpClient
 from tests.serve.credential_rows import COOKIE_SECRET, RIGHT, SIGNER, Row, authenticators, name_of, token
@@ -234,6 +234,7 @@ def make_world() -> World:
         secret_keys=KEYS,
         guard_routes=True,
         store="memory:",
+        limits=Limits(confirm_within="24h"),  # what is confirmed at the start is sent until the end of a long run
     )
     app = FastAPI(openapi_url=None)
 
