@@ -1,7 +1,7 @@
 """Names that tell buttons and links apart that would otherwise have the same: "Delete Emma"."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from awp_publish.pages.forms import describe_hidden
 from awp_publish.pages.input_types import BUTTONS, input_type
@@ -11,23 +11,30 @@ from awp_publish.pages.survey import Survey
 from awp_publish.pages.visibility import Visibility, text_of
 
 
-def has_alike(visibility: Visibility) -> bool:
-    """Return False if no two buttons, and no two links in one table, have the same text: a quick test."""
-    tree = visibility.tree
-    seen, end = set[tuple[int, str]](), 0
+def has_alike(visibility: Visibility, left_out: Sequence[int] = ()) -> bool:
+    """Return False if no two buttons, and no two links in one table, have the same text: a quick test.
+
+    Those that are all in one of the elements `left_out` do not count.
+    """
+    tree, end = visibility.tree, 0
+    seen = dict[tuple[int, str], bool]()  # whether one of them is not left out
+
+    def is_alike(key: tuple[int, str], at: int) -> bool:
+        counts = not any(one <= at < tree.ends[one] for one in left_out)
+        is_known, seen[key] = key in seen, seen.get(key, False) or counts
+        return is_known and seen[key]
+
     for at in (*tree.find("button"), *tree.find("input")):
         if tree.tags[at] == "button" or input_type(tree.attributes[at]) in BUTTONS:
-            key = -1, text_of(visibility, at, max_nodes=MAX_NODES) or tree.attributes[at].get("value", "")
-            if key in seen:
+            text = text_of(visibility, at, max_nodes=MAX_NODES) or tree.attributes[at].get("value", "")
+            if is_alike((-1, text), at):
                 return True
-            seen.add(key)
     for table in tree.find("table"):
         for at in range(max(table, end), tree.ends[table]):
             if tree.tags[at] == "a":
-                key = table, text_of(visibility, at, max_nodes=MAX_NODES)
-                if key in seen and key[1]:
+                text = text_of(visibility, at, max_nodes=MAX_NODES)
+                if is_alike((table, text), at) and text:
                     return True
-                seen.add(key)
         end = max(end, tree.ends[table])
     return False
 

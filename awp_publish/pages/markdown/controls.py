@@ -30,21 +30,19 @@ _ENCTYPES: Final = ("multipart/form-data", "text/plain")
 
 
 class Controls:
-    """Writes the controls and forms of one page at `url`. `address` returns an absolute address, if there is one.
-
-    `distinct` are names that tell controls and links apart.
-    """
+    """Writes the controls and forms of one page at `url`. `address` returns an absolute address, if there is one."""
 
     def __init__(
         self,
         url: str,
         visible: VisibleNodes,
         names: AccessibleNames,
-        distinct: Mapping[int, str],
         address: Callable[[str], str | None],
     ) -> None:
         self._url, self._visible, self._address = url, visible, address
-        self._names, self.distinct = names, distinct
+        self._names = names
+        self.distinct: Mapping[int, str] = {}
+        """Names that tell controls and links apart."""
         self._forms: dict[int, FormFields] = {}
         self._submits: dict[int, int] = {}
         """For a button that is the only visible part of its form, that form."""

@@ -6,6 +6,7 @@ No more than necessary is escaped, because people and models read the source.
 import re
 from typing import Final
 
+_WHITE: Final = " \t\n\f\r\xa0"
 _SPACES: Final = re.compile("[ \\t\\n\\f\\r\xa0]+")
 _UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {"\x00": "\ufffd"})
 """Soft hyphens and characters without width, which are layout and not text."""
@@ -35,6 +36,13 @@ def collapse(text: str) -> str:
     if _UNUSUAL.search(text) is None:  # as most texts are
         return text.replace("\n", " ")
     return _SPACES.sub(" ", text.translate(_UNSEEN))
+
+
+def write_text(text: str, in_brackets: bool = False) -> str:
+    """Return a text of the page as running text: collapsed and escaped."""
+    if not text.strip(_WHITE):
+        return " " if text else ""
+    return escape_text(collapse(text), in_brackets)
 
 
 def escape_text(text: str, in_brackets: bool = False) -> str:

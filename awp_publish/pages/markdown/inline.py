@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.pages.landmarks import is_permalink
 from awp_publish.pages.markdown.controls import CONTROLS, Controls
-from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
+from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text, write_text
 from awp_publish.pages.markdown.joining import BREAK, CLOSE, Mark, Piece, join_pieces
 from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, SILENT, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
@@ -49,10 +49,9 @@ class Inline:
         visible: VisibleNodes,
         formulas: Mapping[int, str],
         names: AccessibleNames,
-        distinct: Mapping[int, str],
     ) -> None:
         self._base = base
-        self.controls = Controls(url, visible, names, distinct, self.address)
+        self.controls = Controls(url, visible, names, self.address)
         self._visible = visible
         self._formulas = formulas
         self.later: set[int] = set()
@@ -101,7 +100,7 @@ class Inline:
         if self._visible.tags[node]:
             self._add(node, pieces, 0, linked)
         else:
-            pieces.append(escape_text(collapse(self._visible.tree.texts[node]), linked))
+            pieces.append(write_text(self._visible.tree.texts[node], linked))
         return pieces
 
     def _add(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
@@ -161,13 +160,13 @@ class Inline:
                 if tags[child]:
                     self._add(child, pieces, depth + 1, linked)
                 else:
-                    pieces.append(escape_text(collapse(texts[child]), linked))
+                    pieces.append(write_text(texts[child], linked))
             return
         at, end = node + 1, ends[node]
         while at < end:
             tag = tags[at]
             if not tag:
-                pieces.append(escape_text(collapse(texts[at]), linked))
+                pieces.append(write_text(texts[at], linked))
                 at += 1
             elif tag in _MEANINGLESS and at not in self._noted and at not in self.later:
                 at += 1
@@ -185,7 +184,7 @@ class Inline:
             return
         only = self._visible.only(link)
         if only is not None:
-            text = escape_text(collapse(only), True).strip(" ")
+            text = write_text(only, True).strip(" ")
         else:
             inner = list[Piece]()
             self._add_content(link, inner, depth, True)

@@ -94,12 +94,9 @@ class _Page:
         self._tree = tree
         self._visible = VisibleNodes(tree)
         visibility = self._visible.visibility
-        names, distinct = AccessibleNames(visibility), dict[int, str]()
-        if has_alike(visibility):
-            found = survey(tree, visibility, self._content, names.told)
-            distinct |= distinct_names(found, names, ItemNames(found, visibility), visibility)
+        self._names = AccessibleNames(visibility)
         base, formulas = base_of(tree, url) or url, read_formulas(visibility)
-        self._inline = Inline(url, base, self._visible, formulas, names, distinct)
+        self._inline = Inline(url, base, self._visible, formulas, self._names)
         self._lines = Lines()
         self._tables = Tables(self._visible, lambda cell: self._inline.line([cell], break_with="<br>"))
         self._is_tight = False
@@ -127,6 +124,14 @@ class _Page:
             self._holders.add(node)
             node = parents[node]
 
+    def _tell_apart(self, left_out: Sequence[int]) -> None:
+        """Name controls and links that would otherwise have the same names, if some are written."""
+        visibility = self._visible.visibility
+        if has_alike(visibility, left_out):
+            found = survey(self._tree, visibility, self._content, self._names.told)
+            items = ItemNames(found, visibility)
+            self._inline.controls.distinct = distinct_names(found, self._names, items, visibility)
+
     @cached_property
     def _content(self) -> MainContent:
         return find_content(self._tree, self._visible.visibility)
@@ -141,6 +146,7 @@ class _Page:
 
     def _write(self, omitted: Sequence[int]) -> None:
         tree = self._tree
+        self._tell_apart(())
         for heading in tree.find("h1"):
             above = heading
             while above >= 0 and tree.tags[above] != "body" and self._visible.shows(above):
@@ -207,6 +213,7 @@ class _Page:
             if self._is_in(link, omitted) and self._is_seen(link) and (len(text) <= MAX_TEXT or not content.is_article)
         ]
         if content.is_article:
+            self._tell_apart(omitted)
             self._write_article(content.node, omitted)
         else:
             forms = 0  # they are written in any case

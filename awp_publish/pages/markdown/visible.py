@@ -52,6 +52,17 @@ class VisibleNodes:
 
     def walk(self, top: int) -> Iterator[int]:
         """Yield everything visible below a node in document order, at any depth."""
+        if not self.tree.contents:
+            tags, ends, withdrawn = self.tags, self.tree.ends, self.visibility.withdrawn
+            at, end = top + 1, ends[top]
+            while at < end:
+                tag = tags[at]
+                if tag and (tag in SILENT or at in withdrawn or (tag == "dialog" and not self.shows(at))):
+                    at = ends[at]
+                    continue
+                yield at
+                at += 1
+            return
         waiting = list(reversed(self.children(top)))
         while waiting:
             node = waiting.pop()
@@ -63,6 +74,8 @@ class VisibleNodes:
 
     def plain_text(self, top: int) -> str:
         """Return the text below a node on one line, with blocks separated."""
+        if (only := self.only(top)) is not None:
+            return " ".join(only.split())
         parts: list[str] = []
         for node in self.walk(top):
             tag = self.tags[node]
