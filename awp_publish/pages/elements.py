@@ -11,17 +11,20 @@ from awp_publish.pages.flags import DISABLED, INERT
 from awp_publish.pages.forms import describe_hidden, form_method, is_secret
 from awp_publish.pages.hints import MAX_CLASS_LENGTH, hints_of
 from awp_publish.pages.items import ItemNames
-from awp_publish.pages.names import MAX_NODES, AccessibleNames, collapse
+from awp_publish.pages.names import MAX_NODES, AccessibleNames
 from awp_publish.pages.role_attributes import RoleAttributes
 from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN
 from awp_publish.pages.shortening import ElementLimits, Losses
 from awp_publish.pages.survey import MAX_REFERENCES, Survey
+from awp_publish.pages.tree import NO_ATTRIBUTES
 from awp_publish.pages.visibility import Visibility
 
 SomElement: TypeAlias = dict[str, Any]
 """An element in the form of its JSON."""
 
-_OF_PLAIN_LINKS: Final = frozenset(("class", "href", "title"))
+_OF_PLAIN_LINKS: Final = frozenset(("class", "href", "id", "title"))
+_PLAIN_ROLES: Final = frozenset(("heading", "link", "paragraph"))
+_PLAIN_ATTRIBUTES: Final = frozenset(("class", "href", "id", "rel", "style", "target"))
 _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table"))
 """Roles that never have text: their content follows as elements, or is in their attributes (8.2)."""
 
@@ -87,28 +90,31 @@ class Elements:
         if self._base and not written.startswith("#"):
             with suppress(ValueError):
                 written = urljoin(self._base, written.strip())
-        return shorten_address(written)
+        return written if len(written) <= MAX_VALUE_LENGTH else shorten_address(written)
 
     def make(self, candidate: int, limits: ElementLimits, losses: Losses) -> SomElement:
         """Return an element with its members in the order of 4.1, without an id. Counts omissions in `losses`."""
-        survey = self._survey
+        survey, tree = self._survey, self._tree
         node, role = survey.nodes[candidate], survey.roles[candidate]
-        tag, attributes = self._tree.tags[node], self._tree.attributes[node]
+        tag, attributes = tree.tags[node], tree.attributes[node]
         if role == HIDDEN:
             return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes, limits.compact)}
-        if not tag:  # a text outside of any element, which has no other members
-            return {"id": "", "role": role, "text": limits.shorten(survey.text(candidate), losses)}
-        if role == "link" and _OF_PLAIN_LINKS.issuperset(attributes) and not survey.states[candidate] & INERT:
-            link = self._plain_link(node, survey.text(candidate), limits, losses)
-            if link is not None:
-                return link
-        if is_formula := role == "paragraph" and tag in ("img", "svg"):  # its picture, as text
-            attributes = {}
-        is_compact = limits.compact and role not in CONTROLS
         whole = "" if role in _WITHOUT_TEXT else survey.text(candidate)
-        text = limits.shorten(whole, losses)
-        label = self._label(node, role, whole, is_compact=is_compact)
         element: SomElement = {"id": "", "role": role}
+        if not tag:  # a text outside of any element, which has no other members
+            element["text"] = limits.shorten(whole, losses)
+            return element
+        is_compact = limits.compact and role not in CONTROLS
+        is_formula = role == "paragraph" and tag in ("img", "svg")  # its picture, as text
+        if is_formula:
+            attributes = NO_ATTRIBUTES
+        # A link or a text that has only text in it needs no name, most have no attributes that say more of them.
+        is_plain = tree.ends[node] == node + 2 and not tree.tags[node + 1] and node not in self._distinct
+        if is_plain and role in _PLAIN_ROLES and _PLAIN_ATTRIBUTES.issuperset(attributes):
+            label = ""
+        else:
+            label = self._label(node, role, whole, is_compact=is_compact)
+        text = limits.shorten(whole, losses)
         if not limits.compact and "id" in attributes and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
         if text:
@@ -117,7 +123,7 @@ class Elements:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = self._actions[role]
-        if role == "link" and (limits.compact or len(attributes) == 1) and "href" in attributes:
+        if role == "link" and (limits.compact or _OF_PLAIN_LINKS.issuperset(attributes)) and "href" in attributes:
             attrs: Attrs = {"href": self.address(attributes["href"])}
         elif limits.compact and role == "link":
             attrs = {}
@@ -129,32 +135,6 @@ class Elements:
             element["attrs"] = attrs
         if not limits.compact and "class" in attributes and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
             element["hints"] = list(hints)
-        return element
-
-    def _plain_link(self, node: int, whole: str, limits: ElementLimits, losses: Losses) -> SomElement | None:
-        """Return a link that has only text in it, or that only needs its text; None for other links."""
-        attributes, label = self._tree.attributes[node], ""
-        if node in self._distinct:
-            return None
-        if not limits.compact or not any(map(str.isalnum, whole)):
-            if any(self._tree.tags[node + 1 : self._tree.ends[node]]):
-                return None
-            label = collapse(attributes.get("title"))
-            label = label if label.lower() != whole.lower() else ""
-        text = limits.shorten(whole, losses)
-        element: SomElement = {"id": "", "role": "link"}
-        if text:
-            element["text"] = text
-        if label:
-            element["label"] = limits.shorten(label, losses)
-        element["actions"] = self._actions["link"]
-        attrs = element["attrs"] = {"href": self.address(attributes["href"])}
-        if not limits.compact:
-            title = attributes.get("title", "")[:MAX_VALUE_LENGTH]
-            if title and title not in (text, label):
-                attrs["title"] = title
-            if "class" in attributes and (hints := hints_of(attributes["class"][:MAX_CLASS_LENGTH])):
-                element["hints"] = list(hints)
         return element
 
     def _label(self, node: int, role: str, text: str, *, is_compact: bool) -> str:
