@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Mark:
     """A piece that is not text to be escaped: a delimiter that begins emphasis, or one of the constants below.
 
