@@ -37,7 +37,8 @@ def rsa_key(name: str) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
 
 
-EC_KEY = ec.generate_private_key(ec.SECP256R1())
+CURVES = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
+EC_KEYS = {name: ec.generate_private_key(curve) for name, curve in CURVES.items()}
 ED_KEY = ed25519.Ed25519PrivateKey.generate()
 
 
@@ -123,12 +124,15 @@ async def test_one_of_several_audiences_is_enough():
     assert await bearer()(shown(token(aud=["https://other.example", AUDIENCE]))) is not None
 
 
-@pytest.mark.parametrize("algorithm", ["ES256", "EdDSA", "RS512", "PS256"])
+@pytest.mark.parametrize("algorithm", [*CURVES, "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"])
 async def test_the_usual_signatures_are_known(algorithm):
-    private, public = {
-        "ES256": lambda: (EC_KEY, ECAlgorithm.to_jwk(EC_KEY.public_key(), as_dict=True)),
-        "EdDSA": lambda: (ED_KEY, OKPAlgorithm.to_jwk(ED_KEY.public_key(), as_dict=True)),
-    }.get(algorithm, lambda: (rsa_key("first"), {**jwk_of("first"), "alg": algorithm}))()
+    private: Any = EC_KEYS.get(algorithm, ED_KEY if algorithm == "EdDSA" else rsa_key("first"))
+    if algorithm in CURVES:
+        public = ECAlgorithm.to_jwk(private.public_key(), as_dict=True)
+    elif algorithm == "EdDSA":
+        public = OKPAlgorithm.to_jwk(private.public_key(), as_dict=True)
+    else:
+        public = {**jwk_of("first"), "alg": algorithm}
     authenticator = bearer(jwks={"keys": [{**public, "kid": "first"}]})
     assert await authenticator(shown(token(private, algorithm))) is not None
 
@@ -150,6 +154,8 @@ WRONG = {
     "no aud": (lambda: token(aud=None), "no aud"),
     "no sub": (lambda: token(sub=None), "no sub"),
     "empty sub": (lambda: token(sub=""), "sub"),
+    "sub is a number": (lambda: token(sub=5), "subject (sub) is not a string"),
+    "jti is a number": (lambda: token(jti=5), "id (jti) is not a string"),
     "exp is text": (lambda: token(exp="soon"), "well formed"),
     "unknown key": (lambda: token(kid="unknown"), "does not publish"),
     "another algorithm of the key": (lambda: token(algorithm="RS512"), "does not publish"),

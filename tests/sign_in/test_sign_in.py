@@ -114,6 +114,7 @@ def test_a_person_ends_an_agents_access_on_the_page_of_connected_agents(shop, ag
     page = agent.browser.get("/agents/connections").text
     assert "<strong>Claude</strong>" in page
     assert "Place orders." in page
+    assert "today" in page
     form = re.findall(r'name="token" value="([^"]+)"', page)[0], re.findall(r'name="end" value="([^"]+)"', page)[0]
     stranger = TestClient(shop.app, base_url=URL)
     stranger.post("/login", data={"name": "eve"}, follow_redirects=False)
