@@ -231,6 +231,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "another site": {"origin": "https://other.example"},
     "no authority": {"components": ["@method", '"signature-agent";key="sig1"']},
     "no signature-agent": {"components": ["@authority"]},
+    "a member of a bare string": {"bare": True, "components": ["@authority", '"signature-agent";key="sig1"']},
     "another member": {"agent": f'other="{SIGNER}"', "components": ["@authority", '"signature-agent";key="other"']},
     "not https": {"agent": 'sig1="http://signer.example"'},
     "a private place": {"agent": 'sig1="ftp://signer.example"'},

@@ -1,14 +1,20 @@
 """The two sides of a codec are inverse: what is written is read as what it was."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given, strategies as st
 
 from awp_publish.browsing.addresses import BadAddress, parse_address
+from awp_publish.calls.progress import Progress
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.forms import Upload, read_form
 from awp_publish.http.multipart import File, write_multipart
 from awp_publish.http.strict_json import parse_json
 from awp_publish.plugins.awp.messages import JsonText, read_msgpack, write_frame, write_json
+from awp_publish.plugins.jobs.job import Job, JobResult, read_job, write_job
+from awp_publish.problems import InvalidInput, Problem, RuntimeFailed, Violation
 from awp_publish.stores.store import decode, encode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -67,3 +73,46 @@ def test_a_token_is_read_by_its_key_and_purpose_until_it_expires(facts, seconds)
     for other in (Tokens(["new-key"], "test", 20), Tokens(["old-key"], "other", 20)):
         with pytest.raises(NotOurs):
             other.read(token)
+
+
+OBJECTS = st.dictionaries(TEXT, JSON, max_size=3)
+MOMENTS = st.integers(0, 10**9).map(lambda seconds: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=seconds))
+BYTES = st.text(st.characters(max_codepoint=255), max_size=5).map(lambda text: text.encode("latin-1"))
+PROBLEMS = st.builds(
+    lambda kind, detail, errors, headers, members: kind(detail, errors=errors, headers=headers, members=members),
+    st.sampled_from([Problem, InvalidInput, RuntimeFailed]),
+    TEXT,
+    st.lists(st.builds(Violation, TEXT, TEXT), max_size=3),
+    st.lists(st.tuples(TEXT, TEXT), max_size=3),
+    OBJECTS,
+)
+JOBS = st.builds(
+    Job,
+    **dict.fromkeys(("id", "action", "principal", "request_id", "door", "share", "worker"), TEXT),
+    **dict.fromkeys(("input", "context"), OBJECTS),
+    **dict.fromkeys(("reserved", "attempt"), st.integers(0, 9)),
+    **dict.fromkeys(("has_turn", "cancel_requested"), st.booleans()),
+    **dict.fromkeys(("created", "updated"), MOMENTS),
+    status=st.sampled_from(["accepted", "running", "done", "failed", "cancelled"]),
+    progress=st.none() | st.builds(Progress, st.floats(0, 1), TEXT),
+    result=st.none() | st.builds(JobResult, st.integers(200, 599), st.tuples(st.tuples(BYTES, BYTES)), st.binary()),
+    problem=st.none() | PROBLEMS,
+)
+
+
+@given(JOBS)
+def test_a_record_is_read_as_the_job_that_was_written(job):
+    again = read_job(write_job(job), job.id)
+    assert replace(again, problem=None) == replace(job, problem=None)
+    assert type(again.problem) is type(job.problem)
+    for name in ("detail", "status", "code", "recovery", "errors", "headers", "members") if job.problem else ():
+        assert getattr(again.problem, name) == getattr(job.problem, name) or not getattr(job.problem, name)
+
+
+@given(JOBS, JSON, st.sampled_from([2**70, "\ud800", b"raw", {1: (2,)}, {"a": [object]}]), st.integers(0, 300))
+def test_what_json_cannot_represent_costs_a_record_nothing_else(job, value, odd, levels):
+    for _ in range(levels):
+        odd = [odd]
+    again = read_job(write_job(replace(job, input={"value": value, "odd": odd})))
+    assert again.input["value"] == value
+    assert replace(again, input={}, problem=None) == replace(job, input={}, problem=None)

@@ -207,7 +207,8 @@ def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
         )
         metadata = f'resource_metadata="{ORIGIN}/.well-known/oauth-protected-resource/mcp"'
         assert answer.status_code == 401
-        assert metadata in answer.headers["www-authenticate"]
+        (challenge,) = answer.headers.get_list("www-authenticate")
+        assert metadata in challenge
 
 
 @pytest.mark.parametrize(

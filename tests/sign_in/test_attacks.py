@@ -155,6 +155,11 @@ def test_no_client_registers_an_address_that_runs_opens_or_hides_something(shop,
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
 
 
+def test_a_parameter_that_is_given_twice_is_answered_with_a_page(shop):
+    answer = shop.get("/agents/sign-in/authorize?client_id=a&client_id=b")
+    assert (answer.status_code, "client_id is given more than once" in answer.text) == (400, True)
+
+
 def test_a_loopback_client_may_listen_at_any_port_and_at_no_other_path_or_host(shop):
     agent = Agent(shop, browser_of(shop), "http://127.0.0.1:7777/callback")
     assert agent.ask(redirect_uri="http://127.0.0.1:51234/callback").status_code == 303
