@@ -169,7 +169,8 @@ def test_a_guarded_tool_answers_over_http_so_that_clients_begin_to_sign_in(shop)
     assert call("list_books").json()["result"]["structuredContent"] == {"result": ["Emma"]}
     refused = call("read_profile")
     assert refused.status_code == 401
-    assert f'resource_metadata="{URL}/.well-known/oauth-protected-resource/mcp"' in refused.headers["www-authenticate"]
+    (challenge,) = refused.headers.get_list("www-authenticate")
+    assert f'resource_metadata="{URL}/.well-known/oauth-protected-resource/mcp"' in challenge
 
 
 def test_pages_of_other_origins_may_ask_for_tokens_and_read_the_answers(shop):
