@@ -34,8 +34,8 @@ TRAFFIC_DAYS: Final = 30
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-    from awp_publish.plugins.sign_in.at import SignInSite
     from awp_publish.plugins.sign_in.grants import Grant
+    from awp_publish.plugins.sign_in.site import SignInSite
 
     ModelAdmin = admin.ModelAdmin[Model]
 else:

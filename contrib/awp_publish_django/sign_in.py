@@ -27,7 +27,7 @@ from awp_publish import ApplicationUser, DeclarationError, Site
 from awp_publish.calls.call import Credentials
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
-from awp_publish.plugins.sign_in.people import ENGLISH, FRAMEWORKS, Framework, Language
+from awp_publish.plugins.sign_in.framework import ENGLISH, FRAMEWORKS, Framework, Language
 from awp_publish_django.languages import speaking
 from awp_publish_django.project import BRIDGE, run_beside_requests
 

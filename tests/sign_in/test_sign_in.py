@@ -2,6 +2,7 @@
 
 import re
 from urllib.parse import parse_qsl, urlsplit
+from uuid import UUID
 
 import pytest
 from fastapi import FastAPI, Header, HTTPException, Request
@@ -220,6 +221,13 @@ def test_a_person_whom_the_site_no_longer_knows_has_no_agents(open_client):
     assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     blocked.clear()
     assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize("known", [7, UUID(int=7)])
+def test_an_id_is_whatever_the_sites_database_has(open_client, known):
+    shop = open_client(make_shop(user=lambda request: known if "user" in request.session else None))
+    agent = Agent(shop, TestClient(shop.app, base_url=URL))
+    assert invoke(shop, "read_profile", agent.sign_in()["access_token"]).json() == "ann"
 
 
 def test_pages_of_the_sites_own_take_the_place_of_ours(open_client, tmp_path):

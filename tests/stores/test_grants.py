@@ -28,12 +28,11 @@ def grants(store) -> Grants:
 
 
 async def begin(grants: Grants, grant: Grant | None = None) -> str:
-    _, code = await grants.begin(grant or allowed(), BACK, challenge_of(VERIFIER))
-    return code
+    return await grants.begin(grant or allowed(), BACK, challenge_of(VERIFIER))
 
 
 async def exchange(grants: Grants, code: str):
-    return (await grants.exchange(code, "claude", BACK, VERIFIER))[1]
+    return await grants.exchange(code, "claude", BACK, VERIFIER)
 
 
 async def test_of_several_who_send_a_code_at_once_one_gets_tokens_and_nobody_keeps_them(grants):
@@ -50,12 +49,12 @@ async def test_of_several_who_send_a_code_at_once_one_gets_tokens_and_nobody_kee
 async def test_refreshing_twice_at_once_gives_two_answers_of_which_one_may_be_lost(grants):
     issued = await exchange(grants, await begin(grants))
     first, second = await asyncio.gather(*(grants.refresh(issued.refresh, "claude", None) for _ in range(2)))
-    assert first[1].refresh != second[1].refresh
-    for _, tokens in (first, second):
+    assert first.refresh != second.refresh
+    for tokens in (first, second):
         assert await grants.find(tokens.access) is not None
-    _, third = await grants.refresh(second[1].refresh, "claude", None)
+    third = await grants.refresh(second.refresh, "claude", None)
     with pytest.raises(OAuthError, match="already been used"):  # the other one's successor is none of a lost answer
-        await grants.refresh(first[1].refresh, "claude", None)
+        await grants.refresh(first.refresh, "claude", None)
     assert await grants.find(third.access) is None
 
 
@@ -63,7 +62,7 @@ async def test_a_refresh_token_that_was_used_long_ago_ends_the_grant(store):
     now = [time.time()]
     grants = Grants(store, Tokens(["a key"], "test", 0.0), 600, lambda: now[0])
     issued = await exchange(grants, await begin(grants))
-    _, later = await grants.refresh(issued.refresh, "claude", None)
+    later = await grants.refresh(issued.refresh, "claude", None)
     now[0] += 31.0
     with pytest.raises(OAuthError, match="already been used"):
         await grants.refresh(issued.refresh, "claude", None)
@@ -77,7 +76,7 @@ async def test_an_access_token_ends_before_its_grant_does(store):
     assert issued.seconds == 600
     now[0] += 601.0
     assert await grants.find(issued.access) is None
-    _, later = await grants.refresh(issued.refresh, "claude", None)
+    later = await grants.refresh(issued.refresh, "claude", None)
     assert await grants.find(later.access) is not None
 
 
@@ -108,11 +107,12 @@ async def test_a_person_sees_their_own_grants_alone_and_the_oldest_of_too_many_e
 
 async def test_a_token_ends_by_the_hand_of_its_own_client_alone(grants):
     issued = await exchange(grants, await begin(grants))
-    assert await grants.end_of_token(issued.access, "another") is None
+    with pytest.raises(OAuthError, match="another client"):
+        await grants.end_of_token(issued.access, "another")
     assert await grants.find(issued.access) is not None
     assert await grants.end_of_token(issued.access, "claude") is None
     assert await grants.find(issued.access) is None
-    _, again = await grants.refresh(issued.refresh, "claude", None)
+    again = await grants.refresh(issued.refresh, "claude", None)
     assert await grants.end_of_token(again.refresh, "claude") is not None
     assert await grants.find(again.access) is None
 
@@ -171,7 +171,7 @@ async def test_no_power_failure_brings_back_or_takes_away_what_a_person_has_deci
     store = _Forgetful()
     grants = Grants(store, Tokens(["a key"], "test", 0.0), 600)
     issued = await exchange(grants, await begin(grants))
-    _, issued = await grants.refresh(issued.refresh, "claude", None)
+    issued = await grants.refresh(issued.refresh, "claude", None)
     assert issued.refresh is not None
     assert await grants.end_of_token(issued.access, "claude") is None
     assert await grants.end_of_token(issued.refresh, "claude") is not None

@@ -20,13 +20,14 @@ from awp_publish.plugins.sign_in.paths import SignInPaths
 from awp_publish.problems import DeclarationError
 
 if TYPE_CHECKING:  # a site that signs nobody in imports none of this
-    from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
+    from awp_publish.plugins.sign_in.at import SignInAt
     from awp_publish.plugins.sign_in.bearers import SignInTokens
     from awp_publish.plugins.sign_in.people import People
+    from awp_publish.plugins.sign_in.site import SignInSite
 
 
 def _start(setup: Setup) -> "SignInSite":
-    from awp_publish.plugins.sign_in.at import SignInSite
+    from awp_publish.plugins.sign_in.site import SignInSite
 
     return SignInSite(setup)
 
@@ -38,9 +39,9 @@ def _authenticators(setup: Setup) -> "tuple[SignInTokens]":
 
 
 def _serve(serving: Serving) -> "People":
-    from awp_publish.plugins.sign_in.at import make_people
+    from awp_publish.plugins.sign_in.people import People
 
-    return make_people(serving)
+    return People(serving)
 
 
 def _at(context: Context) -> "SignInAt":
@@ -81,7 +82,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
-    from awp_publish.plugins.sign_in.people import framework_of
+    from awp_publish.plugins.sign_in.framework import framework_of
 
     options: SignIn = setup.options
     framework = framework_of(setup.site)
@@ -125,8 +126,9 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 
 
 def _open(context: Context) -> Endpoints:
-    from awp_publish.plugins.sign_in.authorize import AuthorizeEndpoint, ConsentEndpoint
+    from awp_publish.plugins.sign_in.authorize import AuthorizeEndpoint
     from awp_publish.plugins.sign_in.connections import ConnectionsEndpoint
+    from awp_publish.plugins.sign_in.consent import ConsentEndpoint
     from awp_publish.plugins.sign_in.token import RegisterEndpoint, RevokeEndpoint, TokenEndpoint
 
     at: SignInAt = context.ask("sign_in")

@@ -9,9 +9,9 @@ from awp_publish.calls.callers import Scheme
 from awp_publish.calls.challenges import BEARER
 from awp_publish.calls.sent_secrets import read_bearer_token, read_proven_token
 from awp_publish.calls.verifiers import people_of
-from awp_publish.plugins.sign_in.at import SignInSite
 from awp_publish.plugins.sign_in.grants import ACCESS, Access
 from awp_publish.plugins.sign_in.people import PEOPLE
+from awp_publish.plugins.sign_in.site import SignInSite
 from awp_publish.problems import InvalidBinding, InvalidCredentials, InvalidProof
 
 _USUAL: Final = re.compile(rb"Bearer awp_at_[A-Za-z0-9_-]+")
@@ -45,9 +45,9 @@ class SignInTokens:
             raise InvalidCredentials(UNKNOWN)
         await check_key(self._state, access, credentials, token)
         # Asked for a request that is no call; a framework is asked by itself.
-        grant, at, principal = access.grant, self._state.at, None
+        grant, still_knows, principal = access.grant, self._state.still_knows, None
         asks = grant.person is not None and self._state.options.user is not None
-        if not asks or (at is not None and await at.still_knows(grant, credentials.address)):
+        if not asks or (still_knows is not None and await still_knows(grant, credentials.address)):
             principal = await identify(self._state, access, credentials)
         if principal is None:
             raise InvalidCredentials(SIGNED_OUT)

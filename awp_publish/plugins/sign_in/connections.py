@@ -1,13 +1,10 @@
 """The page where a person sees which agents may act for them, and ends that."""
 
-import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from awp_publish.http.exchange import Reply
 from awp_publish.http.request import DoorRequest
-from awp_publish.plugins.sign_in.at import COOKIE
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, read_form
 from awp_publish.plugins.sign_in.errors import Shown
 from awp_publish.plugins.sign_in.grants import Grant
@@ -29,21 +26,20 @@ class ConnectionsEndpoint(PageEndpoint):
                 raise Shown("You are not signed in", "Sign in to the site, then open this page again.", 403)
             await request.reply(redirect_to(at.by_way_of(at.people.login, at.paths.connections)))
             return
-        nonce = self.cookie_of(request, COOKIE)
         ended = ""
         if request.scope["method"] == "POST":
             form = await read_form(request)
-            if not at.is_form_of(form.get("token") or "", PURPOSE, signed, nonce):
+            if not at.forms.is_valid(form.get("token"), PURPOSE, signed, request.fields):
                 raise Shown("This page is out of date", "Open it again, and answer within ten minutes.", 403)
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
                     await at.state.disconnect(grant.id)
                     ended = grant.client_name
-        nonce = nonce or secrets.token_urlsafe(24)
-        await request.reply(await self._page(request, signed, nonce, ended))
+        await request.reply(await self._page(request, signed, ended))
 
-    async def _page(self, request: DoorRequest, signed: Visitor, nonce: str, ended: str) -> Reply:
+    async def _page(self, request: DoorRequest, signed: Visitor, ended: str) -> Reply:
         at = self.at
+        token, cookie = at.forms.token_for(PURPOSE, signed, request.fields)
         grants = await at.grants.of_person(signed.principal.key)
         translate = at.people.framework.language_of(request.scope).translate
         facts = {
@@ -53,22 +49,18 @@ class ConnectionsEndpoint(PageEndpoint):
             "ended": ended,
             "grants": [self._described(grant, translate) for grant in grants],
             "action": at.here(at.paths.connections),
-            "token": at.form_token(PURPOSE, signed, nonce),
+            "token": token,
         }
-        return await at.pages.reply(request.scope, "connections.html", facts, headers=(at.cookie(nonce),))
+        return await at.pages.reply(request.scope, "connections.html", facts, headers=(cookie,))
 
     def _described(self, grant: Grant, translate: Callable[[str], str]) -> dict[str, str]:
         words = [scope["words"] for scope in self.at.described(grant.scopes)]
-        used = max(grant.refreshed, grant.began)
+        used = day_of(max(grant.refreshed, grant.began), translate)
         return {
             "id": grant.id,
             "name": grant.client_name,
             "words": f"{'; '.join(words)}." if words else "",
             "since": day_of(grant.began, translate),
-            "used": translate("today") if _is_today(used) else day_of(used, translate),
+            "used": translate("today") if used == day_of(time.time(), translate) else used,
             "until": day_of(grant.until, translate),
         }
-
-
-def _is_today(seconds: float) -> bool:
-    return datetime.fromtimestamp(seconds, UTC).date() == datetime.fromtimestamp(time.time(), UTC).date()

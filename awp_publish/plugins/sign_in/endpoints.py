@@ -217,11 +217,5 @@ class PageEndpoint(Endpoint):
         """Answer a request. Raises Shown, OAuthError and Problems, which are shown."""
         raise NotImplementedError
 
-    def cookie_of(self, request: DoorRequest, name: str) -> str:
-        """Return a cookie of a request, "" without it."""
-        sent = request.fields.get(b"cookie", b"").decode("latin-1")
-        pairs = (pair.strip().partition("=") for pair in sent.split(";"))
-        return next((value for key, _, value in pairs if key == name), "")
-
 
 START_AGAIN: Final = "Go back to your agent, and connect it again."

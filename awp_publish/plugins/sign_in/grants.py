@@ -177,10 +177,8 @@ class Grants:
 
     # From consent to tokens
 
-    async def begin(
-        self, grant: Grant, redirect: str = "", challenge: str = "", resource: str = ""
-    ) -> tuple[Grant, str]:
-        """Keep a new grant, and return it with its authorization code."""
+    async def begin(self, grant: Grant, redirect: str = "", challenge: str = "", resource: str = "") -> str:
+        """Keep a new grant, and return its authorization code."""
         grant_id = secrets.token_urlsafe(16)
         code = self.issue("code", grant_id)
         begun = replace(
@@ -194,11 +192,9 @@ class Grants:
         )
         # As long as a late client can be told that its code is over.
         await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
-        return begun, code
+        return code
 
-    async def exchange(
-        self, code: str, client: str, redirect: str | None, verifier: str, key: str = ""
-    ) -> tuple[Grant, Issued]:
+    async def exchange(self, code: str, client: str, redirect: str | None, verifier: str, key: str = "") -> Issued:
         """Exchange a code for tokens, bound to a `key` if the client has proven one. Raises OAuthError.
 
         Its errors are those of RFC 6749 section 5.2 and RFC 7636 section 4.6.
@@ -225,12 +221,10 @@ class Grants:
             changed, issued = self._with_tokens(replace(grant, is_used=True, key=key), grant.scopes)
             if await self._swap(grant, changed):
                 await self._list(changed)
-                return changed, issued
+                return issued
         raise unavailable("Too many requests use the grant at the same time.")
 
-    async def refresh(
-        self, token: str, client: str, scopes: Sequence[str] | None, key: str = ""
-    ) -> tuple[Grant, Issued]:
+    async def refresh(self, token: str, client: str, scopes: Sequence[str] | None, key: str = "") -> Issued:
         """Exchange a refresh token for new tokens, by a client that has proven a `key` if any. Raises OAuthError.
 
         `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
@@ -257,7 +251,7 @@ class Grants:
                 raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
             changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), wanted)
             if await self._swap(grant, changed):
-                return changed, issued
+                return issued
         raise unavailable("Too many requests use the grant at the same time.")
 
     async def of_refresh_token(self, token: str) -> Grant | None:

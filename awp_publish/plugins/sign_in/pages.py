@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, Scope, content_length
 from awp_publish.model import Catalog
+from awp_publish.plugins.sign_in.framework import Framework
 from awp_publish.plugins.sign_in.options import SignIn
-from awp_publish.plugins.sign_in.people import Framework
 
 if TYPE_CHECKING:
     from jinja2 import Environment

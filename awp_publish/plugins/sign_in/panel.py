@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from awp_publish.plugin import Panel
 
 if TYPE_CHECKING:
-    from awp_publish.plugins.sign_in.at import SignInSite
+    from awp_publish.plugins.sign_in.site import SignInSite
 
 
 async def _rows(site: "SignInSite") -> Sequence[tuple[str, Sequence[str]]]:

@@ -5,6 +5,7 @@ class SignInPaths:
     """The paths of sign-in below the root of our endpoints."""
 
     def __init__(self, root: str) -> None:
+        self.root = root
         self.authorize = f"{root}/sign-in/authorize"
         self.consent = f"{root}/sign-in/consent"
         self.token = f"{root}/sign-in/token"

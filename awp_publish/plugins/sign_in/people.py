@@ -7,9 +7,9 @@ application's routes, or by that of a call on its way to its route.
 import inspect
 import time
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple, cast
-from weakref import WeakKeyDictionary
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, cast
+from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,16 +18,18 @@ from starlette.types import ASGIApp
 
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.call import Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.verifiers import people_of
-from awp_publish.http.client_address import TrustedProxies
+from awp_publish.http.admission import read_admission_of
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Message, Receive, Scope, Send, mount_of, read_fields
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL
 from awp_publish.plugin import Serving
+from awp_publish.plugins.sign_in.framework import framework_of
 from awp_publish.plugins.sign_in.options import Person, SignIn
+from awp_publish.plugins.sign_in.paths import SignInPaths
 
 PEOPLE: Final = "people"
 """Who vouches for people whom a function of the site's knows."""
@@ -38,82 +40,6 @@ MAX_COOKIE_BYTES: Final = 4096
 
 _ASKED: Final = "awp_publish.sign_in.asked"
 _SCHEMES: Final = ("scheme", "method", "challenge")
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """The language of a page: its tag (BCP 47), and the function that translates a text of ours into it."""
-
-    tag: str = "en"
-    translate: Callable[[str], str] = str
-
-
-ENGLISH: Final = Language()
-
-
-class Framework:
-    """What the framework of a site knows of its users by itself; this one knows nothing."""
-
-    signs_out: ClassVar[bool] = False
-
-    def login(self) -> str | None:
-        """Return the login page, a path below the site or an address. Raises DeclarationError if it is wrong."""
-        return None
-
-    def user(self) -> Any:
-        """Return what tells who is signed in, as the option `user`."""
-        return None
-
-    async def begin_session(self, scope: Scope, seconds: int) -> list[str] | None:
-        """Begin a session of its own for the user of a request, and return its Set-Cookie lines; None for no session.
-
-        It ends after so many seconds.
-        """
-        return None
-
-    async def end_session(self, cookies: Mapping[str, str]) -> None:
-        """End a session that was begun here. One that was not stays."""
-
-    async def sign_out(self, scope: Scope) -> bool:
-        """Sign the user of a request out of their own browser, if the framework `signs_out`."""
-        return False
-
-    def is_permission(self, scope: str) -> bool:
-        """Return True if a scope is a permission, which the site gives and takes whatever a token says."""
-        return False
-
-    async def permitted(
-        self, scopes: frozenset[str], person: str, credentials: Credentials, cookies: Mapping[str, str] | None
-    ) -> frozenset[str] | None:
-        """Return those of the scopes that the site lets a person have at present; None for somebody signed out.
-
-        `person` is their id, `credentials` are those of the request, `cookies` those with which calls are made, None if
-        `as_user` returns headers for them.
-        """
-        return scopes
-
-    async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
-        """Render a page for a request by the project's own template of this name, None if it has none."""
-        return None
-
-    def language_of(self, scope: Scope) -> Language:
-        """Return the language in which a page answers a request."""
-        return ENGLISH
-
-    async def name_of(self, scope: Scope) -> str:
-        """Return the name of the user of a request, for people to read; "" for none."""
-        return ""
-
-
-FRAMEWORKS: Final[WeakKeyDictionary[object, Framework]] = WeakKeyDictionary()
-"""The frameworks of sites whose adapters have said so."""
-
-_NONE: Final = Framework()
-
-
-def framework_of(site: object) -> Framework:
-    """Return what the framework of a site knows."""
-    return FRAMEWORKS.get(site, _NONE)
 
 
 class Visitor(NamedTuple):
@@ -131,15 +57,15 @@ class Visitor(NamedTuple):
 class People:
     """The people of one site."""
 
-    def __init__(self, serving: Serving, options: SignIn, proxies: TrustedProxies, path: str) -> None:
-        """Ask the application that is `serving`. `path` is that of our route in it."""
-        self.options = options
+    def __init__(self, serving: Serving) -> None:
+        """Ask the application that is `serving`."""
+        self.options = options = cast(SignIn, serving.state.options)
         self._serving = serving
-        self._proxies = proxies
-        self._path = path
+        self._proxies = read_admission_of(serving.settings).trusted_proxies
+        self._path = SignInPaths(serving.site.catalog.paths.root).person
         self.framework = framework_of(serving.site)
         given = options.user if options.user is not None else self.framework.user()
-        self._user: Callable[[Any], Any] = given if given is not None else _nobody
+        self._user: Callable[[Any], Any] = given if given is not None else lambda _: None
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
         self._is_async = inspect.iscoroutinefunction(self._user)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
@@ -213,7 +139,7 @@ class People:
             return Visitor(principal, name if isinstance(name, str) else "")
         if isinstance(answer, Person):
             return Visitor(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
-        if isinstance(answer, (str, int)) and not isinstance(answer, bool):
+        if isinstance(answer, (str, int, UUID)) and not isinstance(answer, bool):
             return Visitor(Principal(str(answer), issuer=self.issuer), "")
         kind = type(answer).__name__
         raise TypeError(f"SignIn: user returned a value of type {kind}, not a Person, an id or None.")
@@ -240,10 +166,6 @@ class People:
         fits = [pair for pair in named if sum(map(len, pair)) <= MAX_COOKIE_BYTES]
         return tuple(Cookie(name=name, value=value, domain=at.host) for name, value in fits[:MAX_COOKIES])
 
-    async def end_session(self, cookies: tuple[Cookie, ...]) -> None:
-        """End the session of a grant that has ended, where it has one of its own."""
-        await self.framework.end_session({cookie.name: cookie.value for cookie in cookies})
-
 
 def with_set_cookies(
     cookies: tuple[Cookie, ...], set_cookies: list[str], at: WebAddress, now: float
@@ -254,10 +176,6 @@ def with_set_cookies(
         jar.store(cookie, now)
     jar.store_from((("set-cookie", text) for text in set_cookies), at, now)
     return tuple(jar)
-
-
-def _nobody(_: object) -> None:
-    return None
 
 
 class _AtRoutes:

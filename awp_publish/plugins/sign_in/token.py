@@ -51,8 +51,7 @@ class TokenEndpoint(ProgramEndpoint):
     async def exchange_code(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange an authorization code. Raises OAuthError."""
         code, verifier = form.need("code"), form.need("code_verifier")
-        _, issued = await self.at.grants.exchange(code, client.id, form.get("redirect_uri"), verifier, key)
-        return issued
+        return await self.at.grants.exchange(code, client.id, form.get("redirect_uri"), verifier, key)
 
     async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
@@ -62,10 +61,10 @@ class TokenEndpoint(ProgramEndpoint):
             scope = await self.at.recognize(request.scope, grant, self.at.home)
             seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
             if seen is None or not await self.at.is_signed_in(seen, grant):
-                await self.at.end(grant)
+                await self.at.state.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
-        return (await self.at.grants.refresh(token, client.id, scopes, key))[1]
+        return await self.at.grants.refresh(token, client.id, scopes, key)
 
     async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
@@ -106,7 +105,5 @@ class RevokeEndpoint(ProgramEndpoint):
         """End a token. Raises OAuthError."""
         form = await read_form(request)
         client = await self.authenticate(request, form)
-        ended = await self.at.grants.end_of_token(form.need("token"), client.id)
-        if ended is not None:
-            await self.at.people.end_session(ended.cookies)
+        await self.at.state.end_of_token(form.need("token"), client.id)
         await request.answer_with(json_reply({}))
