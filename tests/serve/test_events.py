@@ -396,7 +396,7 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
 
 
 async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
-    monkeypatch.setattr("awp_publish.declare.site.count_workers", lambda: 2)
+    monkeypatch.setattr("awp_publish.calls.workers.count_workers", lambda: 2)
     with pytest.raises(DeclarationError, match="keep what has happened in its own memory"):
         AgentPublisher(FastAPI(), site=site).open()
 

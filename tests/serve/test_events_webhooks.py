@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal
 from awp_publish.http.running import running
-from awp_publish.plugins.events import log as events, webhooks
+from awp_publish.plugins.events import hook, log as events, webhooks
 from awp_publish.plugins.events.audiences import log_of, write_cursor
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
@@ -26,7 +26,7 @@ from tests.serve.webhook_receiver import is_signed, new_secret, receiving
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(webhooks, "PAUSES", (0.02, 0.02, 0.02))
+    monkeypatch.setattr(hook, "PAUSES", (0.02, 0.02, 0.02))
 
 
 @pytest.fixture
@@ -333,7 +333,7 @@ async def test_an_event_that_the_site_no_longer_has_ends_its_subscriptions(recei
     async with running(app):
         granted = await subscribe(Client(app, **ANN), receiver.url)
     async with running(AgentPublisher(FastAPI(), site=after)):
-        await after.store.run((Schedule(webhooks.DUE, granted["id"], 0.0),))
+        await after.store.run((Schedule(hook.DUE, granted["id"], 0.0),))
         [ended] = await receiver.wait_for(1)
     assert ended.json["type"] == "terminated"
     assert ended.json["error"]["code"] == -32023
@@ -385,8 +385,8 @@ async def test_who_has_missed_too_much_is_told_of_the_gap(app, site, ann, receiv
 async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes_back(
     app, site, ann, receiver, monkeypatch
 ):
-    monkeypatch.setattr(webhooks, "SUSPENDED_AFTER", 2)
-    monkeypatch.setattr(webhooks, "SUSPENDED_SECONDS", 0.0)
+    monkeypatch.setattr(hook, "SUSPENDED_AFTER", 2)
+    monkeypatch.setattr(hook, "SUSPENDED_SECONDS", 0.0)
     async with running(app):
         granted = await subscribe(ann, receiver.url)
         receiver.statuses = [500] * 2

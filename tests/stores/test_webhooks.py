@@ -6,8 +6,9 @@ import time
 import pytest
 
 from awp_publish.plugins.events import webhooks
+from awp_publish.plugins.events.hook import DUE, Webhook
 from awp_publish.plugins.events.log import APPENDED, Events
-from awp_publish.plugins.events.webhooks import DUE, TooMany, Webhook, Webhooks
+from awp_publish.plugins.events.webhooks import TooMany, Webhooks
 from awp_publish.stores.store import Look, Schedule
 
 
