@@ -213,7 +213,7 @@ def _assign_ids(
     return list(included.values())
 
 
-_WORDS: Final = "Write a docstring for its view, or declare it with a description."
+_WORDS: Final = "Write a docstring for its handler, or declare it with a description."
 
 _FILE: Final = re.compile(
     r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE

@@ -190,6 +190,8 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             entry["format"] = shape
         if text_encoding is not None:
             entry["x-encoding"] = text_encoding
+        elif encoding := encoding_of(resolved(facts.get("items"), action.inputs)):
+            entry["x-items"] = {"x-encoding": encoding}
         inputs[field.name] = entry | dict(field.marks)
     outputs: Mapping[str, str] = {}
     if answer := answer_schema(action):

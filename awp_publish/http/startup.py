@@ -5,6 +5,7 @@ logs them.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
@@ -80,10 +81,15 @@ def _name_some(names: Sequence[str]) -> str:
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
-    """Yield log levels and lines, errors first: one line for all findings of a check in documents."""
+    """Yield log levels and lines, errors first: one line for all findings of a check in documents.
+
+    Of a check of the site itself, such as one of each action, up to MAX_NAMES findings have a line each.
+    """
+    findings = list(findings)
+    count = Counter(finding.check for finding in findings)
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda one: one.level != "error"):
-        own = "" if finding.document else finding.message  # findings about the site itself are not grouped
+        own = "" if finding.document or count[finding.check] > MAX_NAMES else finding.message
         groups.setdefault((finding.level, finding.check, own), []).append(finding)
     listed = list(groups.items())
     shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]

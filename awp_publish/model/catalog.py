@@ -270,11 +270,13 @@ class Catalog:
         """Return the route at which the documents publish an action, or None if they publish the plain door instead.
 
         The route is published if the documents are true of it: no gate of ours guards the action, the route returns
-        JSON to every client, and the action does not run in the background, because only our doors turn calls into
-        jobs.
+        JSON to every client, the action does not run in the background, because only our doors turn calls into jobs,
+        and takes no files, because only they read base64.
         """
         is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
-        return action.target if is_true else None
+        if not is_true or action.target is None:
+            return None
+        return None if any(one.location == "file" for one in action.target.parameters) else action.target
 
     def plain_path_of(self, action: Action) -> str:
         """Return the path below the site's url at which the plain door takes calls of an action."""

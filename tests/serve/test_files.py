@@ -51,6 +51,20 @@ def test_a_file_in_json_has_its_name_and_its_media_type(open_client, app, door):
     assert wrong.code == "INVALID_INPUT"
 
 
+def test_the_address_that_documents_give_reads_a_file_as_they_say_base64(open_client, app):
+    client = open_client(app)
+    listed = {
+        "/.well-known/ai-actions.json": lambda action: {one["name"]: one for one in action["parameters"]},
+        "/agent.json": lambda action: action["inputs"],
+    }
+    for path, inputs_of in listed.items():
+        action = next(one for one in client.get(path).json()["actions"] if one["id"] == "add_cover")
+        assert inputs_of(action)["cover"]["x-encoding"] == "base64"
+        assert inputs_of(action)["more"]["x-items"]["x-encoding"] == "base64"
+        answer = client.request(action["method"], action["endpoint"], json={"cover": base64.b64encode(PNG).decode()})
+        assert answer.json() == [["cover.png", "image/png", PNG.hex()]]
+
+
 def test_a_file_of_a_form_has_its_name_and_its_media_type_at_the_plain_door(open_client, app):
     files = [("cover", ("a b.dat", b"a", "text/x-own")), ("more", ("ä.csv", PNG, "text/csv")), ("more", ("", b""))]
     answer = open_client(app).post("/agents/actions/add_cover", files=files[:2])

@@ -92,6 +92,17 @@ def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
     assert [line for line in told if line.startswith("warning: 120 x awas-default, first: ")]
 
 
+@pytest.mark.parametrize(("count", "told"), [(5, 5), (6, 1)])
+def test_equal_findings_about_many_actions_are_one_line_too(caplog, count, told):
+    site, app = make_site(), FastAPI()
+    for index in range(count):
+        app.get(f"/{index}", name=f"read_{index}")(lambda: None)
+    site.include()
+    start(AgentPublisher(app, site))
+    assert len(lines(caplog)) == told
+    assert "has no description of its own" in lines(caplog)[0]
+
+
 def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
     site = make_site(
         about=About(documentation="/help", contact="/about?team=1"),
