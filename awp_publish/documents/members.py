@@ -69,6 +69,8 @@ SITE_TOOL: Final = "actions.site"
 def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:
     """Return the recoveries, by code, that name no document, of problems whose own names one that is left out."""
     left = [path for path in (AGENT_JSON_PATH, WOA_PATH) if catalog.documents and path not in catalog.documents]
+    if not left:
+        return {}
     return {
         code_of(kind.slug): kind.unlinked_recovery
         for kind in ALL

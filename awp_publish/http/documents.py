@@ -185,14 +185,13 @@ def prepare(
 
 def prepare_one(document: Document, encodings: Encodings, modified: datetime, link: bytes = b"") -> Prepared:
     """Return a document with the headers that all documents have. A date without a zone is read as UTC."""
-    # HTTP dates have no fractions.
-    modified = (modified if modified.tzinfo else modified.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    modified, last_modified = _last_modified(modified)
     seconds = document.max_age  # and as long again while a cache asks for the new one (RFC 5861, section 3)
     headers: RawHeaders = (
         (b"content-type", document.media_type.encode()),
         (b"cache-control", f"public, max-age={seconds}, stale-while-revalidate={seconds}".encode()),
         (b"vary", b"Accept-Encoding"),
-        (b"last-modified", format_datetime(modified, usegmt=True).encode()),
+        (b"last-modified", last_modified),
         ANY_ORIGIN,
         (b"access-control-expose-headers", b"ETag, Link"),
         NO_SNIFFING,
@@ -200,6 +199,13 @@ def prepare_one(document: Document, encodings: Encodings, modified: datetime, li
         *((name.lower().encode(), value.encode()) for name, value in document.headers),
     )
     return Prepared(encodings, headers, modified, document.media_type.split(";", 1)[0])
+
+
+@lru_cache(maxsize=8)  # all documents of a start have the same
+def _last_modified(date: datetime) -> tuple[datetime, bytes]:
+    """Return a date in UTC without the fractions that HTTP dates have not got, and its header."""
+    date = (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    return date, format_datetime(date, usegmt=True).encode()
 
 
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
