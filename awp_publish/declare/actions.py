@@ -12,7 +12,7 @@ from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
 from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, title_of
 from awp_publish.problems import DeclarationError, end_sentence
-from awp_publish.schema import UnusableSchema, compile_schema, member_names
+from awp_publish.schema import UnusableSchema, compile_schema, in_doubles, member_names
 from awp_publish.schema.handlers import first_paragraph
 from awp_publish.schema.redaction import answer_redactor
 from awp_publish.schema.secrets import mark_secrets
@@ -62,7 +62,7 @@ def make_action(
     """
     operation, target, awas = implementation.operation, implementation.target, options.awas
     inputs, secret_names = mark_secrets(operation.inputs)
-    operation = replace(operation, inputs=inputs)
+    operation = replace(operation, inputs=in_doubles(inputs), outputs=in_doubles(operation.outputs))
     answer_headers = _answer_headers(description, operation)
     description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():

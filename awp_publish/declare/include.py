@@ -133,7 +133,13 @@ def include_routes(
         if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
-        implementation = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
+        try:
+            implementation = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
+        except DeclarationError as error:
+            if is_named:
+                raise
+            _leave_out_unreadable(route, method, error.detail, included)
+            continue
         outputs = implementation.operation.outputs
         kind = str(outputs.get("contentMediaType", ""))
         if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
@@ -141,6 +147,14 @@ def include_routes(
         else:
             included_routes.append((route, method, implementation))
     return _assign_ids(included_routes, inclusion, declared, timeout, included.findings)
+
+
+def _leave_out_unreadable(route: Route, method: str, detail: str, included: Included) -> None:
+    why = f"its inputs cannot be read: {detail.rstrip('.')}"
+    included.left_out[method, route.template] = LeftOut(method, route.template, route.name or route.template, why)
+    message = f"{method} {route.template} is left out, because {why}."
+    remedy = 'Leave it out with exclude=..., or declare it with inputs={"type": "object", ...}.'
+    included.findings.append(Finding(WARNING, "start-unreadable", "", message, remedy, SUBJECT))
 
 
 _NOTHING_NAMED: Final = Inclusion((), (), (), (), (), ActionSettings())

@@ -20,6 +20,7 @@ from awp_publish.model import (
     with_addresses,
 )
 from awp_publish.problems import ALL, AuthenticationRequired, InvalidCredentials, code_of
+from awp_publish.schema.large_numbers import EXACT
 
 SESSION_HEADER: Final = "AWP-Session"
 """The header of a session's id, in answers that begin one and in the calls of callers without cookies."""
@@ -84,8 +85,8 @@ def present(members: Mapping[str, object]) -> dict[str, object]:
 
 
 def whole(value: object) -> object:
-    """Return a whole number as an integer: 20, not 20.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return a whole number as an integer: 20, not 20.0; as it is where doubles are no longer exact."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < EXACT else value
 
 
 def extension_members(extensions: JsonObject) -> dict[str, object]:

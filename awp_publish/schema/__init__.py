@@ -12,6 +12,7 @@ from awp_publish.schema.closing import (
     write_readable as write_readable,
 )
 from awp_publish.schema.dialects import check_dialect as check_dialect, translate as translate
+from awp_publish.schema.large_numbers import in_doubles as in_doubles
 from awp_publish.schema.parts import (
     is_secret as is_secret,
     list_of as list_of,

@@ -5,10 +5,9 @@ body of a megabyte took four seconds. Items are therefore compared by a canonica
 that callers do not know.
 """
 
-from typing import Any, Final
+from typing import Any
 
-EXACT: Final = 2**53
-"""Integers below this are exact as floating-point numbers too."""
+from awp_publish.schema.large_numbers import EXACT
 
 
 class UniqueItems:

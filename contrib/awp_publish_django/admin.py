@@ -42,6 +42,18 @@ else:
     ModelAdmin = admin.ModelAdmin
 
 
+def shown(model: type[Model]) -> Callable[[type["ReadOnlyAdmin"]], type["ReadOnlyAdmin"]]:
+    """Return a decorator that registers an admin, in place of one of a project that registers all models by itself."""
+
+    def register(kind: type["ReadOnlyAdmin"]) -> type["ReadOnlyAdmin"]:
+        if admin.site.is_registered(model):
+            admin.site.unregister(model)
+        admin.site.register(model, kind)
+        return kind
+
+    return register
+
+
 class ReadOnlyAdmin(ModelAdmin):
     """Shows what a program has written."""
 
@@ -58,7 +70,7 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
 
-@admin.register(RecentCall)
+@shown(RecentCall)
 class RecentCallAdmin(ReadOnlyAdmin):
     """The newest first. They are kept as far as AWP_PUBLISH["RECENT_CALLS"] says.
 
@@ -135,7 +147,7 @@ COLUMNS: Final[Any] = (  # of functions, which the stubs know for some of its us
 )
 
 
-@admin.register(JobRecord)
+@shown(JobRecord)
 class JobRecordAdmin(ReadOnlyAdmin):
     """Jobs of a DjangoStore in this database, until they are forgotten. Inputs and credentials are not shown."""
 
@@ -148,7 +160,7 @@ class JobRecordAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).filter(expires__gt=time.time())
 
 
-@admin.register(ConnectedAgent)
+@shown(ConnectedAgent)
 class ConnectedAgentAdmin(ReadOnlyAdmin):
     """The newest agents that people have allowed to act (`SignIn`), each of which may be disconnected.
 

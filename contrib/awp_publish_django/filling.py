@@ -15,13 +15,15 @@ import orjson
 from django import forms
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
-from awp_publish.http.page_request import PageExchange
+from awp_publish.http.page_request import PageAnswer, PageExchange
 from awp_publish.http.route_exchange import Rehearsal, RouteCall
 from awp_publish.model import ROUTE_CALL, JsonObject, Parameter
 from awp_publish.schema import media
 
 MAX_PAGE_BYTES: Final = 4_000_000
 """The largest page that is read for the values of its form."""
+
+CSRF_FIELD: Final = "csrfmiddlewaretoken"
 
 Entries = Sequence[tuple[str, str]]
 
@@ -57,13 +59,15 @@ class FormParameter(Parameter):
 
 @dataclass(frozen=True, slots=True)
 class RestParameter(Parameter):
-    """An input of a view of REST framework that takes files, and JSON too. `is_true` is the default of a boolean.
+    """An input of a view of REST framework that takes files, and JSON too.
 
-    For REST framework a form in which a boolean is left out says false, unlike JSON. So what has no file is sent as
-    JSON, and a file with the booleans that are true if nobody says anything.
+    For REST framework a form in which a boolean is left out says false, and one without a list empties it, unlike JSON.
+    So what has no file is sent as JSON, and a file with the booleans that are true if nobody says anything (`is_true`),
+    or with what the object has (`is_kept`), as its address shows it (`GET`).
     """
 
     is_true: bool = False
+    is_kept: bool = False
 
 
 async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +84,11 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
         await _send_on(app, scope, receive, send, orjson.dumps(members), b"application/json")
         return
     fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
-    entries = _rest_entries(rest, inputs) or await _form_entries(app, scope, fields, inputs)
+    entries: Entries
+    if rest:
+        entries = [*_rest_entries(rest, inputs), *(await _kept_entries(app, scope, rest, inputs))]
+    else:
+        entries = await _form_entries(app, scope, parameters, inputs) if fields else ()
     if not entries:
         await app(scope, receive, send)
         return
@@ -99,14 +107,34 @@ def _rest_entries(rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
     ]
 
 
-async def _form_entries(app: AsgiApp, scope: Scope, fields: Sequence[FormParameter], inputs: JsonObject) -> Entries:
-    missing = [field for field in fields if field.name not in inputs]
-    entries = [field.empty() for field in fields if field.name in inputs and inputs[field.name] is None]
-    form = await _shown_form(app, scope, missing) if any(field.on_page for field in missing) else None
+async def _kept_entries(app: AsgiApp, scope: Scope, rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
+    missing = [parameter.wire_name for parameter in rest if parameter.is_kept and parameter.name not in inputs]
+    page = await _shown(app, scope, b"application/json") if missing else None
+    try:
+        shown = orjson.loads(page.body) if page is not None else None
+    except orjson.JSONDecodeError:
+        return []
+    values = [(name, shown[name]) for name in missing if name in shown] if isinstance(shown, dict) else []
+    several = [(name, value if isinstance(value, list) else [value]) for name, value in values]
+    return [
+        (name, "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode())
+        for name, parts in several
+        for value in parts
+    ]
+
+
+async def _form_entries(app: AsgiApp, scope: Scope, parameters: Sequence[Parameter], inputs: JsonObject) -> Entries:
+    """Return what a browser sends beside what is given: all that the form on the page has, hidden fields too."""
+    fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
+    given = [parameter for parameter in parameters if parameter.name in inputs]
+    entries = [field.empty() for field in fields if field in given and inputs[field.name] is None]
+    form = await _shown_form(app, scope, fields) if any(field.on_page for field in fields) else None
     if form is None:
+        missing = [field for field in fields if field not in given]
         return entries + [(field.wire_name, text) for field in missing for text in field.initial_texts()]
-    names = {field.wire_name for field in missing}
-    return entries + [pair for pair in form if pair[0] in names]
+    names = {CSRF_FIELD, *(parameter.wire_name for parameter in given)}
+    rows = tuple(f"{parameter.wire_name}-" for parameter in given if parameter.location == "rows")
+    return entries + [pair for pair in form if pair[0] not in names and not pair[0].startswith(rows)]
 
 
 async def _send_on(
@@ -137,18 +165,24 @@ def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:
     return b"".join((body.removesuffix(b"--%b--\r\n" % boundary), *parts, b"--%b--\r\n" % boundary))
 
 
-async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter]) -> Entries | None:
-    """Return the entries of the form on the page at the action's address, None if there is no such form."""
+async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer | None:
+    """Return the answer at the action's address to a GET, None if it is not of this type."""
     described = (b"content-type", b"content-length", b"accept")
-    headers = [(b"accept", b"text/html"), *(pair for pair in scope["headers"] if pair[0] not in described)]
+    headers = [(b"accept", media_type), *(pair for pair in scope["headers"] if pair[0] not in described)]
     asked: Scope = {**scope, "method": "GET", "headers": headers}
     exchange = PageExchange(b"", MAX_PAGE_BYTES)
     await app(asked, exchange.receive, exchange.send)
     answer = exchange.collected()
-    kind = read_fields(answer.headers).get(b"content-type", b"")
-    if answer.status != 200 or not kind.lower().startswith(b"text/html") or not answer.is_whole:
+    is_such = read_fields(answer.headers).get(b"content-type", b"").lower().startswith(media_type)
+    return answer if answer.status == 200 and is_such and answer.is_whole else None
+
+
+async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter]) -> Entries | None:
+    """Return the entries of the form on the page at the action's address, None if there is no such form."""
+    page = await _shown(app, scope, b"text/html")
+    if page is None:
         return None
-    text, _ = media.decode(answer.body, kind.decode("latin-1"))
+    text, _ = media.decode(page.body, read_fields(page.headers)[b"content-type"].decode("latin-1"))
     return find_form(text, scope["path"], {field.wire_name for field in fields})
 
 

@@ -82,9 +82,16 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
         parameters = taken.parameters
         parsers = {getattr(parser, "media_type", "") for parser in made.parser_classes}
         if taken.content_type == MULTIPART and "application/json" in parsers:
-            true = _true_by_default(declared) if method == "POST" else frozenset()
+            true, kept = _left_out_of_forms(declared, method)
             parameters = tuple(
-                RestParameter(one.name, one.location, one.wire_name, is_true=one.name in true) for one in parameters
+                RestParameter(
+                    parameter.name,
+                    parameter.location,
+                    parameter.wire_name,
+                    is_true=parameter.name in true,
+                    is_kept=parameter.name in kept,
+                )
+                for parameter in parameters
             )
         operation = replace(operation, inputs=taken.inputs, parameters=parameters, content_type=taken.content_type)
     if not extends or method == "DELETE" or not _is_of_framework(declared.to_representation):
@@ -96,17 +103,27 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     return replace(operation, outputs=_many(made, outputs), **_queries(made))
 
 
-def _true_by_default(declared: type[Any]) -> frozenset[str]:
-    """Return the booleans of a serializer that are true in what is made if a caller does not say otherwise."""
+_EMPTIED: Final = (serializers.BooleanField, serializers.MultipleChoiceField, serializers.ManyRelatedField)
+"""Fields that REST framework takes for false or empty where a form does not have them."""
+
+
+def _left_out_of_forms(declared: type[Any], method: str) -> tuple[set[str], set[str]]:
+    """Return the fields of a serializer that are true if a caller leaves them out, and those that stay as they are."""
+    if method not in ("POST", "PUT"):  # PATCH changes what is sent, in forms too
+        return set(), set()
     serializer = declared()
     model = getattr(getattr(serializer, "Meta", None), "model", None)
     stored = {field.name: field.get_default() for field in model._meta.fields} if model is not None else {}
-    booleans = {name: field for name, field in serializer.fields.items() if isinstance(field, serializers.BooleanField)}
-    defaults = {
-        name: stored.get(field.source) if field.default is serializers.empty else field.default
-        for name, field in booleans.items()
-    }
-    return frozenset(name for name, default in defaults.items() if default is True)
+    true, kept = set(), set()
+    for name, field in serializer.fields.items():
+        if not isinstance(field, _EMPTIED):
+            continue
+        has_default = field.default is not serializers.empty
+        if method == "PUT" and not has_default:
+            kept.add(name)
+        elif (field.default if has_default else stored.get(field.source)) is True:
+            true.add(name)
+    return true, kept
 
 
 def _make_view(view: "View", method: str) -> Any:

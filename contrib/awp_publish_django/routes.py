@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
@@ -16,6 +16,7 @@ from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.routes import Operation, Route
 from awp_publish.declare.include import IN_ANOTHER_FORMAT
 from awp_publish.model import Arrival, JsonObject
+from awp_publish.schema import UnusableSchema, reason_of
 from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language
@@ -116,6 +117,7 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
 def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
     views = list(read_views(pattern.callback))
     for view in views:
+        facts = _facts_of(view, place)
         is_named = view.operation is not None  # after its function, whatever the pattern is called
         name = ":".join((*place.namespaces, view.name if is_named else pattern.name or view.name))
         yield Route(
@@ -125,19 +127,38 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             name=name if is_named or len(views) == 1 else f"{name}_{view.methods[0].lower()}",
             aliases=(name,),
             listed=not place.is_admin,
-            reads=view.reads,
-            is_page=view.is_page,
-            usual_method=view.usual_method,
-            kept_out="it is part of the admin" if place.is_admin else view.kept_out,
             describe=partial(_describe, view, place),
-            understand=partial(understand, on_page=view.shows_form, changes=bool(place.schemas)),
+            **facts,
             # django-ninja makes a view for each operation of a path, of which Django calls the first for all.
             arrival=Arrival(place.route, None if is_named else pattern.callback),
         )
 
 
+def _facts_of(view: View, place: _Place) -> dict[str, Any]:
+    """Return what the class or the code of a view tells; of one that cannot be read, that it is left out."""
+    try:
+        return {
+            "reads": view.reads,
+            "is_page": view.is_page,
+            "usual_method": view.usual_method,
+            "kept_out": "it is part of the admin" if place.is_admin else view.kept_out,
+            "understand": partial(understand, on_page=view.shows_form, changes=bool(place.schemas)),
+        }
+    except Exception as error:  # somebody's own class may do anything when it is asked
+        return {"kept_out": f"its view cannot be read: {reason_of(error)}", "understand": understand}
+
+
 def _describe(view: View, place: _Place, method: str) -> Operation:
-    """Return what the view itself says of its inputs, or else those of its path."""
+    """Return what the view itself says of its inputs, or else those of its path. Raises UnusableSchema."""
+    try:
+        return _described(view, place, method)
+    except UnusableSchema:
+        raise
+    except Exception as error:
+        raise UnusableSchema(f"{view.name} cannot be read: {reason_of(error)}") from error
+
+
+def _described(view: View, place: _Place, method: str) -> Operation:
     operation = describe_by_path(place.path, view.description)
     known = operation.inputs["properties"]
     properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}

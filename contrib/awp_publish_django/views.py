@@ -57,10 +57,11 @@ class View:
 
     @property
     def usual_method(self) -> str:
-        """Return the method that is meant by the name of a function that takes all: POST if it reads a form."""
+        """Return the method that is meant by the name of a function that takes all: POST if it reads or asks for it."""
         if self.cls is not None or self.operation is not None or self.methods != METHODS:
             return ""
-        return "POST" if "POST" in _names_in(self.handlers[0]) else "GET"
+        names, texts = _names_in(self.handlers[0]), _texts_in(self.handlers[0])
+        return "POST" if "POST" in names or ("method" in names and "POST" in texts) else "GET"
 
     @property
     def shows_form(self) -> bool:
@@ -79,7 +80,7 @@ class View:
             return False
         if self.cls is not None and hasattr(self.cls, "renderer_classes"):
             renderers: Any = self.options.get("renderer_classes") or self.cls.renderer_classes
-            first = next(iter(renderers), None)
+            first = next(iter(renderers or ()), None)  # a view of REST framework's own schema has None until it is made
             return "html" in str(getattr(first, "media_type", ""))
         if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):
             written = inspect.getattr_static(self.cls, "render_to_response")
@@ -212,8 +213,21 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
 
 def _names_in(handler: object) -> set[str]:
     """The names that the innermost function of a handler mentions."""
+    code = _code_of(handler)
+    return set(code.co_names) if code is not None else set()
+
+
+def _texts_in(handler: object) -> set[object]:
+    """The constants that the innermost function of a handler mentions, those in tuples and sets too."""
+    code = _code_of(handler)
+    constants = code.co_consts if code is not None else ()
+    listed = [constant if isinstance(constant, (tuple, frozenset)) else (constant,) for constant in constants]
+    return {item for items in listed for item in items}
+
+
+def _code_of(handler: object) -> CodeType | None:
     functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
-    return set(functions[-1].__code__.co_names) if functions else set()
+    return functions[-1].__code__ if functions else None
 
 
 def _answers_html(*handlers: object, makes_page: bool = False) -> bool:

@@ -11,6 +11,7 @@ from awp_publish_django.publication import get_publication
 from django.conf.urls.static import static
 from django.contrib import admin
 from django.contrib.auth import views as auth_views
+from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -20,9 +21,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 from django.views.generic import CreateView, DetailView, ListView, RedirectView, TemplateView, View
 from ninja import NinjaAPI
-from rest_framework import routers, serializers, viewsets
+from rest_framework import generics, routers, serializers, viewsets
 from rest_framework.decorators import action, api_view
 from rest_framework.response import Response
+from rest_framework.schemas import get_schema_view
 from rest_framework.urlpatterns import format_suffix_patterns
 
 from tests.django.shop.models import Book
@@ -35,6 +37,14 @@ def hold(request: HttpRequest, pk: int) -> HttpResponse:
     """Hold a ticket; anybody's GET does."""
     HELD.append(str(pk))
     return HttpResponse("held")
+
+
+def release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Release a ticket."""
+    if request.method != "POST":
+        raise PermissionDenied
+    HELD.remove(str(pk))
+    return HttpResponse(status=204)
 
 
 @require_GET
@@ -137,6 +147,23 @@ class BookSet(viewsets.ModelViewSet):
         return Response({"cover": pk})
 
 
+class Riddle(generics.ListAPIView):
+    """A view that nobody can ask beforehand."""
+
+    queryset = Book.objects.all()
+
+    def get_permissions(self):
+        raise RuntimeError("too early")
+
+
+class Untold(TemplateView):
+    @property
+    def template_name(self):  # type: ignore[override]
+        raise RuntimeError("too early")
+
+    render_to_response = 5  # type: ignore[assignment]
+
+
 @api_view(["GET", "POST"])
 def snippets(request, format=None):  # noqa: A002 - as REST framework calls it
     """List snippets."""
@@ -167,7 +194,11 @@ router = routers.DefaultRouter()
 router.register("set", BookSet)
 
 urlpatterns = [
+    path("schema/", get_schema_view(title="Shop"), name="schema"),
+    path("riddle/", Riddle.as_view(), name="riddle"),
+    path("untold/", Untold.as_view(), name="untold"),
     path("tickets/<int:pk>/hold/", hold),
+    path("tickets/<int:pk>/release/", release),
     path("tickets/", tickets),
     path("overview/", overview),
     path("written/about/", about),
@@ -252,6 +283,15 @@ def test_what_was_left_is_told_with_the_reason():
     assert "it writes" in left["POST", "/set/"]
 
 
+def test_a_view_that_cannot_be_read_is_left_out_and_the_others_are_published():
+    told = {one.path: one.why for one in get_publication().site.left_out}
+    assert told["/schema/"].startswith("it is for programs")
+    assert told["/riddle/"] == "its inputs cannot be read: Riddle cannot be read: too early"
+    assert told["/untold/"].startswith("its view cannot be read: ")
+    warned = [finding.message for finding in get_publication().site.findings if finding.check == "start-unreadable"]
+    assert warned == ["GET /riddle/ is left out, because its inputs cannot be read: Riddle cannot be read: too early."]
+
+
 def test_a_view_of_a_form_has_no_action_for_the_put_with_which_nothing_can_be_sent():
     with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site_with_form"}):
         actions = get_publication().site.catalog.actions
@@ -278,9 +318,9 @@ def test_nothing_that_was_left_can_be_called():
 
 def test_an_unrestricted_view_is_taken_where_it_is_named():
     own = make_site()
-    own.include(operations=["hold"])
-    catalog = own.freeze(DjangoProject((path("hold/<int:pk>", hold),)))
-    assert [one.target.method for one in catalog.actions if one.target] == ["GET"]
+    own.include(operations=["hold", "release"])
+    catalog = own.freeze(DjangoProject((path("hold/<int:pk>", hold), path("release/<int:pk>", release))))
+    assert [one.target.method for one in catalog.actions if one.target] == ["GET", "POST"]
 
 
 def test_a_view_at_a_path_that_another_one_has_already_is_left_out():

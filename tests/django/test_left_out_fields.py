@@ -68,6 +68,27 @@ class EditByClass(UpdateView):
         return HttpResponse(PAGE.render(context))
 
 
+class Settings(forms.Form):
+    language = forms.CharField()
+
+
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Change a name, on a page whose form has the settings of another form too."""
+    both = (
+        Name(request.POST or None, initial={"name": "Ann"}),
+        Settings(request.POST or None, initial={"language": "de"}),
+    )
+    if request.method == "POST" and all(form.is_valid() for form in both):
+        SENT.append(request.POST.dict())
+        return redirect("/done/")
+    hidden = '<input type="hidden" name="version" value="7"><input type="hidden" name="csrfmiddlewaretoken" value="x">'
+    return HttpResponse(f'<form method="post">{hidden}{both[0].as_p()}{both[1].as_p()}</form>')
+
+
+class Name(forms.Form):
+    name = forms.CharField()
+
+
 class Update(forms.Form):
     name = forms.CharField()
     slug = forms.CharField(required=False)
@@ -100,11 +121,13 @@ def add(request: HttpRequest) -> JsonResponse:
 
 
 urlpatterns = [
+    path("preferences", preferences),
     path("edit/<int:pk>", edit),
     path("edit-by-class/<int:pk>", EditByClass.as_view()),
     path("rename/<int:pk>", rename),
     path("add", add),
 ]
+site.declare("preferences", method="POST", path="/preferences", inputs=Name)
 site.declare("edit_by_class", method="POST", path="/edit-by-class/{pk}")
 
 
@@ -144,6 +167,11 @@ async def test_an_update_keeps_what_is_not_given(call, action):
     if action == "edit":
         assert (SENT[0]["tags"], SENT[0]["home"]) == ("red blue", "https://a.example/")
         assert "save" not in SENT[0]
+
+
+async def test_what_the_form_has_beside_the_inputs_is_sent_too(call):
+    assert (await call("preferences", name="Bea"))[0] == 200
+    assert SENT == [{"name": "Bea", "language": "de", "version": "7"}]
 
 
 async def test_null_empties_a_field_and_false_unchecks_a_box(call):

@@ -112,6 +112,44 @@ class Print(serializers.Serializer):
         return {**instance, "image": image.name if image else None}
 
 
+PRINT: dict[str, Any] = {}
+
+
+class OnePrint(Print):
+    authors = None  # type: ignore[assignment]
+    kinds = serializers.MultipleChoiceField(choices=["a", "b"], required=False)
+
+    def update(self, instance, validated_data):
+        instance.update({**validated_data, "kinds": sorted(validated_data.get("kinds", instance["kinds"]))})
+        return instance
+
+
+class PrintView(generics.RetrieveUpdateAPIView):
+    """A print."""
+
+    serializer_class = OnePrint
+
+    def get_object(self):
+        return PRINT
+
+
+class Sum(serializers.Serializer):
+    sum = serializers.DecimalField(max_digits=30, decimal_places=2, coerce_to_string=False)
+    count = serializers.IntegerField(max_value=10**25)
+
+    def create(self, validated_data):
+        return validated_data
+
+    def to_representation(self, instance):
+        return {**instance, "sum": str(instance["sum"])}
+
+
+class Sums(generics.CreateAPIView):
+    """Add a sum."""
+
+    serializer_class = Sum
+
+
 class Pages(pagination.PageNumberPagination):
     page_size = 2
     page_size_query_param = "size"
@@ -238,6 +276,8 @@ router.register("books", BookSet)
 urlpatterns = [
     path("authors/", Authors.as_view(), name="authors"),
     path("covers/", Covers.as_view(), name="covers"),
+    path("print/", PrintView.as_view(), name="print"),
+    path("sums/", Sums.as_view(), name="sums"),
     path("prints/", Prints.as_view(), name="prints"),
     path("editions/", Editions.as_view(), name="editions"),
     path("mine/", mine),
@@ -250,7 +290,18 @@ urlpatterns = [
     path("", include(router.urls)),
 ]
 site.include(
-    operations=["book-list", "book-detail", "book-hold", "book-cover", "authors", "covers", "editions", "prints"]
+    operations=[
+        "book-list",
+        "book-detail",
+        "book-hold",
+        "book-cover",
+        "authors",
+        "covers",
+        "editions",
+        "prints",
+        "print",
+        "sums",
+    ]
 )
 site.include()
 
@@ -325,6 +376,20 @@ def test_a_boolean_that_is_left_out_is_not_false_where_a_view_takes_files_too():
     assert (status, told["in_stock"], told["image"]) == (201, True, "a.png")
     status, told = call("POST", "/prints/", {"image": image, "in_stock": False, "is_signed": True})
     assert (status, told["in_stock"], told["is_signed"]) == (201, False, True)
+
+
+def test_a_put_with_a_file_keeps_what_is_left_out():
+    PRINT.update(in_stock=False, is_signed=True, kinds=["b"])
+    image = {"filename": "a.png", "content": "YQ=="}
+    status, told = call("PUT", "/print/", {"image": image})
+    assert (status, told) == (200, {"in_stock": True, "is_signed": True, "kinds": ["b"], "image": "a.png"})
+    status, told = call("PUT", "/print/", {"image": image, "is_signed": False, "kinds": []})
+    assert (status, told["is_signed"], told["kinds"]) == (200, False, [])
+
+
+def test_a_decimal_with_more_digits_than_whole_numbers_have_bits_is_published_and_taken():
+    assert call("POST", "/sums/", {"sum": 12.5, "count": 10**18}) == (201, {"sum": "12.50", "count": 10**18})
+    assert call("POST", "/sums/", {"sum": 12.5, "count": 0.5})[0] == 422
 
 
 def test_each_action_of_a_viewset_has_words_of_its_own():

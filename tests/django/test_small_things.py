@@ -6,11 +6,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from awp_publish_django.admin import RecentCallAdmin, shown
 from awp_publish_django.checks import TRACEBACK
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.management.commands.agents import Command
+from awp_publish_django.models import RecentCall
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.publication import get_publication
+from django.contrib import admin
 from django.contrib.auth import middleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -120,6 +123,15 @@ def test_recent_calls_are_kept_only_where_an_admin_shows_them():
         assert get_publication().recorder is None
     with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site", "RECENT_CALLS": 5}):
         assert get_publication().recorder is not None
+
+
+def test_an_admin_takes_the_place_of_one_of_a_project_that_registers_all_models_by_itself():
+    try:
+        admin.site.unregister(RecentCall)
+        admin.site.register(RecentCall)
+    finally:
+        shown(RecentCall)(RecentCallAdmin)
+    assert isinstance(admin.site._registry[RecentCall], RecentCallAdmin)
 
 
 BROKEN = """

@@ -11,7 +11,6 @@ from typing import Any, Final
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.a2a.records import TaskRecord
-from awp_publish.plugins.a2a.tasks import EXACT
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,
@@ -21,6 +20,7 @@ from awp_publish.problems import (
     Violation,
     did_you_mean,
 )
+from awp_publish.schema.large_numbers import EXACT
 
 MAX_CHOICES: Final = 50
 """Skills that a refusal lists to a caller who names none; the card lists all of them."""

@@ -24,6 +24,7 @@ from awp_publish.http.exchange import RawHeaders, header_members
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import Problem, code_of
 from awp_publish.schema import media
+from awp_publish.schema.large_numbers import EXACT
 
 # Completed with an artifact; failed if the action was tried; rejected if a guard did not admit it; input-required if
 # the same task can continue with more input; auth-required if it can continue with credentials.
@@ -45,9 +46,6 @@ MAX_HISTORY: Final = 50
 """Messages of a task that are kept."""
 
 JSON: Final = "application/json"
-
-EXACT: Final = 2**53
-"""Integers are exact in a double up to here."""
 
 _WHOLE: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9]++)\.0(?![0-9eE])')
 """A string, or a number that protobuf has converted to a double and that was an integer (or equals one)."""
