@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
@@ -162,11 +161,10 @@ def read_key(text: str) -> str:
     return key
 
 
-_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
-_NOTHING: Final[Mapping[object, object]] = MappingProxyType({})
 _NO_ACTION: Final = partial(UnknownAgent, "There is no such action.")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Call:
     """One call, whichever door received it.
 
@@ -179,119 +177,67 @@ class Call:
     may go on working. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
-    # All slots are set: a class attribute as a default would cost each access more than setting it does.
-    __slots__ = (
-        "_presented",
-        "action",
-        "answer",
-        "asked",
-        "authorization",
-        "confirmation",
-        "context",
-        "conversation",
-        "credentials",
-        "deadline",
-        "deliver",
-        "disconnected",
-        "door",
-        "finisher",
-        "has_cookie_jar",
-        "has_shown_conversation",
-        "headers",
-        "idempotency_key",
-        "identified",
-        "input",
-        "interrupted",
-        "is_delivered",
-        "is_fresh",
-        "is_overseen",
-        "key_in_input",
-        "label",
-        "listener",
-        "needs_whole",
-        "objection",
-        "on_arrival",
-        "on_cookies",
-        "on_part",
-        "places",
-        "principal",
-        "receipts",
-        "request_id",
-        "session",
-        "session_id",
-        "started",
-        "task",
-        "unknown",
-    )
-    deliver: "Deliver"
-    deadline: float
-    task: "asyncio.Task[Any] | None"
+    action: Action
+    input: JsonObject
+    request_id: str
+    door: str
+    context: object = None
+    disconnected: Callable[[], Awaitable[None]] | None = None
 
-    def __init__(
-        self,
-        action: Action,
-        given: JsonObject,
-        request_id: str,
-        door: str,
-        context: object = None,
-        disconnected: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self.action = action
-        self.input = given
-        self.request_id = request_id
-        self.door = door
-        self.context = context
-        self.disconnected = disconnected
+    credentials: Callable[[], Credentials] = _nobody
+    """Reads what identifies the caller. Where a door sets nothing, it is a call by nobody."""
+    authorization: bytes | None = None
+    """The Authorization header, which identifies most callers without the other headers having to be read."""
+    idempotency_key: str | None = None
+    key_in_input: object = None
+    confirmation: str | None = None
+    receipts: tuple[str, ...] = ()
+    identified: Principal | None = None
+    """The caller, where what carries the call has identified it; authenticators are not asked then."""
+    principal: Principal | None = None
+    label: Label = "unknown"
+    session_id: str = ""
+    headers: RawHeaders = ()
+    unknown: Callable[[], Problem] = _NO_ACTION
+    """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
+    objection: Problem | None = None
+    places: Mapping[str, str] | None = None
+    """The places at this door for what is no input, by the names that callers put among inputs by mistake."""
+    _presented: Credentials | None = None
 
-        self.credentials: Callable[[], Credentials] = _nobody
-        """Reads what identifies the caller. Where a door sets nothing, it is a call by nobody."""
-        self.authorization: bytes | None = None
-        """The Authorization header, which identifies most callers without the other headers having to be read."""
-        self.idempotency_key: str | None = None
-        self.key_in_input: object = None
-        self.confirmation: str | None = None
-        self.receipts: tuple[str, ...] = ()
-        self.identified: Principal | None = None
-        """The caller, where what carries the call has identified it; authenticators are not asked then."""
-        self.principal: Principal | None = None
-        self.label: Label = "unknown"
-        self.session_id = ""
-        self.headers: RawHeaders = ()
-        self.asked: Mapping[Any, Any] = _NOTHING
-        """The checks that have admitted it, each with what it asked of the store."""
-        self._presented: Credentials | None = None
-        self.unknown: Callable[[], Problem] = _NO_ACTION
-        """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
-        self.objection: Problem | None = None
-        self.places: Mapping[str, str] = _NOWHERE
-        """The places at this door for what is no input, by the names that callers put among inputs by mistake."""
+    # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door keeps
+    # for its caller and that may not have begun; `has_shown_conversation` means that the request named it. `session_id`
+    # names the session of the call, and is not secret. `on_cookies` receives every Set-Cookie of a route's answer;
+    # `is_fresh` means that the route is called from outside.
+    session: str | None = None
+    conversation: str | None = None
+    has_cookie_jar: bool = False
+    has_shown_conversation: bool = False
+    on_cookies: Callable[[list[bytes]], None] | None = None
+    is_fresh: bool = False
+    on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
+    """Is asked at the route, with the scope that all middleware has made, whether the call may go on to it."""
 
-        # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door
-        # keeps for its caller and that may not have begun; `has_shown_conversation` means that the request named it.
-        # `session_id` names the session of the call, and is not secret. `on_cookies` receives every Set-Cookie of a
-        # route's answer; `is_fresh` means that the route is called from outside.
-        self.session: str | None = None
-        self.conversation: str | None = None
-        self.has_cookie_jar = False
-        self.has_shown_conversation = False
-        self.on_cookies: Callable[[list[bytes]], None] | None = None
-        self.is_fresh = False
-        self.on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
-        """Is asked at the route, with the scope that all middleware has made, whether the call may go on to it."""
+    on_part: "TakePart | None" = None
+    """Takes the parts of an answer that is not JSON as the route sends them."""
+    needs_whole: bool = True
+    """Whether the whole answer has to be there before any of it is given to the caller."""
+    answer: "Result | None" = None
+    is_delivered: bool = False
+    started: float = 0.0
+    """When it arrived (perf_counter), if it still has to be counted; 0.0 once it is."""
+    is_overseen: bool = False
+    """True once it has run long enough for its deadline to be monitored."""
+    interrupted: bool = False
+    finisher: "asyncio.Future[None] | None" = None
+    listener: "asyncio.Future[None] | None" = None
 
-        self.on_part: TakePart | None = None
-        """Takes the parts of an answer that is not JSON as the route sends them."""
-        self.needs_whole = True
-        """Whether the whole answer has to be there before any of it is given to the caller."""
-        self.answer: Result | None = None
-        self.is_delivered = False
-        self.started = 0.0
-        """When it arrived (perf_counter), if it still has to be counted; 0.0 once it is."""
-        self.is_overseen = False
-        """True once it has run long enough for its deadline to be monitored."""
-        self.interrupted = False
-        self.finisher: asyncio.Future[None] | None = None
-        self.listener: asyncio.Future[None] | None = None
+    deliver: "Deliver" = field(init=False)
+    deadline: float = field(init=False)
+    task: "asyncio.Task[Any] | None" = field(init=False)
+    """Set once it runs."""
+    asked: Mapping[Any, Any] = field(init=False)
+    """The checks that have admitted it, each with what it asked of the store."""
 
     @property
     def has_credentials(self) -> bool:
@@ -317,10 +263,10 @@ class Call:
     @property
     def elsewhere(self) -> Mapping[str, str]:
         """Return `places`, with the idempotency key under the action's own name for it."""
-        declared = self.action.idempotency
-        if declared is None or KEY not in self.places:
-            return self.places
-        return {**self.places, declared.key_field: self.places[KEY].replace(KEY, declared.key_field)}
+        places, declared = self.places or {}, self.action.idempotency
+        if declared is None or KEY not in places:
+            return places
+        return {**places, declared.key_field: places[KEY].replace(KEY, declared.key_field)}
 
     @property
     def caller_id(self) -> str:

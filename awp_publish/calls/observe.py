@@ -23,12 +23,6 @@ PREFIX: Final = "awp_publish."
 """Prefix of our attributes; OpenTelemetry's semantic conventions do not cover agent calls."""
 
 
-class Span(Protocol):
-    """A span that records the result of its call."""
-
-    def note(self, facts: Mapping[str, object]) -> None: ...
-
-
 def is_on() -> bool:
     """Return True if spans are exported. Until a provider is set, the API's proxy provider discards them."""
     api = _api()
@@ -36,25 +30,23 @@ def is_on() -> bool:
 
 
 @contextmanager
-def start_span(name: str) -> Iterator[Span]:
-    """Start a span that becomes the parent of the handler's own spans."""
+def _span(call: Call) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """Start a span that becomes the parent of the handler's own spans, and yield what notes the facts of its call."""
     api = _api()
-    assert api is not None
-    with api.get_tracer("awp_publish").start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
-        yield _OtelSpan(span, api)
+    if api is None or not is_on():
+        yield lambda facts: None
+        return
+    tracer, name = api.get_tracer("awp_publish"), f"{call.door} {call.action.id}"
+    with tracer.start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
 
+        def note(facts: Mapping[str, object]) -> None:
+            known = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
+            span.set_attributes(known)
+            status = facts.get("status")
+            if isinstance(status, int) and status >= 500:
+                span.set_status(api.StatusCode.ERROR, str(facts.get("outcome")))
 
-class _OtelSpan:
-    def __init__(self, span: object, api: ModuleType) -> None:
-        self._span = span
-        self._api = api
-
-    def note(self, facts: Mapping[str, object]) -> None:
-        attributes = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
-        self._span.set_attributes(attributes)  # type: ignore[attr-defined]
-        status = facts.get("status")
-        if isinstance(status, int) and status >= 500:
-            self._span.set_status(self._api.StatusCode.ERROR, str(facts.get("outcome")))  # type: ignore[attr-defined]
+        yield note
 
 
 @cache
@@ -191,12 +183,3 @@ def _facts(
         "ms": round((perf_counter() - started) * 1000, 3),
         "request_id": request_id,
     }
-
-
-@contextmanager
-def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
-    if not is_on():
-        yield lambda facts: None
-        return
-    with start_span(f"{call.door} {call.action.id}") as span:
-        yield span.note

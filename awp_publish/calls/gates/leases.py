@@ -18,20 +18,6 @@ from awp_publish.stores.store import Counted, Reserve, Store
 class Lease:
     """A process's part of one limit: at most `size` calls at a time of `most` in a window of `seconds`."""
 
-    __slots__ = (
-        "_changes",
-        "_clock",
-        "_key",
-        "_left",
-        "_locks",
-        "_most",
-        "_seconds",
-        "_size",
-        "_store",
-        "_total",
-        "_window",
-    )
-
     def __init__(self, key: str, most: int, seconds: int, size: int, store: Store, clock: Callable[[], float]) -> None:
         self._key = key
         self._most = most
