@@ -3,13 +3,13 @@
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from awp_publish.calls.call import Credentials, Principal
-from awp_publish.calls.callers import AgentAuthenticator, Scheme
+from awp_publish.calls.callers import Scheme
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.problems import DeclarationError
 
@@ -42,12 +42,6 @@ def people_of(authenticator: object) -> str:
     """Return who vouches for the callers of an authenticator: the issuer of those that name none themselves."""
     people = getattr(authenticator, "people", None)
     return people if isinstance(people, str) and people else str(getattr(authenticator, "kind", OWN))
-
-
-def sole_people(authenticators: Iterable[object]) -> str | None:
-    """Return the people whom a name without an issuer means: those of the only authenticator that knows persons."""
-    people = {people_of(each) for each in authenticators if not isinstance(each, AgentAuthenticator)}
-    return people.pop() if len(people) == 1 else None
 
 
 def vouched(principal: Principal | None, issuer: str) -> Principal | None:

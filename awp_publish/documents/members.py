@@ -34,6 +34,7 @@ AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 ARD_PATH: Final = "/.well-known/ard.json"
 
 AGENT_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+"""The paths of the A2A agent card: of version 1.0, and of earlier versions."""
 
 AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"
 
@@ -43,7 +44,6 @@ MCP_CARD_SUFFIX: Final = "/server-card"
 MCP_CARD_TYPE: Final = "application/mcp-server-card+json"
 
 PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
-"""The paths of the A2A agent card: of version 1.0, and of earlier versions."""
 
 AWAS_PATH: Final = "/.well-known/ai-actions.json"
 
@@ -185,21 +185,6 @@ def own_recoveries(catalog: Catalog) -> dict[str, str]:
     return own
 
 
-def flows_of(catalog: Catalog) -> dict[str, object]:
-    """Return how tokens are got from the declared endpoints, as the flows of an OAuth scheme in OpenAPI."""
-    declared = catalog.site.authentication
-    endpoints = declared.endpoints if declared is not None else {}
-    token, authorize = (absolute_if(catalog, endpoints.get(name)) for name in ("token", "authorize"))
-    if declared is None or token is None:
-        return {}
-    needed = {scope: declared.scopes.get(scope, scope) for action in catalog.actions for scope in action.scopes}
-    refresh = absolute_if(catalog, declared.refresh_endpoint)
-    flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": {**declared.scopes, **needed}})
-    if authorize is None:
-        return {"clientCredentials": flow}
-    return {"authorizationCode": {"authorizationUrl": authorize, **flow}}
-
-
 def metadata_of(issuer: str) -> str:
     """Return the address of an authorization server's metadata: its well-known part stands between host and path
     (RFC 8414 section 3.1).
@@ -239,20 +224,6 @@ def scheme_name(schemes: Mapping[str, object], catalog: Catalog, name: str, sche
     return candidate
 
 
-def requirements_of(
-    catalog: Catalog, action: Action, schemes: Mapping[str, dict[str, object]]
-) -> list[dict[str, list[str]]]:
-    """Return the alternative ways to authenticate at an action's route, in terms of the names in `schemes`."""
-    return [
-        {
-            scheme_name(schemes, catalog, name, action.security_schemes[name]): list(scopes)
-            for name, scopes in alternative.items()
-            if name in action.security_schemes
-        }
-        for alternative in action.security
-    ]
-
-
 def _absolute(catalog: Catalog, scheme: JsonObject) -> dict[str, object]:
     return with_addresses(scheme, lambda address: catalog.absolute(address) if address[:1] == "/" else address)
 
@@ -286,19 +257,6 @@ def methods_of_schemes(catalog: Catalog) -> list[str]:
     """Return the methods of the routes' schemes in the terms of AWAS and agent.json, without duplicates."""
     ways = filter(None, map(_way_of, schemes_of_routes(catalog).values()))
     return list(dict.fromkeys(str(way["method"]) for way in ways))
-
-
-def issuers_of(catalog: Catalog) -> tuple[str, ...]:
-    """Return the authorization servers: those that the site declares, else those of the routes' OpenID Connect."""
-    declared = catalog.site.authentication
-    if declared is not None and declared.authorization_servers:
-        return declared.authorization_servers
-    addresses = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
-    suffix = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, section 4
-    named = (
-        address.removesuffix(suffix) for address in addresses if isinstance(address, str) and address.endswith(suffix)
-    )
-    return tuple(dict.fromkeys(named))
 
 
 def methods_of_route(action: Action) -> list[str]:

@@ -61,18 +61,3 @@ class Cors:
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
         return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)
-
-
-class PublicCors(Cors):
-    """CORS for public content: any page may read it."""
-
-    def __init__(self) -> None:
-        super().__init__("*")
-
-    def headers(self, fields: Fields) -> RawHeaders:
-        """Return the headers to add to the answer."""
-        return (ANY_ORIGIN,)
-
-    def preflight(self, fields: Fields, methods: str) -> Reply:
-        """Return the answer to an OPTIONS request."""
-        return preflight(methods)

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Result
+from awp_publish.calls.call import Call, Deliver, Result
 from awp_publish.http.encoding import NOT_CARRIED
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields, replay
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, replay
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.route_exchange import come_from_outside
 from awp_publish.model import ROUTE_CALL
@@ -36,16 +36,6 @@ class Outside:
     app: AsgiApp
     state: Callable[[], Mapping[str, object]]
     carried: tuple[str, ...] = ()
-
-
-def with_cookies(scope: Scope, cookies: str) -> Scope:
-    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
-    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
-    if cookies:
-        headers.append((b"cookie", cookies.encode("latin-1", "replace")))
-        joined = read_fields(headers)[b"cookie"]
-        headers = [*(pair for pair in headers if pair[0] != b"cookie"), (b"cookie", joined)]
-    return {**scope, "headers": headers}
 
 
 class SessionPass:

@@ -9,11 +9,10 @@ unpatched originals.
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -22,12 +21,6 @@ def is_gevent() -> bool:
     """Return True if gevent has replaced threads with greenlets."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey is not None and bool(monkey.is_module_patched("threading"))
-
-
-def is_eventlet() -> bool:
-    """Return True if eventlet has replaced threads. It is not supported: no other thread can wake its loop."""
-    patcher = sys.modules.get("eventlet.patcher")
-    return patcher is not None and bool(patcher.is_monkey_patched("thread"))
 
 
 def make_lock() -> threading.Lock:
@@ -79,53 +72,6 @@ class Thread:
             self._thread.join(None if timeout < 0 else timeout)
         elif self._is_running.acquire(timeout=timeout):
             self._is_running.release()
-
-
-EVENTLET: Final = (
-    "eventlet replaces threads, and agents' calls need threads of the operating system. "
-    "Serve the project with gunicorn's worker class gthread or gevent, or under ASGI."
-)
-
-
-class Mailbox(Generic[T]):
-    """A queue filled by other threads and read by the thread that made it; with gevent, only that greenlet waits."""
-
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[T] | None = None
-        if is_gevent():
-            self._items: deque[T] = deque()
-            self._loop = sys.modules["gevent"].get_hub().loop
-            self._arrived = sys.modules["gevent.event"].Event()
-        else:
-            self._queue = SimpleQueue()
-
-    def put(self, item: T) -> None:
-        """Append an item. May be called from any thread."""
-        if self._queue is not None:
-            self._queue.put(item)
-        else:
-            self._items.append(item)
-            self._loop.run_callback_threadsafe(self._arrived.set)
-
-    def get(self) -> T:
-        """Return the next item, waiting for one if necessary."""
-        if self._queue is not None:
-            return self._queue.get()
-        while True:
-            try:
-                return self._items.popleft()
-            except IndexError:
-                self._arrived.wait()
-                self._arrived.clear()
-
-    def get_nowait(self) -> T:
-        """Return the next item. Raises Empty if there is none."""
-        if self._queue is not None:
-            return self._queue.get_nowait()
-        try:
-            return self._items.popleft()
-        except IndexError:
-            raise Empty from None
 
 
 class ThreadsOfTheirOwn(ThreadPoolExecutor):

@@ -11,7 +11,6 @@ from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Reply, Scope, Send
 from awp_publish.http.problem_details import render_problem
 from awp_publish.problems import HandlerUnavailable
-from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.answering import response_of, response_of_messages
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import read_body
@@ -22,6 +21,7 @@ from awp_publish_django.portal import Conversation, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import is_stream, read_response, send_made
+from awp_publish_django.threads import EVENTLET, is_eventlet
 
 
 def answer(

@@ -18,9 +18,9 @@ from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
 from awp_publish.declare.plugins import doors_of
-from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
+from awp_publish_django.threads import EVENTLET, is_eventlet
 
 TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"

@@ -24,8 +24,9 @@ from django.db import close_old_connections, connections
 from awp_publish.calls.threads import RUNNER
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Send
 from awp_publish.http.running import running
-from awp_publish.stores.threads import Mailbox, Thread, ThreadsOfTheirOwn, is_gevent, make_lock
+from awp_publish.stores.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock
 from awp_publish_django.gateway import Sent
+from awp_publish_django.threads import Mailbox
 
 T = TypeVar("T")
 

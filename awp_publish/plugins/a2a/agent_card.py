@@ -16,16 +16,15 @@ from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
     absolute_if,
     extension_members,
-    flows_of,
     metadata_of,
     own_metadata,
     present,
-    requirements_of,
+    scheme_name,
     schemes_of_routes,
     sign_in_of,
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Catalog, JsonObject, Paths
+from awp_publish.model import Action, Catalog, JsonObject, Paths
 from awp_publish.schema.files import file_inputs
 
 PATH, OLDER_PATH = AGENT_CARD_PATHS
@@ -276,6 +275,35 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
         cookie = {**told, "location": "cookie", "name": declared.session_cookie}
         schemes["session"] = {"apiKeySecurityScheme": cookie}
     return schemes
+
+
+def flows_of(catalog: Catalog) -> dict[str, object]:
+    """Return how tokens are got from the declared endpoints, as the flows of an OAuth scheme in OpenAPI."""
+    declared = catalog.site.authentication
+    endpoints = declared.endpoints if declared is not None else {}
+    token, authorize = (absolute_if(catalog, endpoints.get(name)) for name in ("token", "authorize"))
+    if declared is None or token is None:
+        return {}
+    needed = {scope: declared.scopes.get(scope, scope) for action in catalog.actions for scope in action.scopes}
+    refresh = absolute_if(catalog, declared.refresh_endpoint)
+    flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": {**declared.scopes, **needed}})
+    if authorize is None:
+        return {"clientCredentials": flow}
+    return {"authorizationCode": {"authorizationUrl": authorize, **flow}}
+
+
+def requirements_of(
+    catalog: Catalog, action: Action, schemes: Mapping[str, dict[str, object]]
+) -> list[dict[str, list[str]]]:
+    """Return the alternative ways to authenticate at an action's route, in terms of the names in `schemes`."""
+    return [
+        {
+            scheme_name(schemes, catalog, name, action.security_schemes[name]): list(scopes)
+            for name, scopes in alternative.items()
+            if name in action.security_schemes
+        }
+        for alternative in action.security
+    ]
 
 
 PROTOCOL = Protocol(

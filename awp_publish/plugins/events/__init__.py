@@ -1,12 +1,13 @@
 """Events: what a site declares can happen, read by agents or delivered to their webhooks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from awp_publish.calls.call import Principal
-from awp_publish.calls.verifiers import sole_people
+from awp_publish.calls.callers import AgentAuthenticator
+from awp_publish.calls.verifiers import people_of
 from awp_publish.http.running import INSPECTED
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
@@ -86,6 +87,12 @@ def _serve(serving: Serving) -> ServedEvents:
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     has_work = serving.site.catalog.events or serving.site.catalog.door("a2a") is not None
     return serving.service.webhooks.working() if has_work and INSPECTED not in serving.extensions() else nullcontext()
+
+
+def sole_people(authenticators: Iterable[object]) -> str | None:
+    """Return the people whom a name without an issuer means: those of the only authenticator that knows persons."""
+    people = {people_of(each) for each in authenticators if not isinstance(each, AgentAuthenticator)}
+    return people.pop() if len(people) == 1 else None
 
 
 PLUGIN = Plugin(

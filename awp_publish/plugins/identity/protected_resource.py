@@ -18,7 +18,6 @@ from awp_publish.documents.members import (
     PROTECTED_RESOURCE_PATH,
     absolute_if,
     extension_members,
-    issuers_of,
     present,
     schemes_of_routes,
 )
@@ -30,6 +29,19 @@ MEDIA_TYPE: Final = "application/json"
 MCP: Final = "mcp"
 TOKEN_LOCATIONS: Final = ("header",)
 """Tokens in forms and addresses (RFC 6750 sections 2.2 and 2.3) are not accepted."""
+
+
+def issuers_of(catalog: Catalog) -> tuple[str, ...]:
+    """Return the authorization servers: those that the site declares, else those of the routes' OpenID Connect."""
+    declared = catalog.site.authentication
+    if declared is not None and declared.authorization_servers:
+        return declared.authorization_servers
+    addresses = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
+    suffix = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, section 4
+    named = (
+        address.removesuffix(suffix) for address in addresses if isinstance(address, str) and address.endswith(suffix)
+    )
+    return tuple(dict.fromkeys(named))
 
 
 def is_published(catalog: Catalog) -> bool:

@@ -9,7 +9,7 @@ from awp_publish.calls.gates.gate import Guards
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
-from awp_publish.http.reentry import Outside, Reentry, Run, with_cookies
+from awp_publish.http.reentry import Outside, Reentry, Run
 from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.cookies import CookieSessions, KeptSession, has_own_cookies, logger
 from awp_publish.problems import Problem, SessionUnknown, StoreUnavailable, code_of
@@ -172,3 +172,13 @@ class SessionCalls:
     def _unknown(self) -> SessionUnknown:
         detail, challenge = "This session is unknown or has ended.", [("WWW-Authenticate", SESSION_CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)
+
+
+def with_cookies(scope: Scope, cookies: str) -> Scope:
+    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
+    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
+    if cookies:
+        headers.append((b"cookie", cookies.encode("latin-1", "replace")))
+        joined = read_fields(headers)[b"cookie"]
+        headers = [*(pair for pair in headers if pair[0] != b"cookie"), (b"cookie", joined)]
+    return {**scope, "headers": headers}

@@ -3,9 +3,9 @@
 import orjson
 
 from awp_publish.calls.call import Outcome
-from awp_publish.http.cors import PublicCors
+from awp_publish.http.cors import ANY_ORIGIN, Cors, preflight
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import Fields
+from awp_publish.http.exchange import Fields, RawHeaders, Reply
 from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
@@ -42,3 +42,18 @@ class StatusDoor(Endpoint):
             "checked_at": self._liveness.checked_at,
         }
         await request.deliver(Outcome(orjson.dumps(described), None))
+
+
+class PublicCors(Cors):
+    """CORS for public content: any page may read it."""
+
+    def __init__(self) -> None:
+        super().__init__("*")
+
+    def headers(self, fields: Fields) -> RawHeaders:
+        """Return the headers to add to the answer."""
+        return (ANY_ORIGIN,)
+
+    def preflight(self, fields: Fields, methods: str) -> Reply:
+        """Return the answer to an OPTIONS request."""
+        return preflight(methods)
