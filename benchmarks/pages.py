@@ -13,10 +13,10 @@ from statistics import median
 from typing import Any, Final
 
 import orjson
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from awp_publish.pages import Budget, compile_som, parse
-from awp_publish.pages.markdown import write_markdown
+from awp_publish.pages.markdown import write_content, write_markdown
 from benchmarks.table import Limit, Row, at_least, at_most
 
 SOM: Final = Path(__file__).resolve().parents[1].parent / "shared" / "fixtures" / "som"
@@ -48,11 +48,28 @@ def _speed(html: bytes, seconds: float) -> Iterator[Row]:
         "the tree of an article": lambda: parse(html).unlink(),
         **{f"an article compiled to SOM, {budget.name}": _compiling(html, budget) for budget in Budget},
         "an article as Markdown": lambda: write_markdown(html, URL),
+        "an article's main content as Markdown": lambda: write_content(html, URL),
+        "only a walk over an article's nodes": lambda: _walk(html),
     }
     found = _interleave(runs, seconds)
     for name in [name for name in runs if name != PARSE]:
         limit = at_most(9) if name.endswith(Budget.DEFAULT.name) else None
         yield _compared(name, found, name, PARSE, limit)
+
+
+def _walk(html: bytes) -> None:
+    """Read the tag and the text or the attributes of each node of selectolax, which is the least that a tree takes."""
+    node, waiting = LexborHTMLParser(html).root, list[LexborNode | None]()
+    while node is not None or waiting:
+        if node is None:
+            node = waiting.pop()
+            continue
+        _ = node.tag_id, node.text_content is None and node.attributes
+        if (child := node.first_child) is not None:
+            waiting.append(node.next)
+            node = child
+        else:
+            node = node.next
 
 
 def _objects(html: bytes) -> Row:

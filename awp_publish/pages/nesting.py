@@ -319,7 +319,7 @@ _MAX_FORMATTING_ROUNDS: Final = MAX_FORMATTING - _MAX_FORMATTING_LEFT
 _MAX_ROUNDS: Final = 150
 """Start tags that may be left after so many rounds. Each round removes the innermost elements, with formatting ones."""
 
-_LOOKED_THROUGH: Final = 4
+_LOOKED_THROUGH: Final = 8
 """Times the length of the tags that is looked through in all rounds."""
 
 _PAIR: Final = re.compile(rb"<([^/>]++)></\1>")

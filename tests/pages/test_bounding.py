@@ -209,6 +209,7 @@ ORDINARY = {
     "a form": "<form><p><input><br><textarea>a < b</textarea></form>",
     "no script": "<noscript><img src=x><div></noscript>",
     "an embedded page": "<iframe><div></iframe>",
+    "many levels": f"{'<div>' * 20}{'<p>x</p>' * 60}{'</div>' * 20}",
 }
 
 
