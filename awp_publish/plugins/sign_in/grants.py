@@ -18,7 +18,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -397,45 +397,19 @@ def _read_list(raw: object) -> list[str]:
     return orjson.loads(raw) if isinstance(raw, bytes) else []
 
 
-_SHORT: Final = {
-    "id": "i",
-    "client": "c",
-    "client_name": "n",
-    "person": "p",
-    "person_name": "pn",
-    "scopes": "s",
-    "began": "b",
-    "until": "u",
-    "code": "k",
-    "code_until": "ku",
-    "redirect": "r",
-    "challenge": "ch",
-    "resource": "re",
-    "key": "j",
-    "is_used": "x",
-    "access": "a",
-    "refresh": "f",
-    "previous": "v",
-    "refreshed": "fd",
-}
-"""Members of a record by field. They are short because a record is read for every call."""
-
-_COOKIE: Final = tuple(attribute.name for attribute in fields(Cookie))
+_FIELDS: Final = tuple(field.name for field in fields(Grant) if field.init and field.name != "raw")
+_COOKIE: Final = tuple(field.name for field in fields(Cookie))
+"""What a record has, in this order and without names: it is read for every call. New ones belong at the end."""
 
 
 def _write(grant: Grant) -> bytes:
-    facts: dict[str, Any] = {short: getattr(grant, name) for name, short in _SHORT.items()}
-    return orjson.dumps({**facts, "co": [[getattr(cookie, name) for name in _COOKIE] for cookie in grant.cookies]})
+    cookies = [[getattr(cookie, name) for name in _COOKIE] for cookie in grant.cookies]
+    return orjson.dumps([cookies if name == "cookies" else getattr(grant, name) for name in _FIELDS])
 
 
 def _read(raw: bytes) -> Grant:
-    facts = orjson.loads(raw)
-    known = {name: facts[short] for name, short in _SHORT.items()}
-    known |= {
-        "scopes": tuple(known["scopes"]),
-        "access": {digest: (until, tuple(scopes)) for digest, (until, scopes) in known["access"].items()},
-        "refresh": tuple(known["refresh"]),
-        "previous": tuple(known["previous"]),
-        "cookies": tuple(Cookie(**dict(zip(_COOKIE, values, strict=True))) for values in facts["co"]),
-    }
-    return Grant(**known, raw=raw)
+    facts = dict(zip(_FIELDS, orjson.loads(raw), strict=False))
+    facts |= {name: tuple(facts[name]) for name in ("scopes", "refresh", "previous")}
+    facts["access"] = {digest: (until, tuple(scopes)) for digest, (until, scopes) in facts["access"].items()}
+    facts["cookies"] = tuple(Cookie(**dict(zip(_COOKIE, values, strict=False))) for values in facts["cookies"])
+    return Grant(**facts, raw=raw)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -35,16 +36,14 @@ def _check_scopes(scopes: Mapping[str, str]) -> Mapping[str, str]:
     return dict(scopes)
 
 
-def _check_user(user: object) -> object:
-    if user is not None and (isinstance(user, type) or not callable(user)):
-        raise ValueError('must be SessionUser("user_id"), ApplicationUser() or a function of the request')
-    return user
+def _check_callable(expected: str, value: object) -> object:
+    if value is not None and (isinstance(value, type) or not callable(value)):
+        raise ValueError(f"must be {expected}")
+    return value
 
 
-def _check_function(function: object) -> object:
-    if function is not None and (isinstance(function, type) or not callable(function)):
-        raise ValueError("must be a function of a Person that returns headers")
-    return function
+_check_user: Final = partial(_check_callable, 'SessionUser("user_id"), ApplicationUser() or a function of the request')
+_check_function: Final = partial(_check_callable, "a function of a Person that returns headers")
 
 
 def _check_redirects(redirects: Sequence[str]) -> tuple[str, ...]:

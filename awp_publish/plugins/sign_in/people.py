@@ -48,11 +48,6 @@ class Visitor(NamedTuple):
     principal: Principal
     name: str
 
-    @property
-    def person(self) -> Person:
-        """The person, as the site's functions get it."""
-        return Person(self.principal.id, self.name)
-
 
 class People:
     """The people of one site."""
