@@ -181,7 +181,8 @@ def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
         answers |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
     answers["The status_endpoint"] = catalog.status.status_endpoint
     answers |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
-    return ((name, address) for name, address in answers.items() if address is not None)
+    yield from ((name, address) for name, address in answers.items() if address is not None)
+    yield from (("A security scheme's tokenUrl", address) for address in sorted(catalog.token_addresses))
 
 
 def _warning(check: str, message: str, hint: str) -> Finding:

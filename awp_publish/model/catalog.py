@@ -160,15 +160,18 @@ class Catalog:
     @property
     def token_source(self) -> Action | None:
         """The action from which the tokens of the routes' security schemes come: the route of their `tokenUrl`."""
-        schemes = [scheme for action in self.public.actions for scheme in action.security_schemes.values()]
+        public = self.public
+        paths = public.token_addresses
+        return next((one for one in public.actions if one.target is not None and one.target.path in paths), None)
+
+    @property
+    def token_addresses(self) -> frozenset[str]:
+        """Where the tokens of the routes' security schemes come from: paths below the site's url, or other URLs."""
+        schemes = [scheme for action in self.actions for scheme in action.security_schemes.values()]
         listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
         flows = [flow for flows_of_scheme in listed for flow in flows_of_scheme.values() if isinstance(flow, Mapping)]
         addresses = {str(flow.get("tokenUrl", "")).removeprefix(self.url) for flow in flows}
-        paths = {address if address.startswith("/") else f"/{address}" for address in addresses if address}
-        actions = (
-            action for action in self.public.actions if action.target is not None and action.target.path in paths
-        )
-        return next(actions, None)
+        return frozenset(one if "://" in one or one.startswith("/") else f"/{one}" for one in addresses if one)
 
     @property
     def public(self) -> "Catalog":

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
-from fastapi import FastAPI, Query
+from fastapi import Depends, FastAPI, Query
+from fastapi.security import OAuth2PasswordBearer
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -125,6 +126,22 @@ def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
     assert len(told) == 4
 
 
+@pytest.mark.parametrize(("url", "told"), [("token", 0), ("/token", 0), ("login/token", 1), ("https://a.example/t", 0)])
+def test_the_address_of_tokens_leads_somewhere(caplog, url, told):
+    site, app = make_site(), FastAPI()
+    app.post("/token")(lambda: "token")
+
+    @app.get("/orders")
+    @site.action("list_orders")
+    async def list_orders(token: Annotated[str, Depends(OAuth2PasswordBearer(url))]) -> str:
+        """List orders."""
+        return token
+
+    start(AgentPublisher(app, site))
+    assert len([line for line in lines(caplog) if "A security scheme's tokenUrl names /login/token" in line]) == told
+    assert len(lines(caplog)) == told
+
+
 def test_nothing_is_said_of_addresses_where_an_application_keeps_its_routes_to_itself(caplog):
     async def opaque(scope, receive, send):
         await PlainTextResponse("here")(scope, receive, send)
@@ -161,7 +178,8 @@ def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
 
 
 SHOP = """
-from fastapi import FastAPI, Query
+from fastapi import Depends, FastAPI, Query
+from fastapi.security import OAuth2PasswordBearer
 from awp_publish import About, AgentPublisher, Site
 
 site = Site(name="Shop", description="Sells things.", url="https://shop.example",
