@@ -126,11 +126,15 @@ def test_a_hidden_skill_takes_the_same_steps_as_an_unknown_one(client, token, mo
             answer = caller.ask("skills.invoke", {"skill": name, "args": {"a": 1}})
         return re.sub(MADE, "ID", json.dumps(answer).replace(name, "NAME")), steps.count
 
+    def seen_often(name: str) -> tuple[str, int]:
+        """What a connection does besides, while it waits or is closed, depends on which thread is first."""
+        return min(seen(name) for _ in range(5))
+
     for name in (*HIDDEN, UNKNOWN) * 2:
         seen(name)
-    unknown = seen(UNKNOWN)
+    unknown = seen_often(UNKNOWN)
     assert unknown[-1] > 50
-    assert {name: seen(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)
+    assert {name: seen_often(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)
 
 
 @pytest.mark.parametrize("door", ["woa", "plain"])
