@@ -12,6 +12,7 @@ import redis
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Site
+from awp_publish.calls.gates import idempotency
 from awp_publish.http.running import running
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.cluster import RedisClusterStore
@@ -269,7 +270,8 @@ TEMPORARY = {"STORE_UNAVAILABLE", "IDEMPOTENCY_KEY_IN_FLIGHT"}
 
 @pytest.fixture
 def short_leases(monkeypatch):
-    """Jobs whose beginning could not be recorded are taken again after seconds, instead of after half a minute."""
+    """Jobs and keys whose beginning could not be recorded are free after seconds, instead of after half a minute."""
+    monkeypatch.setattr(idempotency, "ACCEPTING_SECONDS", 10.0)
     for name, seconds in {"lease_seconds": 4.0, "beat_seconds": 1.0}.items():
         monkeypatch.setitem(JobStore.__init__.__kwdefaults__, name, seconds)
 
