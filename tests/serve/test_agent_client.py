@@ -128,8 +128,10 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
         client.call("quote")
         assert client.call("buy") == {"bought": "yes"}
         assert client.call("report", pages=3) == {"pages": 3}
+        session = client.session
         with pytest.raises(CallFailed):
             client.call("report", pages=-1)
+        assert client.session == session, "a failure ends no session"
 
 
 @pytest.mark.parametrize("door", doors())

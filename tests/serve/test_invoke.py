@@ -74,6 +74,7 @@ def test_the_url_is_the_base_and_the_invoke_path_put_together_literally(site, op
     [
         ("/call/{agent_id}", "/call/shortener"),
         ("/call?agent={agent_id}", "/call?agent=shortener"),
+        ("/call?agent={agent_id}", "/call?agent=&agent=shortener"),
         ("/call?v=1&agent=id-{agent_id}&x=", "/call?v=1&agent=id-shortener&x="),
         ("/{agent_id}?mode=agent", "/shortener?mode=agent"),
     ],
@@ -204,6 +205,7 @@ def test_only_json_is_taken(site, open_client, content_type):
     headers = {} if content_type is None else {"content-type": content_type}
     answer = publish(site, open_client).post("/agents/shortener/invoke", content=b'{"input":{}}', headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert ("no Content-Type" in answer.json()["detail"]) == (not content_type)
 
 
 @pytest.mark.parametrize("parameter", ["", "; charset=UTF-8", ';charset="utf-8"'])
