@@ -417,7 +417,6 @@ def test_at_a_terminal_missing_inputs_and_consent_are_asked_for(tmp_path):
             os.write(leader, answer)
         process.wait(30)
         os.close(leader)
-    assert b"> tea" in shown, "what is typed is seen"
     assert b'Order "tea".' in shown
     assert process.returncode == 0
 

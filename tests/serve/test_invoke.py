@@ -74,8 +74,8 @@ def test_the_url_is_the_base_and_the_invoke_path_put_together_literally(site, op
     [
         ("/call/{agent_id}", "/call/shortener"),
         ("/call?agent={agent_id}", "/call?agent=shortener"),
-        ("/call?agent={agent_id}", "/call?agent=&agent=shortener"),
         ("/call?v=1&agent=id-{agent_id}&x=", "/call?v=1&agent=id-shortener&x="),
+        ("/call?v=1&agent=id-{agent_id}&x=", "/call?v=1&agent=other&agent=id-shortener&x="),
         ("/{agent_id}?mode=agent", "/shortener?mode=agent"),
     ],
 )

@@ -82,7 +82,7 @@ async def test_what_was_added_and_reserved_is_taken_back_where_a_later_place_ref
 async def test_what_cannot_be_taken_back_does_not_stand_before_what_may_fail(store, step, caplog):
     await store.run([Add(f"{ANN}key", b"1", 60)])
     may_fail = Add(f"{BEN}key", b"1", 60), Swap(f"{BEN}key", b"1", b"2", 60)
-    for later in (*((each,) for each in may_fail), (may_fail[0], Look(f"{ANN}other"))):
+    for later in (*((each,) for each in may_fail), (Look(f"{BEN}key"), Add(f"{ANN}new", b"1", 60))):
         with pytest.raises(StoreUnavailable):
             await store.run([step, *later])
     assert "put its Swap and its queue steps last" in caplog.text
