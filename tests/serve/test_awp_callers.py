@@ -208,6 +208,11 @@ def test_what_is_no_shared_secret(known):
     assert "short" not in str(refused.value)
 
 
+def test_people_of_shared_secrets_have_a_name():
+    with pytest.raises(DeclarationError, match=r"\bSharedSecret: people is not a name"):
+        SharedSecret({"warehouse": SECRET}, people="a b")
+
+
 # --- For how long ---
 
 
