@@ -92,6 +92,41 @@ PROJECTS: Final[Mapping[str, Project]] = {
         tests=_DJANGO,
         environment={"SECRET_KEY": "only for tests"},
     ),
+    "babybuddy": Project(
+        repository="babybuddy/babybuddy",
+        extra="django",
+        settings="babybuddy.settings.test",
+        # Its Pipfile, without the pins of what these need.
+        requires=(
+            *("boto3~=1.0", "dj-database-url~=2.0", "django~=5.0", "django-filter~=25.0", "django-imagekit~=6.0"),
+            *("django-storages~=1.0", "django-widget-tweaks~=1.0", "djangorestframework~=3.0", "faker~=36.0"),
+            *("pillow~=11.0", "plotly~=5.0", "python-dotenv~=1.0", "pyyaml~=6.0", "uritemplate~=4.0"),
+            *("whitenoise~=6.0", "django-taggit~=6.0", "django-qr-code~=4.0", "django-cors-headers~=4.0"),
+            *("django-dbsettings~=1.0", "django-import-export~=4.0", "inflection", "django-axes[ipware]~=7.0", "tblib"),
+        ),
+        tests=_DJANGO,
+        python="3.12",
+    ),
+    "django-todo": Project(
+        repository="shacker/django-todo",
+        extra="django",
+        settings="test_settings",
+        requires=("-e", ".", *_DJANGO_PYTEST),
+        tests=_PYTEST,
+        python="3.12",
+    ),
+    "realworld-django-ninja": Project(
+        repository="c4ffein/realworld-django-ninja",
+        extra="django",
+        settings="config.settings",
+        requires=(
+            *("django==5.2.1", "django-cors-headers==4.3.1", "django-extensions==3.2.3", "django-ninja==1.4.1"),
+            *("jwtninja", "email-validator", "markdown==3.4.3", "parameterized==0.9.0", "psycopg2-binary"),
+        ),
+        tests=(*_DJANGO, "apps"),
+        python="3.12",
+        environment={"DEBUG": "True", "DATABASE_URL": ":memory:"},
+    ),
     "spoolman": Project(
         repository="Donkie/Spoolman",
         requires=_SPOOLMAN,
