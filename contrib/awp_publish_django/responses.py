@@ -197,7 +197,9 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
         errors = [error for form in forms for error in _errors_of(form, request)]
         if errors:
             return _as_json(422, {"detail": errors}, response)
-    if is_page and 200 <= status < 300 and _expects_no_page(request) and not any(map(_is_valid, forms)):
+    # An empty answer is no page, and 201 or 202 says itself that something was done.
+    is_unsure = is_page and status == 200 and bool(body.strip())
+    if is_unsure and _expects_no_page(request) and not any(map(_is_valid, forms)):
         page = read_words(body.decode(response.charset or "utf-8", "replace"), request.path)
         refused_with, words = page.refusal({*request.POST, *request.FILES})
         return _as_json(refused_with, {"detail": words}, response)

@@ -54,6 +54,20 @@ def complain(request: HttpRequest) -> HttpResponse:
     return HttpResponse('<h1>Order</h1><ul class="errorlist"><li>We are <i>closed</i>.</li></ul>')
 
 
+@site.action("reorder", inputs=NONE)
+@require_POST
+def reorder(request: HttpRequest) -> HttpResponse:
+    """Answer with nothing at all."""
+    return HttpResponse()
+
+
+@site.action("file", inputs=NONE)
+@require_POST
+def file(request: HttpRequest) -> HttpResponse:
+    """Answer that something was made."""
+    return HttpResponse("<h1>Filed</h1>", status=201)
+
+
 class Words(forms.Form):
     words = forms.CharField()
 
@@ -107,7 +121,7 @@ def anything(request: HttpRequest, rest: str) -> HttpResponse:
     return HttpResponse(f"any {rest}")
 
 
-VIEWS = (close, thank, complain, say, paint, look_up, remove, leave, read)
+VIEWS = (close, reorder, file, thank, complain, say, paint, look_up, remove, leave, read)
 urlpatterns = [
     *(path(view.__name__, view) for view in VIEWS),
     *i18n_patterns(path("<path:rest>", anything), prefix_default_language=True),
@@ -174,6 +188,11 @@ async def test_a_page_is_no_success_of_a_write(call, action, given, status, word
     refused, told = await call(action, given)
     assert refused == status
     assert words in told["detail"]
+
+
+async def test_an_empty_answer_and_a_201_are_successes(call):
+    assert (await call("reorder"))[0] == 200
+    assert (await call("file"))[0] in (200, 201)
 
 
 async def test_a_page_that_is_declared_or_read_is_a_success(call):
