@@ -34,7 +34,6 @@ class Asked(NamedTuple):
     redirect: str
     state: str | None
     challenge: str
-    resource: str
     scopes: Sequence[str]
     prompt: Sequence[str]
     key: str
@@ -98,8 +97,7 @@ class AuthorizeEndpoint(PageEndpoint):
             raise OAuthError("invalid_request", "code_challenge_method must be S256.")
         if not _CHALLENGE.fullmatch(challenge):
             raise OAuthError("invalid_request", "code_challenge must be 43 characters of base64url.")
-        resources = given.all("resource")
-        if any(resource.rstrip("/") not in self.at.resources for resource in resources):
+        if any(resource.rstrip("/") not in self.at.resources for resource in given.all("resource")):
             raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
         scopes = self.at.scopes_of(given.get("scope") or "")
         if scopes is None:
@@ -108,4 +106,4 @@ class AuthorizeEndpoint(PageEndpoint):
         if key is not None and not _CHALLENGE.fullmatch(key):
             raise OAuthError("invalid_request", "dpop_jkt must be 43 characters of base64url.")
         prompt = (given.get("prompt") or "").split()
-        return Asked(client, redirect, state, challenge, resources[0] if resources else "", scopes, prompt, key or "")
+        return Asked(client, redirect, state, challenge, scopes, prompt, key or "")

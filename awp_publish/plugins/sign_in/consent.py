@@ -150,7 +150,7 @@ class _Question:
             cookies=cookies,
             key=asked.key,
         )
-        code = await at.grants.begin(grant, asked.redirect, asked.challenge, asked.resource)
+        code = await at.grants.begin(grant, asked.redirect, asked.challenge)
         remembered = consent_key(signed.principal.key, client.id)
         written = orjson.dumps({"scopes": scopes, "redirects": client.redirects})
         await at.store.run((replacement(remembered, await read_value(at.store, remembered), written, float(seconds)),))

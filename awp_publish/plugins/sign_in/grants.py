@@ -94,7 +94,6 @@ class Grant:
     code_until: float = 0.0
     redirect: str = ""
     challenge: str = ""
-    resource: str = ""
     key: str = ""
     is_used: bool = False
     access: Mapping[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
@@ -177,7 +176,7 @@ class Grants:
 
     # From consent to tokens
 
-    async def begin(self, grant: Grant, redirect: str = "", challenge: str = "", resource: str = "") -> str:
+    async def begin(self, grant: Grant, redirect: str = "", challenge: str = "") -> str:
         """Keep a new grant, and return its authorization code."""
         grant_id = secrets.token_urlsafe(16)
         code = self.issue("code", grant_id)
@@ -188,7 +187,6 @@ class Grants:
             code_until=self._clock() + CODE_SECONDS,
             redirect=redirect,
             challenge=challenge,
-            resource=resource,
         )
         # As long as a late client can be told that its code is over.
         await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
