@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from demo_site.app import create_app
 from tests.client import TestClient
 from tests.demo_site.bookshop import ORIGIN
 
 
+@pytest.mark.limit(120)  # it compiles more than a hundred pages
 def test_books_are_found_and_read_and_nobodys_basket_is():
     app = create_app(ORIGIN, packing_pause=0, with_search=True)
     with TestClient(app, base_url=ORIGIN) as client:

@@ -234,7 +234,7 @@ def test_any_json_is_a_result_or_call_failed(door, answer, status, headers):
         patch.setattr("awp_publish.client.time.sleep", lambda _: None)
         with (
             suppress(CallFailed, StillRunning),
-            AgentClient(application(answer, status, headers), door=door, timeout=5, confirm=True) as client,
+            AgentClient(application(answer, status, headers), door=door, timeout=30, confirm=True) as client,
             still_running(),
         ):
             client.timeout = 0  # of polling: a job may say for ever that it is running
