@@ -3,18 +3,22 @@
 Most of the text of an article is sentences that are not links. Each block of such text scores for the elements around
 it, the nearest ones most. The element with the best score is the article, or a part of one that is made of several
 blocks; then the elements around it are tried while they add sentences and few links. Blocks that are mostly links are
-left out of it, and what is beside its parts, unless it is like them: the posts of a thread. A page without a
-predominant text (a list, a product, a form) has what its `<main>` has, or everything that is not in its navigation,
-header or footer.
+left out of it, and what is beside its parts, unless it is like them: the posts of a thread.
+
+Before that, a page is searched for a list of cards and for a product with its price and controls: the text of such a
+page is about them, however long it is. Any other page (a form, a basket) has what its `<main>` has, or everything that
+is not in its navigation, header or footer.
 """
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.input_types import UNSEEN
+from awp_publish.pages.listings import MIN_CARDS, Listing, find_listing
+from awp_publish.pages.masses import Masses, enclose, lineage, weigh
+from awp_publish.pages.offers import Offer, find_offer, says_product
 from awp_publish.pages.tree import Tree
-from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
+from awp_publish.pages.visibility import Visibility
 
 MIN_ARTICLE: Final = 400
 """Characters of sentences that an article has at least."""
@@ -25,21 +29,9 @@ MAX_FORMS: Final = 100
 MIN_BLOCK: Final = 25
 """Characters from which the text of a block counts."""
 
-_LANDMARKS: Final = frozenset(("aside", "footer", "form", "header", "nav", "search"))
-_LANDMARK_ROLES: Final = frozenset(
-    ("alertdialog", "banner", "complementary", "contentinfo", "dialog", "form", "navigation", "search")
-)
 _OUTSIDE: Final = frozenset(("footer", "header", "nav"))
 _OUTSIDE_ROLES: Final = frozenset(("banner", "contentinfo", "navigation"))
 """Landmarks that are not part of the content of a page without a predominant text."""
-
-_OPAQUE: Final = STRIPPED | frozenset(
-    (
-        *("audio", "button", "canvas", "dialog", "iframe", "input", "label", "noembed", "object", "option"),
-        *("select", "svg", "textarea", "video"),
-    )
-)
-"""Elements whose text is not sentences of the page."""
 
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _UNCOUNTED: Final = HEADINGS | {"dt", "figcaption", "li"}
@@ -72,18 +64,8 @@ _KEPT: Final = frozenset(
 _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
 """Blocks that are left out of an article if they are mostly links."""
 
-_PHRASES: Final = INLINE - _OPAQUE
-"""Elements whose text is that of the block around them."""
-
-_FIELDS: Final = frozenset(("select", "textarea"))
-_MARK: Final = re.compile("[.,;:!?\u2026\u060c\u061b\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
-"""What sentences have and captions lack, in Latin, Arabic, Indian and East Asian scripts."""
-
 _SHARES: Final = (1.0, 0.5, 0.17)
 """What a block scores for the three elements around it, the nearest first."""
-
-_MAX_LANDMARK: Final = 0.5
-"""The part of a page's sentences above which a landmark is not beside the content but around it."""
 
 _NEARLY_ALL: Final = 8
 """If the page has so many times the text of its `<main>`, its content is not there."""
@@ -102,6 +84,20 @@ _MAX_LINKS: Final = 0.3
 
 _ITEMS: Final = 4
 """Items that a list has at least."""
+
+_SEVERAL: Final = 6
+_MANY: Final = 8
+_PRICED: Final = 400
+_PRICED_FIRST: Final = 1_000
+_PICTURED: Final = 500
+"""Cards, and characters of sentences for each card up to which a text is about a list of them, and no article."""
+
+_OTHERS: Final = 16
+"""Cards of other products that a product has beside it at most; a page with more of them is about those."""
+
+_CAPTION: Final = 10
+_PARAGRAPH: Final = 80
+"""Characters that a card with a picture says at least, unlike one of a gallery, and those of a paragraph."""
 
 _LONG: Final = 2_000
 """Characters from which a text is not the introduction to a list, unless the list has twice as many."""
@@ -152,43 +148,31 @@ class MainContent:
     """The main content of a page.
 
     `node` is the element that has it, the body if there is no other; `left_out` are elements in it that are no part of
-    it. `is_article` is True for a predominant text. `around` has the elements that contain the content or most of the
-    page's text: none of them is only a header, a navigation or an aside, whatever its class says.
+    it. `is_article` is True for a predominant text, `is_chosen` also for a list or a product: its element is the main
+    region. `around` has the elements around the content and those with most of the page's text: none of them is only a
+    header, a navigation or an aside, whatever its class says.
     """
 
     node: int
     left_out: frozenset[int]
-    is_article: bool
     around: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Masses:
-    """By element: characters of text, those of them in links, and marks of sentences; for a block, its own text alone.
-
-    `seen` are the visible elements in document order, `blocks` those of them that separate their text.
-    """
-
-    seen: list[int]
-    blocks: list[int]
-    chars: list[int]
-    links: list[int]
-    marks: list[int]
-    own: list[int]
-    own_marks: list[int]
-    beside: set[int]
-    main: int
-    headings: list[int]
-    fields: list[int]
+    is_article: bool = False
+    is_chosen: bool = False
 
 
 def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     """Return the main content of a page, which is never empty if the page has text."""
     body = tree.body_at
-    masses = _weigh(tree, visibility)
+    masses = weigh(tree, visibility)
     whole = _landmark(tree, masses)
     found = _best(tree, masses)
     article = _around(tree, masses, found)
+    listing = find_listing(tree, masses, whole)
+    offer = find_offer(tree, masses, whole, listing)
+    is_list = listing is not None and _is_list(tree, masses, listing, article)
+    is_beside = listing is not None and offer is not None and offer.end < listing.cards[0] and says_product(tree)
+    if listing is not None and is_list and not (is_beside and len(listing.cards) <= _OTHERS):
+        return _of_list(tree, masses, whole, listing)
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
     listed = _largest_list(tree, masses, whole, article) // (2 if sentences >= _LONG else 1)
@@ -197,11 +181,13 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     of_links = _mostly_links(tree, masses, article)
     rest = sentences - _listed_in(tree, masses, of_links)
     is_scarce = sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD)
+    if offer is not None:
+        return _of_offer(tree, masses, whole, article, offer, listing)
     if outer or is_scarce or rest < max(MIN_ARTICLE / 2, sentences / 3):
         if sentences > max(MIN_ARTICLE, masses.chars[whole]) and not whole <= article < tree.ends[whole]:
             whole = body
         outside = {at for at in masses.beside if _is_outside(tree, at)} if whole == body else set[int]()
-        return MainContent(whole, frozenset(outside), is_article=False, around=_holders(tree, masses, whole))
+        return MainContent(whole, frozenset(outside), around=_holders(tree, masses, whole))
     left_out = masses.beside | of_links
     article = _with_heading(tree, masses, whole, article)
     left_out |= _siblings(tree, masses, found, article) | _symbols(tree, masses, article)
@@ -212,16 +198,91 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     }
     parts |= _wrappers(tree, masses, article, parts)
     parts |= _headings_of(tree, masses, parts)
-    return MainContent(article, frozenset(parts), is_article=True, around=_holders(tree, masses, article))
+    return MainContent(
+        article, frozenset(parts), is_article=True, is_chosen=True, around=_holders(tree, masses, article)
+    )
 
 
-def _holders(tree: Tree, masses: _Masses, node: int) -> frozenset[int]:
+def _is_list(tree: Tree, masses: Masses, listing: Listing, article: int) -> bool:
+    """Return True if a page is made of a list: of cards with prices or pictures, or of titles that are links.
+
+    The text of such a page is about the list, before it or after it.
+    """
+    cards, said = len(listing.cards), masses.chars[article] - masses.links[article]
+    inner = [at for at in listing.cards if article <= at < tree.ends[article]]
+    sentences = said - sum(masses.chars[at] - masses.links[at] for at in inner)
+    if listing.priced >= max(MIN_CARDS, cards / 3):
+        most = _PRICED_FIRST if cards >= _MANY and _leads(tree, masses, listing) else _PRICED
+        return sentences < cards * most
+    if cards < _SEVERAL or not listing.leads_away:
+        return False
+    if inner and listing.titled * 2 >= cards:
+        return sentences * 2 < said or (sentences < cards * _PICTURED and _leads(tree, masses, listing))
+    if listing.shown * 2 < cards:
+        return False
+    has_captions = listing.said >= cards * _CAPTION
+    return (not inner and listing.chars > sentences) or (
+        has_captions and sentences < cards * _PICTURED and _leads(tree, masses, listing)
+    )
+
+
+def _leads(tree: Tree, masses: Masses, listing: Listing) -> bool:
+    """Return True if most of the paragraphs of a page are not between its heading and its list."""
+    heading, first = next((at for at in masses.headings if masses.chars[at]), -1), listing.cards[0]
+    before = after = 0
+    for at in masses.blocks:
+        if at > heading and masses.own[at] >= _PARAGRAPH and masses.own_marks[at] > 1 and not listing.holds(tree, at):
+            if at < first:
+                before += masses.own[at]
+            else:
+                after += masses.own[at]
+    return heading < first and before * 2 <= after
+
+
+def _of_list(tree: Tree, masses: Masses, whole: int, listing: Listing) -> MainContent:
+    node = whole
+    if whole == tree.body_at:
+        heading = next((at for at in masses.headings if masses.chars[at]), listing.node)
+        node = enclose(tree, listing.node, heading)
+    if node == tree.body_at:
+        outside = frozenset(at for at in masses.beside if _is_outside(tree, at))
+        return MainContent(node, outside, around=_holders(tree, masses, node))
+    return MainContent(node, frozenset(), is_chosen=True, around=frozenset(_above(tree, node)))
+
+
+def _of_offer(
+    tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: Listing | None
+) -> MainContent:
+    others = set[int]()
+    if listing is not None and listing.leads_away and listing.node > offer.end:
+        others.add(listing.node)
+    is_about = masses.chars[article] >= MIN_ARTICLE and whole <= article < tree.ends[whole]
+    if not is_about or any(at <= article < tree.ends[at] for at in others):
+        article = offer.node
+    node = enclose(tree, offer.node, article)
+    if article == offer.node or node == tree.body_at:  # no text is about it
+        node = whole if whole != tree.body_at else _clear_of_landmarks(tree, masses, offer.node)
+    others |= _wrappers(tree, masses, node, others)
+    others |= _headings_of(tree, masses, others)
+    return MainContent(node, frozenset(others), is_chosen=node != tree.body_at, around=frozenset(_above(tree, node)))
+
+
+def _clear_of_landmarks(tree: Tree, masses: Masses, node: int) -> int:
+    """Return the largest element around a node in which there is no header or footer of the page."""
+    outside = [at for at in masses.beside if tree.tags[at] != "nav" and _is_outside(tree, at)]
+    while (around := tree.parents[node]) > tree.body_at and not any(around < at < tree.ends[around] for at in outside):
+        node = around
+    return node
+
+
+def _above(tree: Tree, node: int) -> Iterator[int]:
+    while (node := tree.parents[node]) >= 0:
+        yield node
+
+
+def _holders(tree: Tree, masses: Masses, node: int) -> frozenset[int]:
     """Return the elements around the content, and those that have more than half of the page's text."""
-    found = set[int]()
-    above = tree.parents[node]
-    while above >= 0:
-        found.add(above)
-        above = tree.parents[above]
+    found = set(_above(tree, node))
     inner: int | None = tree.body_at
     half = masses.chars[tree.body_at] / 2
     while inner is not None and half >= MIN_ARTICLE / 2:
@@ -230,7 +291,7 @@ def _holders(tree: Tree, masses: _Masses, node: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _with_heading(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
+def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the element that has an article and the only `h1`, if that is near, small and not mostly links."""
     headings = [at for at in masses.headings if masses.chars[at]]
     if len(headings) != 1 or not whole < headings[0] < tree.ends[whole]:
@@ -248,13 +309,13 @@ def _with_heading(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
     return above if is_small and branch not in masses.beside else article
 
 
-def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> tuple[list[int], list[int]]:
+def _forms(tree: Tree, masses: Masses, whole: int, article: int) -> tuple[list[int], list[int]]:
     """Return the forms in an article, and those near it and an `h1` that send something: it is a part of such a page.
 
     A search, a comment, a sign-in and a newsletter are not what the page is for.
     """
-    near = (_above(tree, article, _Levels.near) or [article])[-1]
-    headed = {above for heading in masses.headings[:MAX_FORMS] for above in _above(tree, heading, _Levels.near)}
+    near = (lineage(tree, article, _Levels.near) or [article])[-1]
+    headed = {above for heading in masses.headings[:MAX_FORMS] for above in lineage(tree, heading, _Levels.near)}
     inner, outer = list[int](), list[int]()
     if not any(article <= heading < tree.ends[article] for heading in masses.headings):
         near = whole
@@ -268,7 +329,7 @@ def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> tuple[list[
         if article < at < tree.ends[article]:
             if _acts(tree, at, is_inside=True):
                 inner.append(at)
-        elif near < at < tree.ends[near] and headed & set(_above(tree, at, _Levels.near)):
+        elif near < at < tree.ends[near] and headed & set(lineage(tree, at, _Levels.near)):
             outer += [at] if _acts(tree, at, is_inside=False) else []
     return inner[:MAX_FORMS], outer
 
@@ -284,7 +345,7 @@ def _acts(tree: Tree, form: int, is_inside: bool) -> bool:
     return is_inside or (buttons > 0 and tree.attributes[form].get("method", "").strip().lower() == "post")
 
 
-def _largest_list(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
+def _largest_list(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the characters of the largest list of alike items beside an article: results, products, threads."""
     tags, parents, ends = tree.tags, tree.parents, tree.ends
     lists: dict[tuple[int, str, str], list[int]] = {}
@@ -303,7 +364,7 @@ def _largest_list(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
     return max((chars for count, chars in lists.values() if count >= _ITEMS), default=0)
 
 
-def _listed_in(tree: Tree, masses: _Masses, of_links: set[int]) -> int:
+def _listed_in(tree: Tree, masses: Masses, of_links: set[int]) -> int:
     """Return the characters of sentences in those blocks of links that are items of one list."""
     lists: dict[tuple[int, str], list[int]] = {}
     for at in of_links:
@@ -311,7 +372,7 @@ def _listed_in(tree: Tree, masses: _Masses, of_links: set[int]) -> int:
     return sum(sum(items) for items in lists.values() if len(items) >= _ITEMS)
 
 
-def _landmark(tree: Tree, masses: _Masses) -> int:
+def _landmark(tree: Tree, masses: Masses) -> int:
     """Return the `<main>`, or the body if there is none or it has next to nothing of the page."""
     main, chars = masses.main, masses.chars
     if main < 0 or not (chars[main] or any(main < field < tree.ends[main] for field in masses.fields)):
@@ -328,79 +389,7 @@ def _is_outside(tree: Tree, at: int) -> bool:
     return role in _OUTSIDE_ROLES or (not role and tree.tags[at] in _OUTSIDE)
 
 
-def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
-    tags, texts, parents, ends, attributes = tree.tags, tree.texts, tree.parents, tree.ends, tree.attributes
-    size, body = len(tree.tags), tree.body_at
-    chars, links, marks, own, own_marks = [0] * size, [0] * size, [0] * size, [0] * size, [0] * size
-    block_of, is_linked = [0] * size, [False] * size
-    block_of[body] = body
-    seen, blocks, landmarks, headings, fields = [body], [body], set[int](), list[int](), list[int]()
-    main, sentences = -1, 0
-    noted, marks_in = tree.conspicuous | visibility.by_rule, _MARK.findall
-    at, end = body + 1, ends[body]
-    while at < end:
-        tag, parent = tags[at], parents[at]
-        if not tag:
-            length = len(texts[at].strip())
-            if length:
-                chars[parent] += length
-                if is_linked[parent]:
-                    links[parent] += length
-                else:
-                    count = len(marks_in(texts[at]))
-                    marks[parent] += count
-                    sentences += count
-                    block = block_of[parent]
-                    own[block] += length
-                    own_marks[block] += count
-            at += 1
-            continue
-        given = attributes[at]
-        if tag in _PHRASES and at not in noted:
-            block_of[at] = block_of[parent]
-            is_linked[at] = is_linked[parent] or (tag == "a" and "href" in given)
-            seen.append(at)
-            at += 1
-            continue
-        if tag in _OPAQUE or (at in noted and visibility.hides(at)):
-            if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in UNSEEN)) and not (
-                visibility.hides(at)
-            ):
-                fields.append(at)
-            at = ends[at]
-            continue
-        role = given.get("role", "").strip().lower() if "role" in given else ""
-        if tag in _LANDMARKS or role in _LANDMARK_ROLES:
-            landmarks.add(at)
-        elif tag == "h1":
-            headings.append(at)
-        elif (tag == "main" or role == "main") and main < 0:
-            main = at
-        if tag in INLINE:
-            block_of[at] = block_of[parent]
-        else:
-            block_of[at] = at
-            blocks.append(at)
-        is_linked[at] = is_linked[parent] or (tag == "a" and "href" in given)
-        seen.append(at)
-        at += 1
-    beside = set[int]()
-    most = _MAX_LANDMARK * max(sentences, 1)
-    for at in reversed(seen):
-        if at == body:
-            continue
-        if at in landmarks and (tags[at] == "nav" or marks[at] <= most) and not at < main < ends[at]:
-            beside.add(at)
-            continue
-        if chars[at]:
-            parent = parents[at]
-            chars[parent] += chars[at]
-            links[parent] += links[at]
-            marks[parent] += marks[at]
-    return _Masses(seen, blocks, chars, links, marks, own, own_marks, beside, main, headings, fields)
-
-
-def _best(tree: Tree, masses: _Masses) -> int:
+def _best(tree: Tree, masses: Masses) -> int:
     """Return the element with the best score, the body if nothing has one."""
     tags, parents, ends, body = tree.tags, tree.parents, tree.ends, tree.body_at
     scores: dict[int, float] = {}
@@ -423,7 +412,7 @@ def _best(tree: Tree, masses: _Masses) -> int:
     headed = set[int]()
     headings = [at for at in masses.headings if masses.chars[at]]
     if len(headings) == 1:
-        headed.update(_above(tree, headings[0], _Levels.heading)[1:])
+        headed.update(lineage(tree, headings[0], _Levels.heading)[1:])
     best, most = body, -1.0
     for at, score in scores.items():
         score *= 1 - masses.links[at] / max(1, masses.chars[at])
@@ -431,25 +420,16 @@ def _best(tree: Tree, masses: _Masses) -> int:
             score *= _LISTED
         elif tags[at] == "article":
             score *= _ARTICLE
-        if headed and not headed.isdisjoint(_above(tree, at, _Levels.headed)):
+        if headed and not headed.isdisjoint(lineage(tree, at, _Levels.headed)):
             score *= _HEADED
-        if any(tags[above] == "li" for above in _above(tree, at, _Levels.item)):
+        if any(tags[above] == "li" for above in lineage(tree, at, _Levels.item)):
             score *= _IN_ITEM
         if score > most:
             best, most = at, score
     return best
 
 
-def _above(tree: Tree, at: int, levels: int) -> list[int]:
-    """Return an element and those around it, within the body."""
-    found = list[int]()
-    while at > tree.body_at and len(found) <= levels:
-        found.append(at)
-        at = tree.parents[at]
-    return found
-
-
-def _around(tree: Tree, masses: _Masses, found: int) -> int:
+def _around(tree: Tree, masses: Masses, found: int) -> int:
     """Return the largest element around the best one that adds sentences and few links."""
     tags, parents, chars, links, marks = tree.tags, tree.parents, masses.chars, masses.links, masses.marks
     body = tree.body_at
@@ -475,7 +455,7 @@ def _around(tree: Tree, masses: _Masses, found: int) -> int:
     return found
 
 
-def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]:
+def _siblings(tree: Tree, masses: Masses, found: int, article: int) -> set[int]:
     """Return what is beside the way from an article to its best part, and is none of it.
 
     These are comments, other articles, and after the text small blocks unlike it: about the author, an offer.
@@ -504,7 +484,7 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
     return others
 
 
-def _is_appended(tree: Tree, masses: _Masses, text: int, block: int) -> bool:
+def _is_appended(tree: Tree, masses: Masses, text: int, block: int) -> bool:
     """Return True if a block is small beside the text before it, and unlike it."""
     if tree.tags[block] not in _APPENDED:
         return False
@@ -513,7 +493,7 @@ def _is_appended(tree: Tree, masses: _Masses, text: int, block: int) -> bool:
     return not is_alike and masses.chars[block] < _SMALL * masses.chars[text]
 
 
-def _symbols(tree: Tree, masses: _Masses, article: int) -> set[int]:
+def _symbols(tree: Tree, masses: Masses, article: int) -> set[int]:
     """Return the blocks in an article that are links without any text or picture, such as those that share a page."""
     tags, ends, found, skip = tree.tags, tree.ends, set[int](), -1
     for at in masses.blocks:
@@ -528,7 +508,7 @@ def _symbols(tree: Tree, masses: _Masses, article: int) -> set[int]:
     return found
 
 
-def _wrappers(tree: Tree, masses: _Masses, article: int, parts: set[int]) -> set[int]:
+def _wrappers(tree: Tree, masses: Masses, article: int, parts: set[int]) -> set[int]:
     """Return the blocks that have nothing but a label besides parts of an article that are left out."""
     found, rest = set[int](), dict[int, int]()
     waiting = [(at, 0) for at in sorted(parts, reverse=True)]
@@ -550,7 +530,7 @@ def _wrappers(tree: Tree, masses: _Masses, article: int, parts: set[int]) -> set
     return found
 
 
-def _headings_of(tree: Tree, masses: _Masses, parts: set[int]) -> set[int]:
+def _headings_of(tree: Tree, masses: Masses, parts: set[int]) -> set[int]:
     """Return the headings of sections of which nothing is left."""
     found = set[int]()
     for parent in {tree.parents[at] for at in parts}:
@@ -563,7 +543,7 @@ def _headings_of(tree: Tree, masses: _Masses, parts: set[int]) -> set[int]:
     return found if len(found) <= _MAX_HEADINGS else set()
 
 
-def _posts(tree: Tree, masses: _Masses, branch: int) -> set[int]:
+def _posts(tree: Tree, masses: Masses, branch: int) -> set[int]:
     """Return what is beside a part of an article and is alike, if all that says as much: the posts of a thread."""
     tag, words = tree.tags[branch], set(tree.attributes[branch].get("class", "").split())
     alike = {
@@ -578,7 +558,7 @@ def _posts(tree: Tree, masses: _Masses, branch: int) -> set[int]:
     return alike if said >= masses.chars[branch] - masses.links[branch] else set()
 
 
-def _mostly_links(tree: Tree, masses: _Masses, article: int) -> set[int]:
+def _mostly_links(tree: Tree, masses: Masses, article: int) -> set[int]:
     """Return the blocks in an article that are mostly links, and not sentences."""
     tags, ends, chars, links, marks = tree.tags, tree.ends, masses.chars, masses.links, masses.marks
     found = set[int]()

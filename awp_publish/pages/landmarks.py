@@ -125,10 +125,10 @@ class Landmarks:
     def __init__(self, visibility: Visibility, content: MainContent) -> None:
         self._visibility, self._content = visibility, content
         self._legal_candidates = 0
-        self.article = content.node if content.is_article else -1
-        """The element that has the article of the page; -1 if there is no article."""
+        self.article = content.node if content.is_chosen else -1
+        """The element that has the article, the product or the list of the page; -1 if there is none."""
         tags = visibility.tree.tags
-        left_out = content.left_out if content.is_article else ()
+        left_out = content.left_out if content.is_chosen else ()
         self.asides = frozenset(at for at in left_out if tags[at] not in HEADINGS)
         """Blocks within the article that are no part of it."""
 

@@ -116,6 +116,104 @@ def test_a_list_with_an_introduction_is_a_list():
     assert "The boat" in main
 
 
+CARD = {
+    "with prices": "<li class='card c{0}'><a href=/{0}><img src=x alt=''>Lamp number {0}</a><span>$ {0}9</span></li>",
+    "with pictures": "<li class='card c{0}'><a href=/{0}><img src=x alt=''>Lamp number {0}</a></li>",
+    "with links of pictures": "<li><a href=/{0}><img src=x alt=''></a><p>Lamp number {0} for any room</p></li>",
+    "with titles that are links": "<li><div><h3><a href=/{0}>Lamp number {0}</a></h3><p>It shines.</p></div></li>",
+}
+TEXT = {"before": "<div>{text}</div><ul>{cards}</ul>", "after": "<ul>{cards}</ul><div>{text}</div>"}
+
+
+@pytest.mark.parametrize("place", TEXT)
+@pytest.mark.parametrize("around", ["<main><h1>Lamps</h1>{}</main>", "<div><div><h1>Lamps</h1></div>{}</div>"])
+def test_the_cards_of_a_shop_are_the_content_however_long_the_text_about_them_is(around, place):
+    cards = "".join(CARD["with prices"].format(number) for number in range(24))
+    main = main_of(CHROME + around.format(TEXT[place].format(cards=cards, text=STORY * 3)) + FOOTER)
+    assert all(f"Lamp number {number}" in main for number in range(24))
+    assert "Part 5:" in main
+    assert "Imprint" not in main
+
+
+@pytest.mark.parametrize("card", CARD.values(), ids=CARD)
+def test_cards_before_a_text_are_the_content(card):
+    cards = "".join(card.format(number) for number in range(12))
+    written = write_content(f"{CHROME}<main><h1>Lamps</h1><ul>{cards}</ul>{STORY}</main>{FOOTER}", "https://x.example/")
+    assert all(f"Lamp number {number}" in written for number in range(12))
+    assert "Part 5:" in written
+
+
+def test_pictures_beside_an_article_do_not_make_it_a_list():
+    cards = "".join(CARD["with pictures"].format(number) for number in range(12))
+    html = f"{CHROME}<main><article><h1>Storm</h1>{STORY}</article><ul>{cards}</ul></main>{FOOTER}"
+    written = write_content(html, "https://x.example/")
+    assert "Part 5:" in written
+    assert "Lamp number" not in written
+
+
+def test_the_posts_of_a_thread_with_pictures_and_names_of_their_authors_are_no_list_of_cards():
+    posts = "".join(
+        f"<div class=post><h4><a href=/u/{number}><img src=x alt=''>Ada {number}</a></h4><p>{SENTENCE * 3}</p></div>"
+        for number in range(12)
+    )
+    tree = parse(f"{CHROME}<main><h1>Storm</h1><div>{posts}</div></main>{FOOTER}")
+    content = find_content(tree, Visibility(tree))
+    assert content.is_article
+    assert content.is_article
+
+
+def test_a_form_around_a_list_does_not_hide_it():
+    rows = "".join(CARD["with prices"].format(number) for number in range(12))
+    about = f"<p>{SENTENCE}</p>" * 9
+    html = f"{CHROME}<main><h1>Lamps</h1><form><ul>{rows}</ul>{about}</form></main><div>{STORY}</div>{FOOTER}"
+    tree = parse(html)
+    content = find_content(tree, Visibility(tree))
+    assert tree.tags[content.node] == "main"
+    assert content.is_chosen
+    assert not content.is_article
+
+
+BUY = (
+    "<h1>Lamp</h1><p>$ 19.00</p><div><label><input type=radio name=c>Red</label></div><button>Add to cart</button>"
+    "<form><select name=size><option>S</select></form>"
+)
+
+
+@pytest.mark.parametrize("around", ["<main>{}</main>", "<div>{}</div>"])
+@pytest.mark.parametrize("text", [STORY, "<p>It shines.</p>"])
+def test_a_product_is_its_name_price_choices_and_text_without_other_products(around, text):
+    others = "".join(CARD["with prices"].format(number) for number in range(8))
+    data = '<script type="application/ld+json">{"@type": "Product", "name": "Lamp"}</script>'
+    page = around.format(
+        f"<div><div>{BUY}</div><section>{text}</section></div><div><h2>More</h2><ul>{others}</ul></div>"
+    )
+    written = write_content(f"{data}{CHROME}{page}{FOOTER}", "https://x.example/")
+    for expected in ("# Lamp", "$ 19.00", "Red", "Add to cart", "`size`", "shines" if "shines" in text else "Part 5:"):
+        assert expected in written
+    assert "Lamp number 3" not in written
+
+
+def test_the_sign_of_a_currency_in_code_is_no_price():
+    shell = "".join(f"<pre><code><span>$ </span>run {number}</code></pre><button>Copy</button>" for number in range(6))
+    tree = parse(f"{CHROME}<main><h1>Tools</h1>{shell}{STORY}</main>{FOOTER}")
+    assert find_content(tree, Visibility(tree)).is_article
+
+
+def test_blocks_beside_a_list_are_left_out_if_they_have_many_links_that_lead_elsewhere():
+    cards = "".join(CARD["with prices"].format(number) for number in range(24))
+    menu = "".join(f"<a href=/menu/{number}>Menu {number}</a>" for number in range(40))
+    facets = "".join(f"<a href='/lamps?colour={number}'>Colour {number}</a>" for number in range(40))
+    boxes = "".join(f"<label><input type=checkbox name=w>Watt {number}</label>" for number in range(400))
+    html = (
+        f"<div>{menu}</div><div>{facets}</div><div>{boxes}</div>"
+        f"<div><h1>Lamps</h1><ul>{cards}</ul></div><footer>{SENTENCE * 40}</footer>"
+    )
+    written = write_content(html, "https://shop.example/lamps?page=2")
+    assert all(expected in written for expected in ("Lamp number 3", "Colour 39", "Watt 399"))
+    assert "Menu 3" not in written
+    assert "The boat" not in written
+
+
 @pytest.mark.parametrize("beside", ["<div>{}</div>", "{}", "<div><div>{}</div></div>"])
 def test_a_product_keeps_the_form_that_orders_it_whatever_the_length_of_its_description(beside):
     form = "<form method=post action=/cart><select name=size><option>S</select><button>Add to cart</button></form>"

@@ -1,7 +1,7 @@
 """Writes one page as Markdown: its blocks, its main content, its navigation and its forms."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -76,7 +76,11 @@ MIN_LINKS: Final = 3
 """Links up to which they are not left out."""
 
 MAX_NAVIGATION: Final = 25
-"""Links up to which a navigation is a part of a page on which one acts."""
+MAX_ASIDE: Final = 2_000
+"""Links and characters up to which what is beside the content is a part of a page on which one acts."""
+
+MIN_CHOICES: Final = 3
+"""Boxes that make what is beside the content a filter of it."""
 
 _CHROME: Final = frozenset({"header", "footer", "aside", "search"})
 _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
@@ -91,7 +95,7 @@ class _Page:
     """Writes one page: its main content, the rest, and finally its navigation and the forms of header and footer."""
 
     def __init__(self, tree: Tree, url: str) -> None:
-        self._tree = tree
+        self._tree, self._url = tree, url.partition("#")[0]
         self._visible = VisibleNodes(tree)
         visibility = self._visible.visibility
         self._names = AccessibleNames(visibility)
@@ -203,7 +207,7 @@ class _Page:
         only large ones are left out.
         """
         content = self._content
-        omitted = self._beside(content) if content.is_article else self._large_chrome(content)
+        omitted = self._beside(content) if content.is_article else self._beside_acting(content)
         links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
         if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:
             return self.write()
@@ -242,14 +246,17 @@ class _Page:
     def _is_in(self, node: int, others: Iterable[int]) -> bool:
         return any(at <= node < self._tree.ends[at] for at in others)
 
+    def _around(self, inner: int) -> Iterator[int]:
+        """Yield the largest visible elements that neither contain an element nor are in it."""
+        while inner != self._tree.body_at:
+            node = self._tree.parents[inner]
+            yield from (child for child in self._visible.elements_in(node) if child != inner)
+            inner = node
+
     def _beside(self, content: MainContent) -> list[int]:
         """Return the largest visible elements of the page that are no part of an article."""
         tree = self._tree
-        found = [at for at in sorted(content.left_out) if self._visible.shows(at)]
-        inner, node = content.node, tree.parents[content.node]
-        while inner != tree.body_at:
-            found += [child for child in self._visible.elements_in(node) if child != inner]
-            inner, node = node, tree.parents[node]
+        found = [at for at in sorted(content.left_out) if self._visible.shows(at)] + list(self._around(content.node))
         outer, end = list[int](), -1
         for at in sorted(found):
             if at >= end:
@@ -257,10 +264,11 @@ class _Page:
                 end = tree.ends[at]
         return outer
 
-    def _large_chrome(self, content: MainContent) -> list[int]:
-        """Return the navigations, headers, footers and asides with many links that do not have the content."""
+    def _beside_acting(self, content: MainContent) -> list[int]:
+        """Return what is beside the content of a page on which one acts: with much in it, or about other things."""
         tree, found, end = self._tree, list[int](), -1
-        chrome = sorted(at for tag in (*_CHROME, "nav") for at in tree.find(tag))
+        content_tags = ("h1", "main", "article") if content.node == tree.body_at else ("h1", "main")
+        chrome = sorted({at for tag in (*_CHROME, "nav") for at in tree.find(tag)}.union(self._around(content.node)))
         for at in chrome:
             if (
                 at < end
@@ -268,12 +276,29 @@ class _Page:
                 or (content.node < at and content.node != tree.body_at and self._is_in(at, [content.node]))
             ):
                 continue
-            if not self._is_seen(at) or any(tag in ("h1", "main", "article") for tag in tree.tags[at : tree.ends[at]]):
+            if not self._is_seen(at) or any(tag in content_tags for tag in tree.tags[at : tree.ends[at]]):
                 continue
             end = tree.ends[at]
-            if self._counts(at)[0] > MAX_NAVIGATION:
+            links, _, characters = self._counts(at)
+            if (links > MAX_NAVIGATION or characters > MAX_ASIDE) and not self._filters(at):
                 found.append(at)
-        return found
+        others = content.left_out if content.is_chosen else ()
+        return sorted([*found, *(at for at in others if self._visible.shows(at))])
+
+    def _filters(self, top: int) -> bool:
+        """Return True if what is in an element changes what the page shows: choices, or links to the page itself."""
+        tags, attributes = self._tree.tags, self._tree.attributes
+        page, own, links, choices = self._url.partition("?")[0], 0, 0, 0
+        for node in range(top + 1, self._tree.ends[top]):
+            given = attributes[node]
+            if tags[node] == "a" and "href" in given:
+                links += 1
+                address = given["href"].strip()
+                leads_to = self._inline.address(address) if "?" in address else None
+                own += leads_to is not None and leads_to.partition("?")[0] == page
+            elif tags[node] == "input":
+                choices += given.get("type", "").strip().lower() in ("checkbox", "radio", "range")
+        return choices >= MIN_CHOICES or own * 2 > links
 
     def _counts(self, top: int) -> tuple[int, int, int]:
         """Return the numbers of visible links, forms and characters in a node."""
