@@ -16,7 +16,7 @@ from typing import Final
 
 from awp_publish.pages.listings import MIN_CARDS, Listing, find_listing
 from awp_publish.pages.masses import Masses, enclose, lineage, weigh
-from awp_publish.pages.offers import Offer, find_offer, says_product
+from awp_publish.pages.offers import Offer, find_offer, says_article, says_product
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility
 
@@ -97,7 +97,9 @@ _OTHERS: Final = 16
 
 _CAPTION: Final = 10
 _PARAGRAPH: Final = 80
-"""Characters that a card with a picture says at least, unlike one of a gallery, and those of a paragraph."""
+_INTRODUCTION: Final = 500
+"""Characters that a card with a picture says at least, unlike one of a gallery, those of a paragraph, and those of the
+paragraphs between a heading and a list at most."""
 
 _LONG: Final = 2_000
 """Characters from which a text is not the introduction to a list, unless the list has twice as many."""
@@ -214,16 +216,13 @@ def _is_list(tree: Tree, masses: Masses, listing: Listing, article: int) -> bool
     if listing.priced >= max(MIN_CARDS, cards / 3):
         most = _PRICED_FIRST if cards >= _MANY and _leads(tree, masses, listing) else _PRICED
         return sentences < cards * most
-    if cards < _SEVERAL or not listing.leads_away:
+    if cards < _SEVERAL or not listing.leads_away or says_article(tree):
         return False
-    if inner and listing.titled * 2 >= cards:
-        return sentences * 2 < said or (sentences < cards * _PICTURED and _leads(tree, masses, listing))
-    if listing.shown * 2 < cards:
-        return False
+    if inner and listing.titled * 2 >= cards and sentences * 2 < said:
+        return True
     has_captions = listing.said >= cards * _CAPTION
-    return (not inner and listing.chars > sentences) or (
-        has_captions and sentences < cards * _PICTURED and _leads(tree, masses, listing)
-    )
+    is_told = listing.titled * 2 >= cards or (listing.shown * 2 >= cards and has_captions)
+    return is_told and sentences < cards * _PICTURED and _leads(tree, masses, listing)
 
 
 def _leads(tree: Tree, masses: Masses, listing: Listing) -> bool:
@@ -236,7 +235,7 @@ def _leads(tree: Tree, masses: Masses, listing: Listing) -> bool:
                 before += masses.own[at]
             else:
                 after += masses.own[at]
-    return heading < first and before * 2 <= after
+    return 0 <= heading < first and before * 2 <= after and before <= _INTRODUCTION
 
 
 def _of_list(tree: Tree, masses: Masses, whole: int, listing: Listing) -> MainContent:

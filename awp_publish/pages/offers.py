@@ -42,7 +42,7 @@ def find_offer(tree: Tree, masses: Masses, whole: int, listing: Listing | None) 
         return None
     prices = masses.prices[bisect_left(masses.prices, heading - _BEFORE) : bisect_left(masses.prices, heading + _AFTER)]
     price = next((at for at in prices if listing is None or not listing.holds(tree, at)), None)
-    if price is None and not says_product(tree):
+    if (price is None or says_article(tree)) and not says_product(tree):
         return None
     start, last = (heading, heading) if price is None else (min(heading, price), max(heading, price))
     node = enclose(tree, start, last)
@@ -73,10 +73,23 @@ def _operates(tree: Tree, control: int, is_sure: bool) -> bool:
 
 def says_product(tree: Tree) -> bool:
     """Return True if a page's JSON-LD describes one product: a weak sign, as some shops describe anything."""
-    types = [
+    types = _types_of(tree)
+    return "ProductGroup" in types or (types.count("Product") == 1 and _SEVERAL.isdisjoint(types))
+
+
+def says_article(tree: Tree) -> bool:
+    """Return True if a page says that it is an article, in its JSON-LD or for previews of links: a weak sign."""
+    previews = (tree.attributes[at] for at in tree.find("meta"))
+    is_preview = any(
+        one.get("property", "") == "og:type" and one.get("content", "").strip().lower() == "article" for one in previews
+    )
+    return is_preview or any(one.endswith(("Article", "BlogPosting")) for one in _types_of(tree))
+
+
+def _types_of(tree: Tree) -> list[str]:
+    return [
         found
         for at in tree.find("script")
         if tree.attributes[at].get("type", "").strip().lower() == "application/ld+json"
         for found in _TYPE.findall(written_in(tree, at))
     ]
-    return "ProductGroup" in types or (types.count("Product") == 1 and _SEVERAL.isdisjoint(types))
