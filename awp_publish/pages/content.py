@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.listings import MIN_CARDS, Listing, find_listing
+from awp_publish.pages.listings import MIN_CARDS, CardList, find_listing
 from awp_publish.pages.masses import Masses, enclose, lineage, weigh
 from awp_publish.pages.offers import Offer, find_offer, says_article, says_product
 from awp_publish.pages.tree import Tree
@@ -205,7 +205,7 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     )
 
 
-def _is_list(tree: Tree, masses: Masses, listing: Listing, article: int) -> bool:
+def _is_list(tree: Tree, masses: Masses, listing: CardList, article: int) -> bool:
     """Return True if a page is made of a list: of cards with prices or pictures, or of titles that are links.
 
     The text of such a page is about the list, before it or after it.
@@ -225,7 +225,7 @@ def _is_list(tree: Tree, masses: Masses, listing: Listing, article: int) -> bool
     return is_told and sentences < cards * _PICTURED and _leads(tree, masses, listing)
 
 
-def _leads(tree: Tree, masses: Masses, listing: Listing) -> bool:
+def _leads(tree: Tree, masses: Masses, listing: CardList) -> bool:
     """Return True if most of the paragraphs of a page are not between its heading and its list."""
     heading, first = next((at for at in masses.headings if masses.chars[at]), -1), listing.cards[0]
     before = after = 0
@@ -238,7 +238,7 @@ def _leads(tree: Tree, masses: Masses, listing: Listing) -> bool:
     return 0 <= heading < first and before * 2 <= after and before <= _INTRODUCTION
 
 
-def _of_list(tree: Tree, masses: Masses, whole: int, listing: Listing) -> MainContent:
+def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList) -> MainContent:
     node = whole
     if whole == tree.body_at:
         heading = next((at for at in masses.headings if masses.chars[at]), listing.node)
@@ -250,7 +250,7 @@ def _of_list(tree: Tree, masses: Masses, whole: int, listing: Listing) -> MainCo
 
 
 def _of_offer(
-    tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: Listing | None
+    tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: CardList | None
 ) -> MainContent:
     others = set[int]()
     if listing is not None and listing.leads_away and listing.node > offer.end:

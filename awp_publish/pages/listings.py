@@ -44,7 +44,7 @@ _PICTURES: Final = ("img", "picture")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class CardList:
     """A list: its cards in document order, and the element around them.
 
     `said` and `links` are the characters of its cards and those of them in links; in `chars` pictures and prices count
@@ -72,7 +72,7 @@ class Listing:
         return self.links >= share * self.said or self.said <= _SHORT * len(self.cards)
 
 
-def find_listing(tree: Tree, masses: Masses, whole: int) -> Listing | None:
+def find_listing(tree: Tree, masses: Masses, whole: int) -> CardList | None:
     """Return the largest list in an element, beside its landmarks, or None if it has none."""
     tags, parents, ends, attributes, chars = tree.tags, tree.parents, tree.ends, tree.attributes, masses.chars
     with_links = set[int]()
@@ -133,7 +133,7 @@ class _Judge:
         self._pictures = sorted(at for tag in _PICTURES for at in tree.find(tag))
         self._headings = sorted(at for tag in _NAMED for at in tree.find(tag))
 
-    def list_of(self, group: Sequence[int]) -> Listing | None:
+    def list_of(self, group: Sequence[int]) -> CardList | None:
         """Return the list that blocks of one shape are, or None if they show nothing but links."""
         masses, ends = self._masses, self._tree.ends
         cards, chars, said, links, priced, shown, titled = list[int](), 0, 0, 0, 0, 0, 0
@@ -155,7 +155,7 @@ class _Judge:
         node, last = self._tree.parents[cards[0]], cards[-1]
         while last >= ends[node]:
             node = self._tree.parents[node]
-        return Listing(node, cards, chars, said, links, priced, shown, titled)
+        return CardList(node, cards, chars, said, links, priced, shown, titled)
 
 
 def _in(places: Sequence[int], at: int, end: int) -> Sequence[int]:

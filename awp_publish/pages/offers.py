@@ -5,7 +5,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.listings import Listing
+from awp_publish.pages.listings import CardList
 from awp_publish.pages.masses import Masses, enclose, lineage
 from awp_publish.pages.tree import Tree, written_in
 
@@ -35,7 +35,7 @@ class Offer:
     end: int
 
 
-def find_offer(tree: Tree, masses: Masses, whole: int, listing: Listing | None) -> Offer | None:
+def find_offer(tree: Tree, masses: Masses, whole: int, listing: CardList | None) -> Offer | None:
     """Return the offer of a page, or None if it makes none or several."""
     heading = next((at for at in masses.headings if whole <= at < tree.ends[whole] and masses.chars[at]), None)
     if heading is None:
