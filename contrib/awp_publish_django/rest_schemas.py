@@ -27,10 +27,18 @@ _CHECKED: Final = frozenset(
 """What REST framework checks in inputs only: what is stored already is given as it is."""
 
 
+class _Schema(AutoSchema):  # type: ignore[misc]
+    def map_field(self, field: Any) -> Any:
+        """Return a field's schema, of a list of plain values too, which AutoSchema takes for one of serializers."""
+        if isinstance(field, serializers.ListSerializer) and not isinstance(field.child, serializers.BaseSerializer):
+            return {"type": "array", "items": self.map_field(field.child)}
+        return super().map_field(field)
+
+
 def schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
     try:
         serializer = declared(many=False)
-        schema = AutoSchema().map_serializer(serializer)
+        schema = _Schema().map_serializer(serializer)
         return _refine(serializer, translate(schema, mode), mode)
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
         raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error

@@ -117,6 +117,7 @@ PRINT: dict[str, Any] = {}
 
 class OnePrint(Print):
     authors = None  # type: ignore[assignment]
+    history = serializers.ListSerializer(child=serializers.CharField(), read_only=True)
     kinds = serializers.MultipleChoiceField(choices=["a", "b"], required=False)
 
     def update(self, instance, validated_data):
