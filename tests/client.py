@@ -199,7 +199,7 @@ class _Transport:
             "scheme": url.scheme,
             "query_string": url.query,
             "headers": headers,
-            "client": facts.client,
+            "client": getattr(facts, "client", ("testclient", 50000)),  # older ones know no other
             "server": [url.raw_host.decode("ascii"), url.port or (443 if is_secure else 80)],
             "state": facts.app_state.copy(),
         }
@@ -264,6 +264,9 @@ class _Session(WebSocketTestSession):
             stack.callback(self.close, 1000)
             self.exit_stack = stack.pop_all()
         return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self.exit_stack.__exit__(*error)
 
     async def _serve(self) -> None:
         async def put(message: Message) -> None:
