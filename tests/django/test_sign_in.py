@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 from awp_publish_django.checks import TAG
+from awp_publish_django.sign_in import MARK
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
@@ -25,6 +26,7 @@ from django.urls import include, path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from awp_publish import Mcp, SignIn
+from awp_publish.plugins.sign_in import grants
 from benchmarks.person import hidden_fields
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
 from tests.django.sites import make_site
@@ -358,12 +360,26 @@ def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent
     assert invoke(shop, "show_basket", tokens["access_token"]).status_code == 401
 
 
-def test_who_revokes_a_token_ends_its_session(shop, agent):
-    tokens = agent.sign_in(scope=None)
-    before = Session.objects.count()
-    form = {"token": tokens["refresh_token"], "client_id": agent.id}
-    assert shop.post("/agents/sign-in/revoke", data=form).status_code == 200
-    assert Session.objects.count() == before - 1
+@pytest.mark.parametrize(
+    "way", ["its client revokes it", "its code comes again", "its refresh token comes again", "another"]
+)
+def test_however_a_grant_ends_its_session_does_too(shop, agent, monkeypatch, way):
+    code = agent.consent(scope=None)["code"]
+    tokens = agent.exchange(code).json()
+    [session] = [it for it in Session.objects.all() if it.get_decoded().get(MARK)]
+    if way == "its client revokes it":
+        form = {"token": tokens["refresh_token"], "client_id": agent.id}
+        assert shop.post("/agents/sign-in/revoke", data=form).status_code == 200
+    elif way == "its code comes again":
+        assert agent.exchange(code).status_code == 400
+    elif way == "its refresh token comes again":
+        monkeypatch.setattr(grants, "GRACE_SECONDS", 0.0)
+        assert agent.refresh(tokens["refresh_token"]).status_code == 200
+        assert agent.refresh(tokens["refresh_token"]).status_code == 400
+    else:
+        monkeypatch.setattr(grants, "MAX_OF_PERSON", 1)
+        agent.sign_in(scope=None)
+    assert not Session.objects.filter(pk=session.pk).exists()
 
 
 def test_nobody_but_the_person_sends_the_form(shop, agent, opened):

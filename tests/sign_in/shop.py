@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import secrets
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -89,6 +90,15 @@ def make_shop(url: str | list[str] = URL, *, sessions_outside: bool = False, **o
     return app
 
 
+def sent_back(answer) -> dict[str, str]:
+    """Return what goes back to an agent: at once, or with a person who follows the link of a page."""
+    assert answer.status_code in (303, 400), answer.text
+    links = [unescape(link) for link in re.findall(r'<a href="([^"]+)"', answer.text)]
+    address = answer.headers.get("location") or links[0]
+    assert address.startswith(BACK)
+    return dict(parse_qsl(urlsplit(address).query))
+
+
 class Agent:
     """A client of the site's authorization server, and the browser of the person who uses it."""
 
@@ -120,12 +130,17 @@ class Agent:
         return self.browser.get(self.server["authorization_endpoint"], params=asked, follow_redirects=False)
 
     def follow(self, answer, name: str = "ann"):
-        """Go where the browser is sent, sign in on the way, until somebody has to answer or another site is reached."""
+        """Go where the browser is sent, sign in on the way, until somebody has to answer or another site is reached.
+
+        Somebody without a name does not sign in.
+        """
         while answer.status_code in (302, 303, 307):
             address = answer.headers["location"]
             if urlsplit(address).netloc not in ("", urlsplit(str(self.browser.base_url)).netloc):
                 return answer
             answer = self.browser.get(address, follow_redirects=False)
+            if answer.text == LOGIN and not name:
+                return answer
             if answer.text == LOGIN:
                 answer = self.browser.post(str(answer.url), data={"name": name}, follow_redirects=False)
         return answer

@@ -11,7 +11,7 @@ from awp_publish import Client, current_caller
 from awp_publish.plugins.sign_in.redirects import why_refused
 from benchmarks.person import hidden_fields
 from tests.client import TestClient
-from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
+from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop, sent_back
 
 
 @pytest.fixture
@@ -26,12 +26,6 @@ def browser_of(shop: TestClient) -> TestClient:
 @pytest.fixture
 def agent(shop) -> Agent:
     return Agent(shop, browser_of(shop))
-
-
-def sent_back(answer) -> dict[str, str]:
-    assert answer.status_code == 303, answer.text
-    assert answer.headers["location"].startswith(BACK)
-    return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
 
 # Clients authenticate in one way, and errors are written as their RFCs say
@@ -111,15 +105,11 @@ def test_a_registration_is_json(shop):
         "http://agent.example/callback",
         "javascript:alert(1)",
         "//evil.example/callback",
-        "",
     ],
 )
 def test_nobody_is_sent_to_an_address_that_is_not_exactly_a_registered_one(agent, address):
     for changes in ({}, {"response_type": "token"}, {"code_challenge": None}):
         answer = agent.ask(redirect_uri=address, **changes)
-        if not address:
-            assert urlsplit(answer.headers["location"]).netloc in ("", "agent.example")
-            continue
         assert answer.status_code == 400
         assert "location" not in answer.headers
         assert "has not registered" in answer.text
@@ -147,12 +137,59 @@ def test_nobody_is_sent_back_for_a_client_that_is_not_known(agent):
         "cursor:",
         "https://agent.example/a b",
         "https://agent.example\\@evil.example/",
+        "https://agent%2eexample/",
+        "https://agent.example,evil.example/",
         "x" * 3000,
     ],
 )
 def test_no_client_registers_an_address_that_runs_opens_or_hides_something(shop, address):
     answer = shop.post("/agents/sign-in/register", json={"redirect_uris": [address]})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+MISTAKES: list[dict[str, str | None]] = [
+    {"response_type": "token"},
+    {"code_challenge": None},
+    {"scope": "unheard"},
+    {"resource": "https://other.example"},
+    {"prompt": "none"},
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_site_sends_nobody_away_for_a_link_with_a_mistake_by_itself(agent, mistake):
+    """Anybody may register an address, so that a link to the site would lead wherever they want (section 4.11.2)."""
+    answer = agent.follow(agent.ask(**mistake), name="")
+    assert answer.status_code == 400
+    assert ">agent.example</a>" in answer.text
+    back = sent_back(answer)
+    assert (back["state"], back["iss"]) == ("the state", URL)
+    assert back["error"]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("redirect", [BACK, "http://127.0.0.1/callback"], ids=["known to the owner", "loopback"])
+def test_a_mistake_goes_back_at_once_where_that_is_no_danger(open_client, redirect, mistake):
+    shop = open_client(make_shop(clients=[Client("partner", "Partner", redirects=[BACK])]))
+    agent = Agent(shop, browser_of(shop), redirect)
+    if redirect == BACK:
+        agent.id = "partner"
+    assert agent.follow(agent.ask(**mistake), name="").headers["location"].startswith(f"{redirect}?error=")
+
+
+def test_a_request_for_headers_alone_changes_nothing(shop, agent):
+    agent.sign_in()  # from now on, a code is issued without a question
+    asked = agent.ask().headers["location"]
+    for address in (asked, agent.server["authorization_endpoint"], "/agents/connections"):
+        looked = agent.browser.head(address, follow_redirects=False)
+        assert "location" not in looked.headers
+        assert not looked.content
+    for path in ("token", "revoke", "register"):
+        refused = shop.head(f"/agents/sign-in/{path}")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST, OPTIONS")
+    for method in ("OPTIONS", "PUT", "DELETE", "PATCH"):
+        assert agent.browser.request(method, asked).status_code in (204, 405)
+    assert agent.browser.request("GET", asked, data={"answer": "allow"}, follow_redirects=False).status_code == 303
 
 
 def test_a_parameter_that_is_given_twice_is_answered_with_a_page(shop):
@@ -317,9 +354,18 @@ def test_the_password_page_leads_back_to_this_site_alone(agent):
         ("\uff23\uff4c\uff41\uff55\uff44\uff45", "Claude"),
         ("C" * 500, "C" * 60),
         ("\n\u202e", "A program"),
+        ("\u2800\u3164", "A program"),
+        ("Claud\u0435", "A program"),  # its last letter is Cyrillic
+        ("\u0421\u04cf\u0430\u0443\u0501\u0435", "A program"),  # all are
+        ("\u13df\u13de\u13aa", "A program"),  # Cherokee
+        ("\u1d04\u029f\u1d00\u1d1c\u1d05\u1d07", "A program"),  # small capitals
+        ("C\u0336\u0334\u0337\u0335laude", "A program"),
+        ("\u042f\u043d\u0434\u0435\u043a\u0441 Agent", "\u042f\u043d\u0434\u0435\u043a\u0441 Agent"),
+        ("Claude \u30a8\u30fc\u30b8\u30a7\u30f3\u30c8", "Claude \u30a8\u30fc\u30b8\u30a7\u30f3\u30c8"),
+        ("\u0110\u1ea1i l\u00fd", "\u0110\u1ea1i l\u00fd"),
     ],
 )
-def test_what_a_client_calls_itself_is_shown_as_one_harmless_line(shop, name, shown):
+def test_what_a_client_calls_itself_is_shown_as_one_line_that_passes_for_no_other_name(shop, name, shown):
     agent = Agent(shop, browser_of(shop), client_name=name)
     page = agent.follow(agent.ask()).text
     assert f"<h1>Let {shown} act for you?</h1>" in page
@@ -330,6 +376,9 @@ def test_a_name_that_anybody_may_choose_stands_beside_the_host_that_gets_the_ans
     page = agent.follow(agent.ask()).text
     assert "Anybody can choose the name “Claude”" in page
     assert "<dd>evil.example</dd>" in page
+    assert "xn--" not in page
+    encoded = Agent(shop, browser_of(shop), "https://xn--lude-hoa0c.example/cb", client_name="Claude")
+    assert "may look like one that you know" in encoded.follow(encoded.ask()).text
     local = Agent(shop, browser_of(shop), "http://127.0.0.1/cb", client_name="Claude Code")
     assert "cannot check which program asks" in local.follow(local.ask()).text
 

@@ -14,6 +14,7 @@ from awp_publish.http.reentry import Reentry
 from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context
+from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.forms import Forms
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.options import Person
@@ -74,6 +75,10 @@ class SignInAt:
     def address_of(self, request: DoorRequest) -> str:
         """Return the address of a request's client."""
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
+
+    def vouches_for(self, client: KnownClient) -> bool:
+        """Return True if the owner of the site knows a client, or the host where it is from."""
+        return client.origin == "named" or (client.origin == "document" and bool(self.options.trusted_hosts))
 
     def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
         """Return the scopes of a request that people may allow, all if it names none; None if it names no such."""

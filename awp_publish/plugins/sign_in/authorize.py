@@ -1,7 +1,8 @@
 """The authorization endpoint: what a client asks for is checked (RFC 6749 section 4.1, RFC 9207, RFC 8707).
 
-Errors about the client or the address to go back to are shown to the person; all others are sent back. A request that
-may be answered is kept, signed, in the address of the page that asks the person.
+Errors about the client or the address to go back to are shown to the person. All others go back to the client: at once
+where the owner knows it or no other site is reached, else if the person follows the link. A request that may be
+answered is kept, signed, in the address of the page that asks the person.
 """
 
 import re
@@ -12,11 +13,12 @@ from urllib.parse import urlencode
 
 from awp_publish.http.exchange import Reply
 from awp_publish.http.request import DoorRequest
+from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read_form
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.pages import redirect_to
-from awp_publish.plugins.sign_in.redirects import with_parameters
+from awp_publish.plugins.sign_in.redirects import is_loopback, with_parameters
 
 MAX_STATE: Final = 2000
 """Characters of a client's `state`."""
@@ -39,10 +41,17 @@ class Asked(NamedTuple):
     key: str
 
 
-def refusal(error: OAuthError, redirect: str, state: str | None, issuer: str) -> Reply:
-    """Return an error to a client at the address that it has registered (RFC 6749 section 4.1.2.1, RFC 9207)."""
-    parameters = {"error": error.code, "error_description": error.detail, "state": state, "iss": issuer}
-    return redirect_to(with_parameters(redirect, **parameters))
+def refusal(at: SignInAt, client: KnownClient, error: OAuthError, redirect: str, state: str | None) -> Reply:
+    """Return an error to a client at the address that it has registered (RFC 6749 section 4.1.2.1, RFC 9207).
+
+    Raises Shown if anybody may have registered it: the site would send people wherever a link says (RFC 9700 section
+    4.11.2).
+    """
+    parameters = {"error": error.code, "error_description": error.detail, "state": state, "iss": at.issuer}
+    address = with_parameters(redirect, **parameters)
+    if not (at.vouches_for(client) or is_loopback(redirect)):
+        raise Shown("This request cannot be answered", error.detail, back=address)
+    return redirect_to(address)
 
 
 class AuthorizeEndpoint(PageEndpoint):
@@ -66,7 +75,7 @@ class AuthorizeEndpoint(PageEndpoint):
             state = given.get("state")
             asked = self._read(given, client.id, redirect, state)
         except OAuthError as error:
-            await request.reply(refusal(error, redirect, state, self.at.issuer))
+            await request.reply(refusal(self.at, client, error, redirect, state))
             return
         signed, _ = self.at.pending.write({"asked": asked, "nonce": secrets.token_urlsafe(9)})
         query = urlencode({"request": signed})

@@ -8,7 +8,6 @@ import hmac
 import re
 import secrets
 import time
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.client_address import network_around
 from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
+from awp_publish.plugins.sign_in.names import shown_name
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
 from awp_publish.schema import media
@@ -42,8 +42,7 @@ MAX_METADATA: Final = 5 * 1024
 """Bytes of a metadata document, and of a registration."""
 
 MAX_REDIRECTS: Final = 20
-MAX_NAME: Final = 60
-"""Addresses of one client, and characters of its name that are shown."""
+"""Addresses of one client."""
 
 UNNAMED: Final = "A program"
 """The name of a client that has registered without one."""
@@ -88,7 +87,7 @@ class Clients:
         self._clock = clock
         named = (client for client in options.clients if isinstance(client, Client))
         self._named = {client.id: _of_owner(client) for client in named}
-        self._documents: OrderedDict[str, tuple[float, KnownClient | str]] = OrderedDict()
+        self._documents: OrderedDict[str, tuple[float, KnownClient]] = OrderedDict()
 
     async def find(self, client_id: str, address: str = "") -> KnownClient | None:
         """Return a client, None if it is not known. Raises Shown for a metadata document that cannot be used.
@@ -168,18 +167,21 @@ class Clients:
             raise Shown("This agent is not known", "Its client_id is not the address of a metadata document.")
         if self._options.trusted_hosts and host not in self._options.trusted_hosts:
             raise Shown("This agent is not admitted", f"This site admits no agents of {host}.", 403)
-        until, known = self._documents.get(client_id, (0.0, ""))
-        if until <= self._clock():
+        until, known = self._documents.get(client_id, (0.0, None))
+        if known is None or until <= self._clock():
             count = Count(f"sign-in:documents:{address}", MAX_FETCHES, FETCH_WINDOW)
             if address and (await self._store.run((count,))).failed is not None:
                 raise Shown("Too many requests", "Please wait for a minute, and start again from your agent.", 429)
-            seconds, known = await run_in_thread(lambda: fetch_client(client_id))
-            self._documents[client_id] = self._clock() + seconds, known
+            try:
+                seconds, fetched = await run_in_thread(lambda: fetch_client(client_id))
+            except ValueError as error:  # kept by nobody (section 5.2 of the draft)
+                wrong = f"Its description at {host} cannot be used: {error}."
+                raise Shown("This agent is not known", wrong) from error
+            self._documents[client_id] = self._clock() + seconds, fetched
             self._documents.move_to_end(client_id)
             while len(self._documents) > CACHED:
                 self._documents.popitem(last=False)
-        if isinstance(known, str):
-            raise Shown("This agent is not known", f"Its description at {host} cannot be used: {known}.")
+            return fetched
         return known
 
 
@@ -195,8 +197,8 @@ def host_of_document(client_id: str) -> str | None:
     return parts.netloc
 
 
-def fetch_client(client_id: str) -> tuple[float, KnownClient | str]:
-    """Fetch a metadata document. Returns for how long it may be cached, and the client or what is wrong. Blocks."""
+def fetch_client(client_id: str) -> tuple[float, KnownClient]:
+    """Fetch a metadata document. Returns for how long it may be cached, and the client. Raises ValueError. Blocks."""
     try:
         answer = request(
             "GET",
@@ -206,20 +208,19 @@ def fetch_client(client_id: str) -> tuple[float, KnownClient | str]:
             max_bytes=MAX_METADATA,
         )
     except AnswerTooLarge as error:
-        return MIN_CACHED, str(error)
-    except (OSError, ValueError):  # nobody is told what is at addresses that they cannot reach themselves
-        return MIN_CACHED, "it cannot be fetched from a public address"
+        raise ValueError(str(error)) from error
+    except (OSError, ValueError) as error:  # nobody is told what is at addresses that they cannot reach themselves
+        raise ValueError("it cannot be fetched from a public address") from error
     if answer.status != 200:
-        return MIN_CACHED, f"the answer has the status {answer.status}"
+        raise ValueError(f"the answer has the status {answer.status}")
     if not media.is_json(answer.headers.get_content_type()):
-        return MIN_CACHED, "it is not served as application/json"
+        raise ValueError("it is not served as application/json")
     try:
-        metadata = orjson.loads(answer.body)
-        client = read_document(client_id, metadata)
-    except orjson.JSONDecodeError:
-        return MIN_CACHED, "it is not JSON"
+        client = read_document(client_id, orjson.loads(answer.body))
+    except orjson.JSONDecodeError as error:
+        raise ValueError("it is not JSON") from error
     except OAuthError as error:
-        return MIN_CACHED, error.detail.rstrip(".")
+        raise ValueError(error.detail.rstrip(".")) from error
     return _seconds_cached(answer.headers), client
 
 
@@ -245,15 +246,6 @@ def _redirects_of(metadata: Mapping[str, object]) -> tuple[str, ...]:
         if reason := why_refused(address):
             raise OAuthError("invalid_redirect_uri", f"redirect_uris[{number}] {reason}.")
     return tuple(dict.fromkeys(listed))
-
-
-def shown_name(name: object) -> str:
-    """Return the name of a client as it may be shown: one line of text, without characters that hide or turn others."""
-    if not isinstance(name, str):
-        return ""
-    composed = unicodedata.normalize("NFKC", name[: 4 * MAX_NAME])
-    visible = (char if unicodedata.category(char)[0] != "C" else " " for char in composed)
-    return " ".join("".join(visible).split())[:MAX_NAME].strip()
 
 
 def _seconds_cached(headers: Message) -> float:

@@ -65,7 +65,7 @@ class _Question:
             return self._to_login()
         if form is not None:
             return await self._take(form, signed)
-        if await self._is_remembered(signed):
+        if self.request.scope["method"] == "GET" and await self._is_remembered(signed):  # HEAD changes nothing
             return await self._allow(signed, tuple(self.asked.scopes))
         if "none" in self.asked.prompt:
             return self._refuse("consent_required", "The person has to decide.")
@@ -99,7 +99,8 @@ class _Question:
                 "host": client.host,
                 "back": shown_host(redirect),
                 "is_local": is_local(redirect),
-                "is_unchecked": client.origin == "registered" and not is_local(redirect),
+                "is_unchecked": not (at.vouches_for(client) or is_local(redirect)) and client.name != client.host,
+                "is_encoded": "xn--" in f"{client.host} {shown_host(redirect)}".lower(),
             },
             "person": {"name": signed.name},
             "scopes": at.described(self.asked.scopes),
@@ -125,7 +126,8 @@ class _Question:
             return self._to_login()
         chosen = tuple(name for name in self.asked.scopes if name in form.all("scope"))
         if answer != "allow" or (self.asked.scopes and not chosen):
-            return self._refuse("access_denied", "The person did not allow it.")
+            denied = {"error": "access_denied", "error_description": "The person did not allow it."}
+            return self._send_back(**denied)
         return await self._allow(signed, chosen)
 
     async def _allow(self, signed: Visitor, scopes: tuple[str, ...]) -> Reply:
@@ -155,10 +157,14 @@ class _Question:
         written = orjson.dumps({"scopes": scopes, "redirects": client.redirects})
         await at.store.run((replacement(remembered, await read_value(at.store, remembered), written, float(seconds)),))
         await at.clients.keep(client, float(seconds))
-        return redirect_to(with_parameters(asked.redirect, code=code, state=asked.state, iss=at.issuer))
+        return self._send_back(code=code)
+
+    def _send_back(self, **answer: str) -> Reply:
+        asked = self.asked
+        return redirect_to(with_parameters(asked.redirect, **answer, state=asked.state, iss=self.at.issuer))
 
     def _refuse(self, code: str, detail: str) -> Reply:
-        return refusal(OAuthError(code, detail), self.asked.redirect, self.asked.state, self.at.issuer)
+        return refusal(self.at, self.client, OAuthError(code, detail), self.asked.redirect, self.asked.state)
 
     async def _is_remembered(self, signed: Visitor) -> bool:
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""

@@ -35,13 +35,17 @@ class OAuthError(Exception):
 
 
 class Shown(Exception):
-    """A refusal that is shown to the person, because it is not safe to send it back to where the request came from."""
+    """A refusal that is shown to the person, because it is not safe to send it back to where the request came from.
 
-    def __init__(self, title: str, detail: str, status: int = 400) -> None:
+    `back` is the address to which the person may go with it nevertheless, "" for none.
+    """
+
+    def __init__(self, title: str, detail: str, status: int = 400, back: str = "") -> None:
         super().__init__(detail)
         self.title = title
         self.detail = detail
         self.status = status
+        self.back = back
 
 
 def json_reply(value: Mapping[str, object], status: int = 200, headers: RawHeaders = ()) -> Reply:

@@ -15,7 +15,7 @@ import re
 import secrets
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -149,9 +149,20 @@ _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 class Grants:
     """The grants of one site. Every method that uses the store raises StoreUnavailable."""
 
-    def __init__(self, store: Store, tokens: Tokens, seconds: int, clock: Callable[[], float] = time.time) -> None:
-        """Create the grants. `tokens` authenticate codes and tokens; access tokens are valid for so many `seconds`."""
+    def __init__(
+        self,
+        store: Store,
+        tokens: Tokens,
+        seconds: int,
+        clock: Callable[[], float] = time.time,
+        end_session: Callable[[Mapping[str, str]], Awaitable[None]] | None = None,
+    ) -> None:
+        """Create the grants. `tokens` authenticate codes and tokens; access tokens are valid for so many `seconds`.
+
+        `end_session` ends the session that a grant with these cookies has of its own, if any.
+        """
         self._store = store
+        self._end_session = end_session
         self._tokens = tokens
         self._seconds = seconds
         self._clock = clock
@@ -305,8 +316,8 @@ class Grants:
                 return
             grant = current
 
-    async def end_of_token(self, token: str, client: str) -> Grant | None:
-        """End the grant of a refresh token, and return it, or one access token alone (RFC 7009 section 2.1).
+    async def end_of_token(self, token: str, client: str) -> None:
+        """End the grant of a refresh token, or one access token alone (RFC 7009 section 2.1).
 
         Raises OAuthError for a token of another client.
         """
@@ -317,25 +328,26 @@ class Grants:
             for _ in range(MAX_TRIES):
                 grant = await self._load(grant_id)
                 if grant is None:
-                    return None
+                    return
                 if grant.client != client:  # RFC 7009 section 2.1
                     raise OAuthError("invalid_grant", "The token was issued to another client.")
                 if kind == "refresh":
                     await self.end(grant.id)
-                    return grant
+                    return
                 left = {digest: facts for digest, facts in grant.access.items() if digest != digest_of(token)}
                 if await self._swap(grant, replace(grant, access=left)):
-                    return None
-        return None
+                    return
 
     async def end(self, grant_id: str) -> Grant | None:
-        """End a grant, with all of its tokens, and return it; None if there was none."""
+        """End a grant, with all of its tokens and the session that it has, and return it; None if there was none."""
         for _ in range(MAX_TRIES):
             grant = await self._load(grant_id)
             if grant is None:
                 return None
             ran = await self._store.run((Swap(GRANT + grant_id, grant.raw, None),), durable=True)
             if ran.failed is None:
+                if self._end_session is not None:
+                    await self._end_session({cookie.name: cookie.value for cookie in grant.cookies})
                 return grant
         raise unavailable("Too many requests use the grant at the same time.")
 

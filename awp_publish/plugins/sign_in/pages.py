@@ -17,6 +17,7 @@ from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, Scope, con
 from awp_publish.model import Catalog
 from awp_publish.plugins.sign_in.framework import Framework
 from awp_publish.plugins.sign_in.options import SignIn
+from awp_publish.plugins.sign_in.redirects import shown_host
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -77,9 +78,11 @@ class SignInPages:
         )
         return Reply(status, (*fixed, *headers), body)
 
-    async def message(self, scope: Scope, title: str, detail: str, status: int = 400, advice: str = "") -> Reply:
-        """Return a page that says what went wrong with a request."""
-        facts = {"title": title, "detail": detail, "advice": advice}
+    async def message(
+        self, scope: Scope, title: str, detail: str, status: int = 400, advice: str = "", back: str = ""
+    ) -> Reply:
+        """Return a page that says what went wrong with a request. Its link leads `back` to whoever has sent it."""
+        facts = {"title": title, "detail": detail, "advice": advice, "back": back, "host": shown_host(back)}
         return await self.reply(scope, "message.html", facts, status=status)
 
 

@@ -11,6 +11,7 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts of programs on the person's own machine. Each start of theirs may listen at another port."""
 
 _VISIBLE: Final = re.compile(r"[!-~]+")
+_HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 _REFUSED_SCHEMES: Final = frozenset(
     {
         "about",
@@ -46,8 +47,10 @@ def why_refused(address: str) -> str | None:
         return "must have no fragment"
     if parts.username is not None or parts.password is not None:
         return "must have no user name or password"
+    if parts.scheme in ("https", "http") and not _HOST.fullmatch(parts.hostname or ""):
+        return "has no host, or one that browsers read in another way"
     if parts.scheme == "https":
-        return None if parts.hostname else "has no host"
+        return None
     if parts.scheme == "http":
         return None if parts.hostname in LOOPBACK else "must begin with https, unless it is a loopback address"
     if not parts.scheme or parts.scheme in _REFUSED_SCHEMES or address == f"{parts.scheme}:":

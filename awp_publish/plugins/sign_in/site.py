@@ -70,29 +70,17 @@ class SignInSite:
     @cached_property
     def grants(self) -> Grants:
         """The grants that people have made."""
-        return Grants(self._site.store, self.tokens("grant"), 60 * self.options.minutes)
+        seconds = 60 * self.options.minutes
+        return Grants(self._site.store, self.tokens("grant"), seconds, end_session=self.framework.end_session)
 
     @cached_property
     def clients(self) -> Clients:
         """The clients that may ask for access."""
         return Clients(self.options, self._site.store)
 
-    async def end(self, grant_id: str) -> Grant | None:
-        """End a grant and the session that it has, and return it; None if there was none. Raises StoreUnavailable."""
-        return await self._end_session(await self.grants.end(grant_id))
-
-    async def end_of_token(self, token: str, client: str) -> None:
-        """End a token of a client's as `Grants.end_of_token` does, and raise what it raises."""
-        await self._end_session(await self.grants.end_of_token(token, client))
-
-    async def _end_session(self, ended: Grant | None) -> Grant | None:
-        if ended is not None:
-            await self.framework.end_session({cookie.name: cookie.value for cookie in ended.cookies})
-        return ended
-
     async def disconnect(self, grant_id: str) -> Grant | None:
-        """End a grant as `end` does, and forget that its client was allowed: it is asked about again."""
-        ended = await self.end(grant_id)
+        """End a grant as `Grants.end` does, and forget that its client was allowed: it is asked about again."""
+        ended = await self.grants.end(grant_id)
         if ended is not None and ended.person is not None:
 
             async def forget(_: bytes | None) -> None:

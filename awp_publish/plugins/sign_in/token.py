@@ -61,7 +61,7 @@ class TokenEndpoint(ProgramEndpoint):
             scope = await self.at.recognize(request.scope, grant, self.at.home)
             seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
             if seen is None or not await self.at.is_signed_in(seen, grant):
-                await self.at.state.end(grant.id)
+                await self.at.grants.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
         return await self.at.grants.refresh(token, client.id, scopes, key)
@@ -105,5 +105,5 @@ class RevokeEndpoint(ProgramEndpoint):
         """End a token. Raises OAuthError."""
         form = await read_form(request)
         client = await self.authenticate(request, form)
-        await self.at.state.end_of_token(form.need("token"), client.id)
+        await self.at.grants.end_of_token(form.need("token"), client.id)
         await request.answer_with(json_reply({}))
