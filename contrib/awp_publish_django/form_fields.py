@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from html import unescape
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django import forms
 from django.core import validators
@@ -53,31 +53,43 @@ def _with_words(schema: Schema, words: str) -> Schema:
 
 
 def _or_null(schema: Schema) -> Schema:
-    if isinstance(schema.get("anyOf"), list):
-        return {**schema, "anyOf": [*cast("list[object]", schema["anyOf"]), {"type": "null"}]}
     changed = dict(schema)
+    if isinstance(several := schema.get("anyOf"), list) and "type" not in schema:
+        changed["anyOf"] = [*several, {"type": "null"}]
     if isinstance(kind := schema.get("type"), (str, list)):
-        changed["type"] = [*([kind] if isinstance(kind, str) else kind), "null"]
+        kinds = [kind] if isinstance(kind, str) else kind
+        changed["type"] = kinds if "null" in kinds else [*kinds, "null"]
     if isinstance(listed := schema.get("enum"), list):
         changed["enum"] = [*listed, None]
     return changed
+
+
+def or_blank(schema: Mapping[str, object]) -> Schema:
+    """Return the schema of a text that may be empty whatever else it is checked for."""
+    checked = {word: schema[word] for word in ("pattern", "minLength", "format") if schema.get(word) is not None}
+    if not checked or schema.get("format") == "password":
+        return dict(schema)
+    if set(checked) == {"pattern"}:
+        return {**schema, "pattern": f"^$|{schema['pattern']}"}
+    rest = {word: fact for word, fact in schema.items() if word not in checked}
+    return {**rest, "anyOf": [checked, {"const": ""}]}
 
 
 def describe_field(
     name: str, field: forms.Field, model: type[Model] | None = None, *, lists_choices: bool = True
 ) -> Schema:
     """The schema of a field, of a form of `model`. Raises UnusableSchema for one of several parts."""
-    for kind, describe in _KINDS:
-        if isinstance(field, kind):
-            schema = describe(field)
-            break
-    else:
+    schema = next((describe(field) for kind, describe in _KINDS if isinstance(field, kind)), None)
+    if schema is None:
         raise UnusableSchema(f"its field {name} ({type(field).__name__}) has several parts; declare a raw schema")
     if not lists_choices:
         schema = {"type": "array", "items": {}} if schema.get("type") == "array" else {}
     if isinstance(field.widget, forms.PasswordInput):
         schema["format"] = "password"
-    return {**schema, **_bounds(name, field, schema, model), **_words(field, schema), **_initial(field, schema)}
+    schema |= _bounds(name, field, schema, model)
+    if not field.required and schema.get("type") == "string" and "enum" not in schema:
+        schema = or_blank(schema)
+    return {**schema, **_words(field, schema), **_initial(field, schema)}
 
 
 def plain_text(text: object) -> str:
@@ -219,7 +231,7 @@ def is_file(schema: Schema | Mapping[str, object]) -> bool:
     return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
 
 
-def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
+def _kinds() -> Iterable[tuple[type[forms.Field] | tuple[type[forms.Field], ...], Callable[[Any], Schema]]]:
     """The first that fits; subclasses before their parents."""
     yield forms.ModelMultipleChoiceField, partial(_several, _reference)
     yield forms.ModelChoiceField, _reference
@@ -241,7 +253,7 @@ def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
     yield forms.URLField, partial(_text, "uri")
     yield forms.UUIDField, partial(_text, "uuid")
     yield forms.JSONField, partial(_fixed, {"type": ["object", "array", "number", "boolean"]})
-    yield forms.CharField, partial(_text, None)
+    yield (forms.CharField, forms.ComboField), partial(_text, None)
 
 
 _KINDS: Final = tuple(_kinds())

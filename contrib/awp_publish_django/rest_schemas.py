@@ -11,7 +11,7 @@ from rest_framework.schemas.openapi import AutoSchema
 from awp_publish.declare.discover.components import as_object, as_objects
 from awp_publish.declare.discover.routes import Mode
 from awp_publish.schema import UnusableSchema, reason_of
-from awp_publish_django.form_fields import file_schema, pattern_of, plain_text, python_pattern
+from awp_publish_django.form_fields import file_schema, or_blank, pattern_of, plain_text, python_pattern
 
 _HIDDEN: Final[Mapping[Mode, str]] = {"validation": "readOnly", "serialization": "writeOnly"}
 
@@ -55,7 +55,7 @@ def _refine(serializer: Any, schema: Mapping[str, object], mode: Mode) -> dict[s
             facts = {}  # AutoSchema says that it is text, which it need not be
         elif mode == "validation":
             facts = {**facts, **_own_words(field)}
-            facts = _or_blank(facts) if getattr(field, "allow_blank", False) else facts
+            facts = or_blank(facts) if getattr(field, "allow_blank", False) else facts
         elif isinstance(field, serializers.Serializer):
             facts = _refine(field, facts, mode)
         elif isinstance(field, serializers.ListSerializer) and isinstance(field.child, serializers.Serializer):
@@ -76,17 +76,6 @@ def _may_be_none(serializer: Any, field: Any) -> bool:
     except FieldDoesNotExist:
         stored = None
     return bool(getattr(stored, "null", False)) if stored is not None else bool(field.read_only)
-
-
-def _or_blank(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return the schema of a text that may be empty whatever else it is checked for."""
-    checked = {word: schema[word] for word in ("pattern", "minLength", "format") if schema.get(word) is not None}
-    if not checked or schema.get("format") == "password":
-        return dict(schema)
-    if set(checked) == {"pattern"}:
-        return {**schema, "pattern": f"^$|{schema['pattern']}"}
-    rest = {word: fact for word, fact in schema.items() if word not in checked}
-    return {**rest, "anyOf": [checked, {"const": ""}]}
 
 
 def _with_null(schema: Mapping[str, object]) -> dict[str, object]:

@@ -38,6 +38,8 @@ class Everything(forms.Form):
     hour = forms.TimeField(required=False)
     mail = forms.EmailField(required=False)
     key = forms.UUIDField(required=False)
+    both = forms.ComboField(fields=[forms.CharField(max_length=20), forms.EmailField()], required=False)
+    maybe = forms.NullBooleanField(required=False)
     extra = forms.JSONField(required=False)
     file = forms.FileField(required=False)
     fixed = forms.CharField(disabled=True, required=False, initial="x")
@@ -104,7 +106,9 @@ def test_fields_are_described_in_words_of_json_schema():
         "maxLength": 10,
         "minLength": 1,
     }
-    assert read["code"] == {"type": "string", "pattern": "^[a-z]{2}$"}
+    assert read["code"] == {"type": "string", "pattern": "^$|^[a-z]{2}$"}
+    assert read["day"] == {"type": "string", "anyOf": [{"format": "date"}, {"const": ""}]}
+    assert read["both"] == {"type": "string"}
     assert read["number"] == {"type": "integer", "minimum": -5, "maximum": 5, "default": 2}
     assert read["share"] == {"type": "number", "maximum": 1.5}
     assert read["agreed"] == {"type": "boolean", "const": True}
@@ -115,6 +119,15 @@ def test_fields_are_described_in_words_of_json_schema():
     assert read["file"]["anyOf"][0] == {"type": "string", "contentEncoding": "base64"}
     assert "fixed" not in read
     assert "default" not in read["made"]
+
+
+def test_what_is_not_required_may_be_empty_and_in_an_update_null():
+    texts = ("code", "slug", "day", "moment", "hour", "mail", "key", "both", "made")
+    assert call("take", {"text": "x", "agreed": True, "size": "s", **dict.fromkeys(texts, "")}).status_code == 200
+    update = read_form(Everything, "POST", on_page=True, changes=True)
+    assert update is not None
+    nulls: Any = dict.fromkeys((*texts, "share", "price", "level", "maybe", "extra", "file"))
+    assert compile_schema(update.inputs).is_valid({**nulls, "agreed": True})
 
 
 def test_references_to_rows_are_not_listed():

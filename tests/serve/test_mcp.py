@@ -1,6 +1,7 @@
 """The MCP door, as the official client sees it in both generations of the protocol."""
 
 import asyncio
+from datetime import datetime, time
 from typing import Any
 
 import orjson
@@ -97,6 +98,31 @@ async def test_the_catalog_is_the_list_of_tools(app, site, mode):
     assert find.output_schema == site.catalog.action("find_book").outputs
     keep = listed[1]
     assert keep.input_schema["$defs"] == site.catalog.action("keep_book").inputs["$defs"]
+
+
+async def test_answers_are_listed_without_formats_for_which_clients_would_refuse_times_without_a_zone(site):
+    class Loan(BaseModel):
+        due: datetime
+        opens: list[time] = []
+        format: str = "epub"
+
+    app = FastAPI()
+
+    @app.post("/loans")
+    @site.action("lend")
+    async def lend(loan: Loan) -> Loan:
+        """Lend a book."""
+        return loan
+
+    app.add_middleware(AgentPublisher, site=site)
+    async with connect(app, MODERN) as client:
+        [tool] = (await client.list_tools()).tools
+        told = await client.call_tool("lend", {"due": "2026-01-02T03:04:05"})
+    of_input, of_output = tool.input_schema["properties"], tool.output_schema["properties"]
+    assert of_input["due"]["format"] == "date-time"
+    assert (of_output["due"], of_output["opens"]["items"]) == ({"type": "string"}, {"type": "string"})
+    assert of_output["format"]["type"] == "string"
+    assert told.structured_content["due"] == "2026-01-02T03:04:05"
 
 
 @pytest.mark.parametrize("mode", MODES)

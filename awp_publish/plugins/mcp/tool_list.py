@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
@@ -49,12 +49,29 @@ def _schemes_of(action: Action) -> list[dict[str, object]]:
     return [{"type": "oauth2", "scopes": list(action.scopes)}]
 
 
+_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+
+
+def _without_formats(schema: object) -> Any:
+    """Return a schema without the formats of texts: answers are not checked for them, but clients refuse such answers.
+
+    Frameworks call a time without a zone `date-time`, which it is not (RFC 3339), and an empty text an e-mail address.
+    """
+    if isinstance(schema, Mapping):
+        return {
+            word: value if word in _VALUES else _without_formats(value)
+            for word, value in schema.items()
+            if word != "format" or not isinstance(value, str)
+        }
+    return [_without_formats(part) for part in schema] if isinstance(schema, list) else schema
+
+
 def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
     tools, authentication = {}, catalog.site.authentication
     signs_in = authentication is not None and authentication.is_own_server
     for action in catalog.actions:
-        answered, is_wrapped = answer_schema(action), False
+        answered, is_wrapped = _without_formats(answer_schema(action)), False
         if media.declared_type(answered):
             answered = {}  # images, sounds and files are content of their own, not structured
         properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
