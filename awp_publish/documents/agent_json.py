@@ -186,7 +186,7 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         if not LIMITING.isdisjoint(facts):
             entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
         shape, text_encoding = facts.get("format"), encoding_of(facts)
-        if kind == "string" and isinstance(shape, str):
+        if kind in ("string", "ISO8601") and isinstance(shape, str):
             entry["format"] = shape
         if text_encoding is not None:
             entry["x-encoding"] = text_encoding
@@ -213,8 +213,6 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "window": action.idempotency.window,
             "x-header": IDEMPOTENCY_HEADER,
         }
-    route = catalog.own_route(action)
-    encoding = route.content_type if route is not None else None
     described = present(
         {
             "id": action.id,
@@ -232,7 +230,6 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "sensitivity": action.sensitivity,
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": False if action.is_irreversible else None,
-            "x-encoding": encoding if encoding != "application/json" else None,
             "x-tags": list(action.tags) or None,
         }
     )

@@ -226,8 +226,6 @@ def _action(
         parameters.append(fact)
         for one in (inputs[-1], fact) if field.marks else ():
             one.update(field.marks)
-    route = catalog.own_route(action)
-    encoding = route.content_type if route is not None else None
     # The default, 200 for a success, is left out.
     outputs = {
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
@@ -274,7 +272,6 @@ def _action(
             "inputs": inputs or None,
             "x-one-of": _alternatives(action, fields) or None,
             "inputSchema": schemas["in"],
-            "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs) or None,
             "outputSchema": schemas["out"] or None,
             "result": action.result,

@@ -1,24 +1,19 @@
 """The request that a plain HTTP client, which has read one manifest and nothing else, sends for an action.
 
 At the plain door (`Catalog.plain_path_of`) each input is one field with the name that every door uses: in the query for
-methods without a body, otherwise a member of the body.
-
-At an action's own route, a field has its name on the wire, because that is what such a client sends as `name`;
-`x-input` is the input's name at agent doors if it differs. Two inputs may share a wire name (`id` in the path and in
-the body); then the inputs' own names are published, and `x-name` is the wire name. `x-in` says where a field goes if
-that is not what a reader would assume.
+methods without a body, otherwise a member of the body. At an action's own route (`Catalog.own_route`) it is the same,
+but for the placeholders of the path, which are marked with `x-in`, and for names: a field has its name on the wire,
+because that is what such a client sends as `name`; `x-input` is the input's name at agent doors if it differs.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from awp_publish.documents.members import present
-from awp_publish.model import Action, Catalog, JsonObject, Target
+from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.schema.reading import NOTHING, members, object_facts, required_members, resolved
 
-QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
 
@@ -61,22 +56,16 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     route = catalog.own_route(action)
     if route is None:
         return [Field(name, schema, name in required, examples.get(name, ()), name) for name, schema in schemas.items()]
-    names = published_names(route)
-    # A reader assumes the query for methods without a body, otherwise a member of the body.
-    assumed = ("query",) if route.method in QUERY_METHODS else ("json", "form")
     fields = []
     for parameter in route.parameters:
-        own, wire, name = parameter.name, parameter.wire_name, names[parameter.name]
-        marks = NOTHING
-        if parameter.location not in assumed or wire != own:
-            marks = present(
-                {
-                    "x-in": None if parameter.location in assumed else parameter.location,
-                    "x-name": wire if wire != name else None,
-                    "x-input": own if own != name else None,
-                    "x-spans-segments": parameter.spans_segments or None,
-                }
-            )
+        own, name = parameter.name, parameter.wire_name
+        marks = present(
+            {
+                "x-in": "path" if parameter.location == "path" else None,
+                "x-input": own if own != name else None,
+                "x-spans-segments": parameter.spans_segments or None,
+            }
+        )
         is_required = own in required or parameter.location == "path"
         fields.append(Field(name, schemas.get(own, NOTHING), is_required, examples.get(own, ()), own, marks))
     return fields
@@ -93,15 +82,3 @@ def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dic
         "$defs": action.inputs.get("$defs"),
     }
     return present({"type": "object"} | {key: facts.get(key) for key in OBJECT_KEYWORDS} | renamed)
-
-
-def published_names(target: Target) -> Mapping[str, str]:
-    """Return the published name of each input: its wire name, unless another input has that name."""
-    names: dict[str, str] = {}
-    own_names = {parameter.name for parameter in target.parameters}
-    taken: set[str] = set()
-    for parameter in target.parameters:
-        is_free = parameter.wire_name not in own_names and parameter.wire_name not in taken
-        names[parameter.name] = parameter.wire_name if is_free else parameter.name
-        taken.add(names[parameter.name])
-    return names

@@ -19,8 +19,8 @@ from awp_publish.calls.wire import (
     root_in,
 )
 from awp_publish.documents import woa
-from awp_publish.documents.plain_request import QUERY_METHODS, query_of
-from awp_publish.model import DEFAULT_OPERATION, Paths
+from awp_publish.documents.plain_request import query_of
+from awp_publish.model import DEFAULT_OPERATION, QUERY_METHODS, Paths
 from awp_publish.plugin import Plugin
 
 METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})

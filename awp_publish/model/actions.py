@@ -24,6 +24,9 @@ from awp_publish.model.values import (
     Summary,
 )
 
+QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
+"""Methods whose inputs a client puts into the query; those of others are the members of a JSON body."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -83,6 +86,15 @@ class Target:
     parameters: tuple[Parameter, ...] = ()
     content_type: str | None = None
     arrival: Arrival | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def takes_plain_inputs(self) -> bool:
+        """Whether each input goes where a client puts it that knows its name and the method: path, query or JSON."""
+        assumed = "query" if self.method in QUERY_METHODS else "json"
+        names = {parameter.wire_name for parameter in self.parameters}
+        return len(names) == len(self.parameters) and all(
+            parameter.location in ("path", assumed) for parameter in self.parameters
+        )
 
     def pattern(self) -> re.Pattern[str]:
         """Return the pattern of the paths that the route matches, with a group for each path parameter."""

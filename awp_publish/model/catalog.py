@@ -274,12 +274,10 @@ class Catalog:
 
         The route is published if the documents are true of it: no gate of ours guards the action, the route returns
         JSON to every client, the action does not run in the background, because only our doors turn calls into jobs,
-        and takes no files, because only they read base64.
+        and a client that ignores all members with `x-` (AWAS 1.0, Extensions) puts each input where the route takes it.
         """
         is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
-        if not is_true or action.target is None:
-            return None
-        return None if any(one.location == "file" for one in action.target.parameters) else action.target
+        return action.target if is_true and action.target is not None and action.target.takes_plain_inputs else None
 
     def plain_path_of(self, action: Action) -> str:
         """Return the path below the site's url at which the plain door takes calls of an action."""

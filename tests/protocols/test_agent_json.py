@@ -319,29 +319,22 @@ def test_inputs_tell_their_facts() -> None:
         },
         "sort": {"type": "enum", "required": False, "default": "relevance", "options": ["relevance", "price"]},
         "limit": {"type": "integer", "required": False, "default": 20, "minimum": 1, "maximum": 50},
-        "since": {"type": "ISO8601", "required": False},
+        "since": {"type": "ISO8601", "required": False, "format": "date-time"},
     }
 
 
 def test_inputs_are_what_a_plain_client_sends() -> None:
-    order = _document(make_catalog(UNGUARDED_ORDER))["actions"][0]
-    assert order["endpoint"] == "/books/{isbn}/orders"
-    assert order["inputs"]["isbn"] == {"type": "string", "required": True, "x-in": "path"}
-    assert order["inputs"]["X-Api-Version"] == {
-        "type": "enum",
-        "required": False,
-        "options": ["2"],
-        "x-in": "header",
-        "x-input": "api_version",
-    }
-    guarded = _document(BOOKSHOP)["actions"][1]
-    assert guarded["endpoint"] == "/agents/actions/order_book"
-    assert guarded["inputs"]["isbn"] == {"type": "string", "required": False}
-    assert guarded["inputs"]["api_version"] == {"type": "enum", "required": False, "options": ["2"]}
-    form = make_route_action(
-        "send", {"text": {}}, (Parameter("text", "form", "text"),), method="POST", content_type="multipart/form-data"
-    )
-    assert _described(form)["x-encoding"] == "multipart/form-data"
+    sent = (Parameter("isbn", "path", "isbn"), Parameter("api_version", "query", "api-version"))
+    show = _described(make_route_action("show", {"isbn": {}, "api_version": {}}, sent, path="/books/{isbn}"))
+    assert show["endpoint"] == "/books/{isbn}"
+    assert [(name, one.get("x-in"), one.get("x-input")) for name, one in show["inputs"].items()] == [
+        ("isbn", "path", None),
+        ("api-version", None, "api_version"),
+    ]
+    for order in (_described(UNGUARDED_ORDER), _document(BOOKSHOP)["actions"][1]):  # the first has an input in a header
+        assert order["endpoint"] == "/agents/actions/order_book"
+        assert order["inputs"]["isbn"] == {"type": "string", "required": False}
+        assert order["inputs"]["api_version"] == {"type": "enum", "required": False, "options": ["2"]}
 
 
 def test_extensions_of_an_action_are_told() -> None:

@@ -12,7 +12,6 @@ from awp_publish.model import Action, Page, Parameter, Paths
 from .catalogs import (
     ORDER,
     SEARCH,
-    UNGUARDED_ORDER,
     make_action,
     make_catalog,
     make_function_action,
@@ -200,11 +199,10 @@ def test_selectors_are_those_of_the_input() -> None:
 
 
 def test_a_parameter_is_named_as_on_the_wire() -> None:
-    order = _described(UNGUARDED_ORDER)
-    assert [one["name"] for one in order["parameters"]] == ["isbn", "copies", "X-Api-Version"]
-    assert _marks(order["parameters"][2]) == {"x-in": "header", "x-input": "api_version"}
-    assert list(order["inputSchema"]["properties"]) == ["isbn", "copies", "X-Api-Version"]
-    assert order["inputSchema"]["required"] == ["isbn", "copies"]
+    action = make_route_action("find", {"sort": {}}, (Parameter("sort", "query", "order-by"),))
+    find = _described(action)
+    assert [(one["name"], _marks(one)) for one in find["parameters"]] == [("order-by", {"x-input": "sort"})]
+    assert list(find["inputSchema"]["properties"]) == ["order-by"]
 
 
 def test_a_guarded_action_is_described_as_the_plain_door_takes_it() -> None:
@@ -237,22 +235,29 @@ def test_a_renamed_schema_keeps_what_its_members_refer_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "location", "marks"),
+    ("method", "locations", "is_own"),
     [
-        ("GET", "query", {}),
-        ("DELETE", "query", {}),
-        ("POST", "json", {}),
-        ("PUT", "form", {}),
-        ("POST", "query", {"x-in": "query"}),
-        ("POST", "body", {"x-in": "body"}),
-        ("DELETE", "json", {"x-in": "json"}),
-        ("GET", "cookie", {"x-in": "cookie"}),
-        ("GET", "path", {"x-in": "path"}),
+        ("GET", ["query"], True),
+        ("DELETE", ["path", "query"], True),
+        ("POST", ["json", "path"], True),
+        ("PUT", ["form"], False),
+        ("POST", ["json", "query"], False),
+        ("POST", ["body"], False),
+        ("DELETE", ["json"], False),
+        ("GET", ["query", "cookie"], False),
+        ("GET", ["header"], False),
     ],
 )
-def test_a_place_that_a_reader_would_not_assume_is_told(method: str, location: Any, marks: dict[str, str]) -> None:
-    action = make_route_action("act", {"value": {}}, (Parameter("value", location, "value"),), method=method)
-    assert [_marks(one) for one in (*_described(action)["parameters"], *_described(action)["inputs"])] == [marks, marks]
+def test_a_route_is_named_only_if_a_client_that_knows_no_extension_sends_each_input_to_its_place(
+    method: str, locations: list[Any], is_own: bool
+) -> None:
+    names = [f"value_{place}" for place in locations]
+    sent = tuple(Parameter(name, place, name) for name, place in zip(names, locations, strict=True))
+    action = make_route_action("act", {name: {} for name in names}, sent, method=method, path="/act")
+    described = _described(action)
+    assert described["path"] == ("/act" if is_own else "/agents/actions/act")
+    marks = [{"x-in": "path"} if is_own and place == "path" else {} for place in locations]
+    assert [_marks(one) for one in (*described["parameters"], *described["inputs"])] == marks + marks
 
 
 def test_a_path_parameter_is_required_and_may_span_segments() -> None:
@@ -262,26 +267,12 @@ def test_a_path_parameter_is_required_and_may_span_segments() -> None:
     assert _marks(parameter) == {"x-in": "path", "x-spans-segments": True}
 
 
-def test_two_inputs_with_one_name_on_the_wire_stay_apart() -> None:
-    sent = (
-        Parameter("id", "path", "id"),
-        Parameter("body_id", "json", "id"),
-        Parameter("x", "json", "n"),
-        Parameter("n", "query", "x"),
-    )
-    action = make_route_action(
-        "act", {name: {} for name in ("id", "body_id", "x", "n")}, sent, method="POST", path="/{id}"
-    )
-    parameters = _described(action)["parameters"]
-    assert [one["name"] for one in parameters] == ["id", "body_id", "x", "n"]
-    assert [one.get("x-name") for one in parameters] == [None, "id", "n", "x"]
-
-
-def test_a_body_that_is_not_json_is_told() -> None:
-    form = make_route_action("send", {"text": {}}, method="POST", content_type="application/x-www-form-urlencoded")
-    assert _described(form)["x-encoding"] == "application/x-www-form-urlencoded"
-    assert "x-encoding" not in _described(make_route_action("send", {}, method="POST", content_type="application/json"))
-    assert "x-encoding" not in _described(ORDER)
+def test_two_inputs_with_one_name_on_the_wire_have_their_own_at_the_plain_door() -> None:
+    sent = (Parameter("id", "path", "id"), Parameter("body_id", "json", "id"))
+    action = make_route_action("act", {"id": {}, "body_id": {}}, sent, method="POST", path="/{id}")
+    described = _described(action)
+    assert described["path"] == "/agents/actions/act"
+    assert [(one["name"], _marks(one)) for one in described["parameters"]] == [("id", {}), ("body_id", {})]
 
 
 # --- Without a route -------------------------------------------------------------------------------------------------

@@ -66,9 +66,7 @@ def _value(name: str, schema: Mapping[str, Any], known: Mapping[str, object]) ->
     return VALUES[schema["type"]]
 
 
-def _over_http(
-    client: TestClient, method: str, address: str, given: Mapping[str, object], encoding: str, media_type: str = JSON
-) -> Any:
+def _over_http(client: TestClient, method: str, address: str, given: Mapping[str, object], media_type: str) -> Any:
     """The request of a client that knows nothing but HTTP and one manifest."""
 
     def call(key: str | None) -> Told:
@@ -77,7 +75,7 @@ def _over_http(
         for name in given:  # a path's own placeholders
             if f"{{{name}}}" in url:
                 url = url.replace(f"{{{name}}}", str(rest.pop(name)))
-        how = "params" if method in ("GET", "DELETE") else "data" if "form" in encoding else "json"
+        how = "params" if method in ("GET", "DELETE") else "json"
         sent: dict[str, Any] = {"headers": headers, how: rest}
         answer = client.request(method, url, **sent)
         content_type = answer.headers["content-type"].partition(";")[0]
@@ -100,9 +98,8 @@ def in_awas(client: TestClient, known: Mapping[str, object]) -> Iterator[Publish
         assert action["path"] == action["endpoint"]
         given = _sample(_followed(client, action["inputSchema"]), known)
         assert {one["name"] for one in action.get("parameters", []) if one["required"]} == given.keys()
-        encoding = action.get("x-encoding", JSON)
         media_type = action["outputs"].get("type", JSON)
-        call = _over_http(client, action["method"], action["path"], given, encoding, media_type)
+        call = _over_http(client, action["method"], action["path"], given, media_type)
         facts = {"auth": action["authentication_required"], "limit": action.get("rateLimit", {}).get("requests")}
         yield Published(action["id"], call, facts | {"keys": action.get("idempotencyKeySupported", False)})
 
@@ -114,13 +111,13 @@ def in_agent_json(client: TestClient, known: Mapping[str, object]) -> Iterator[P
         for name, one in action["inputs"].items():
             if one["required"]:
                 given[name] = known.get(name) or (one["options"][0] if "options" in one else VALUES[one["type"]])
-        encoding, limit = action.get("x-encoding", JSON), action.get("rate_limit")
+        limit = action.get("rate_limit")
         field_name = action.get("idempotency", {}).get("key_field")
 
-        def call(key: str | None, action=action, given=given, encoding=encoding, named=field_name) -> Told:
+        def call(key: str | None, action=action, given=given, named=field_name) -> Told:
             beside = {named: key} if key is not None else {}
             media_type = "text/html" if action["id"] == "page" else JSON  # of which agent.json has no word
-            return _over_http(client, action["method"], action["endpoint"], given | beside, encoding, media_type)(None)
+            return _over_http(client, action["method"], action["endpoint"], given | beside, media_type)(None)
 
         facts = {
             "auth": action["auth_required"],

@@ -63,7 +63,7 @@ def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
 
 
 OWN_EXTENSIONS: Final = frozenset(
-    {"x-credentials", "x-encoding", "x-methods", "x-one-of", "x-security-schemes", "x-tags", "x-version"}
+    {"x-credentials", "x-methods", "x-one-of", "x-security-schemes", "x-tags", "x-version"}
 )
 """Members of ours in documents: an owner's of the same name would say something else under it."""
 
