@@ -23,20 +23,10 @@ from awp_publish.declare.settings.site import Limits as Limits, OAuth as OAuth
 from awp_publish.declare.site import Site as Site
 from awp_publish.http.asgi import AgentPublisher as AgentPublisher
 from awp_publish.model import (
-    Attachment as Attachment,
     Idempotency as Idempotency,
-    Import as Import,
-    Locator as Locator,
-    PageCheck as PageCheck,
     Paths as Paths,
-    Projection as Projection,
-    Records as Records,
     Robots as Robots,
     Security as Security,
-    Signal as Signal,
-    State as State,
-    Transition as Transition,
-    Value as Value,
     Workflow as Workflow,
     __version__ as __version__,
 )

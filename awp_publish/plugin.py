@@ -359,6 +359,9 @@ class Plugin:
     action_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of actions by name, each with its type: `@site.action("pay", quota=5)`. See `Action.options`."""
 
+    page_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of pages by name, each with its type: `@site.page(map={...})`. See `Page.options`."""
+
     counter: Callable[[Setup], CallCounter | None] | None = None
     serve: Callable[[Serving], Any] | None = None
     running: Callable[[Serving], Running] | None = None

@@ -13,7 +13,7 @@ from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
 from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
-from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.maps import failures
 from awp_publish.plugin import ENTRY_POINTS, installed
@@ -162,7 +162,7 @@ MAKERS = {
     "action options": lambda: option_table(DEFAULT, ActionSettings),
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
-    "page options": lambda: option_table(DEFAULT, PageSettings),
+    "page options": lambda: option_table(DEFAULT, PageOptions),
     "bridge items": item_table,
     "bridge codes": bridge_code_table,
     "problems": problem_table,

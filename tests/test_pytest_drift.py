@@ -11,12 +11,15 @@ APP = """
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
-from awp_publish import AgentPublisher, PageCheck, Site, State
+from awp_publish import AgentPublisher, Site
 
 site = Site(name="Shop", description="Sells books.", url="https://shop.example")
-site.page("/", checks={"head": PageCheck("It has a heading.", visible=["h1"])})
-checks = {"form": PageCheck("It has a form.", visible=["form"])}
-site.page("/broken", checks=checks, states={"never": State("x", where="#x")})
+def shows(css):
+    return [{"id": "there", "assertions": [{"target": {"selector": css}, "visible": True}]}]
+
+never = {"name": "never", "diagnostics": [{"name": "x", "target": {"selector": "#x"}}]}
+site.page("/", map={"checks": shows("h1")})
+site.page("/broken", map={"checks": shows("form"), "states": [never]})
 html = lambda request: HTMLResponse("<h1>Shop</h1>")
 app = Starlette(routes=[Route("/", html), Route("/broken", html)])
 app.add_middleware(AgentPublisher, site=site)

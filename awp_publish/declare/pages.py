@@ -16,15 +16,17 @@ from awp_publish.declare.agents import F
 from awp_publish.declare.discover import Route
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
+from awp_publish.declare.plugins import check_options, options_of, split_options
 from awp_publish.declare.routes import RouteIndex
-from awp_publish.declare.settings.pages import PAGE, PageSettings
-from awp_publish.model import SAFE_IN_PATH, Locator, Page, title_of
+from awp_publish.declare.settings.pages import PAGE, PageOptions, PageSettings
+from awp_publish.model import SAFE_IN_PATH, Page, title_of
+from awp_publish.plugin import Setup
 from awp_publish.problems import DeclarationError
-from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
+from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of, name_of
 from awp_publish.schema.options import PATH, check, listing
 
-_MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description", "complete"}
+_MAPPED: Final = frozenset(("id", "guide", "actions"))
 """Options of a page that are published in the site's actions.json."""
 
 
@@ -33,32 +35,36 @@ class _DeclaredPage:
     subject: str
     path: str | None
     options: PageSettings
+    of_plugins: Mapping[str, object]
     function: Callable[..., object] | None = None
 
 
 class DeclaredPages:
     """The pages that a site declares."""
 
-    def __init__(self, refuse_when_frozen: Callable[[str], None]) -> None:
+    def __init__(self, refuse_when_frozen: Callable[[str], None], plugins: Mapping[str, Setup]) -> None:
         self._declared: list[_DeclaredPage] = []
-        self._refuse_when_frozen = refuse_when_frozen
+        self._refuse_when_frozen, self._plugins = refuse_when_frozen, plugins
 
     @property
     def has_any(self) -> bool:
         """Return True if pages are declared."""
         return bool(self._declared)
 
-    def declare(self, path: str | None, given: PageSettings) -> Callable[[F], F]:
+    def declare(self, path: str | None, given: PageOptions) -> Callable[[F], F]:
         """Declare a page by its path, or by decorating its handler with the returned decorator.
 
         With a path there is one page; without, each decorated function is another. Raises DeclarationError.
         """
         if callable(path):
             raise DeclarationError("site.page", 'needs parentheses: write @site.page() or site.page("/path").')
-        subject = f'page "{path}"' if path is not None else "site.page()"
+        name = path if path is not None else given.get("id")
+        subject = f'page "{name}"' if name is not None else "site.page()"
         self._refuse_when_frozen(subject)
-        options = check(subject, PAGE, given, names=PageSettings.__annotations__)
-        declared = _DeclaredPage(subject, path, options)
+        own, of_plugins = split_options(cast(Mapping[str, object], given), self._plugins, "page")
+        names = PageSettings.__annotations__.keys() | options_of(self._plugins, "page")
+        options = check(subject, PAGE, own, names=names)
+        declared = _DeclaredPage(subject, path, options, check_options(subject, of_plugins, self._plugins, "page"))
         if path is not None:
             check(subject, PATH, path, "path")
             self._declared.append(declared)
@@ -105,8 +111,9 @@ class DeclaredPages:
                 page = replace(page, complete=read_complete(declared.subject, complete, page.placeholders))
             if path in pages:
                 raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
-            if not _MAPPED.isdisjoint(options):
-                page = _with_map(declared.subject, page, options, actions)
+            if declared.of_plugins or not _MAPPED.isdisjoint(options):
+                page = _with_id(declared.subject, page, options, actions)
+                page = replace(page, options=declared.of_plugins)
                 if page.id in {other.id for other in pages.values()}:
                     remedy = 'Give one of them an id of its own: site.page(..., id="...").'
                     raise DeclarationError(declared.subject, f'id: another page has the id "{page.id}", too.', remedy)
@@ -136,83 +143,21 @@ def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
     return replace(page, choices=choices)
 
 
-def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Collection[str]) -> Page:
-    """Return the page with its declarations for actions.json. Raises DeclarationError for names that are not
-    declared.
-    """
+def _with_id(subject: str, page: Page, options: PageSettings, known_actions: Collection[str]) -> Page:
+    """Return the page with its id, guide and actions. Raises DeclarationError for an action that is not declared."""
+    for action in options.get("actions", ()):
+        if action not in known_actions:
+            wrong = f'actions: there is no action "{action}".'
+            raise DeclarationError(subject, wrong, f"There are {listing(known_actions, action)}.")
     # The default id is the last part of the path that is not a placeholder, or "home" for the root.
     parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in page.path.split("/") if "{" not in part]
     named = next((part for part in reversed(parts) if part), "home")
-    page = replace(
+    return replace(
         page,
         id=options.get("id") or (named if named[0].isalpha() else f"page_{named}"),
         guide=options.get("guide"),
         actions=tuple(options.get("actions", ())),
-        locators=cast("dict[str, Locator]", dict(options.get("locators", {}))),
-        states=dict(options.get("states", {})),
-        transitions=dict(options.get("transitions", {})),
-        projections={
-            name: replace(projection, schema=_schema_of(subject, f"projections.{name}.schema", projection.schema))
-            for name, projection in options.get("projections", {}).items()
-        },
-        signals={
-            name: replace(signal, payload=_schema_of(subject, f"signals.{name}.payload", signal.payload, closed=True))
-            for name, signal in options.get("signals", {}).items()
-        },
-        attachments=dict(options.get("attachments", {})),
-        checks=dict(options.get("checks", {})),
     )
-    moved = [(f"transitions.{name}.action", transition.action) for name, transition in page.transitions.items()]
-    after = [
-        (f"projections.{name}.after", action)
-        for name, projection in page.projections.items()
-        for action in projection.after
-    ]
-    opened = [(f"attachments.{name}.opens", attachment.opens) for name, attachment in page.attachments.items()]
-    for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
-        if action is not None and action not in known_actions:
-            raise DeclarationError(
-                subject, f'{field}: there is no action "{action}".', f"There are {listing(known_actions)}."
-            )
-    ends = [
-        (f"transitions.{name}", end)
-        for name, transition in page.transitions.items()
-        for end in (transition.start, transition.end)
-    ]
-    places = [(f"states.{name}.shows", place) for name, state in page.states.items() for place in state.shows]
-    signals = [
-        (f"transitions.{name}.signal", transition.signal)
-        for name, transition in page.transitions.items()
-        if transition.signal
-    ]
-    for kind, names, used in (
-        ("state", page.states, ends),
-        ("projection", page.projections, places),
-        ("signal", page.signals, signals),
-    ):
-        for field, name in used:
-            if name not in names:
-                raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
-    return page
-
-
-def _schema_of(subject: str, field: str, declared: object, *, closed: bool = False) -> object:
-    """Return the JSON Schema of a declared type or schema; a `closed` one describes an object without other members."""
-    if declared is None:
-        return None
-    try:
-        if isinstance(declared, Mapping):
-            compile_schema(declared)
-            schema: Mapping[str, object] = declared
-        else:
-            schema = inline_definitions(write_schema(declared, "serialization"))
-            # members that the type does not declare are not passed on to agents
-            schema = {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
-    except UnusableSchema as error:
-        raise DeclarationError(subject, f"{field}: {error}.") from error
-    if closed and schema.get("type", "object") != "object":
-        raise DeclarationError(subject, f"{field}: the detail of an event must be an object.", "Give a model.")
-    return schema
 
 
 def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:

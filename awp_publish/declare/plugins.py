@@ -1,14 +1,15 @@
 """The plug-ins of a site: `Site(plugins=[...])` becomes a `Setup` for each, with its options and its state."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.model import Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
@@ -51,14 +52,19 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
 
 
 def _refuse_shared_options(setups: Mapping[str, Setup]) -> None:
-    """Refuse an option of actions that two read, of the core and all plug-ins. Raises DeclarationError."""
-    readers = dict.fromkeys((option.name for option in fields(ActionSettings)), "the core")
-    for setup in setups.values():
-        for name in setup.plugin.action_options:
-            if other := readers.get(name):
-                wrong = f'plugins: "{setup.plugin.name}" has the option "{name}" of actions, and so has {other}.'
-                raise DeclarationError("site", wrong, "Leave one of the plug-ins out, or rename its option.")
-            readers[name] = f'"{setup.plugin.name}"'
+    """Refuse an option of actions or pages that two read, of the core and all plug-ins. Raises DeclarationError."""
+    core: Mapping[Owner, Iterable[str]] = {
+        "action": (option.name for option in fields(ActionSettings)),
+        "page": PageSettings.__annotations__,
+    }
+    for owner, names in core.items():
+        readers = dict.fromkeys(names, "the core")
+        for setup in setups.values():
+            for name in options_of({setup.plugin.name: setup}, owner):
+                if other := readers.get(name):
+                    wrong = f'plugins: "{setup.plugin.name}" has the option "{name}" of {owner}s, and so has {other}.'
+                    raise DeclarationError("site", wrong, "Leave one of the plug-ins out, or rename its option.")
+                readers[name] = f'"{setup.plugin.name}"'
 
 
 def start(setups: Mapping[str, Setup]) -> None:
@@ -91,23 +97,30 @@ def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]
     }
 
 
-def options_of(setups: Mapping[str, Setup]) -> dict[str, Any]:
-    """Return the options of actions that plug-ins read, each with its type."""
-    return {name: kind for setup in setups.values() for name, kind in setup.plugin.action_options.items()}
+Owner: TypeAlias = Literal["action", "page"]
+
+
+def options_of(setups: Mapping[str, Setup], owner: Owner = "action") -> dict[str, Any]:
+    """Return the options of actions or pages that plug-ins read, each with its type."""
+    plugins = [setup.plugin for setup in setups.values()]
+    read = [plugin.action_options if owner == "action" else plugin.page_options for plugin in plugins]
+    return {name: kind for options in read for name, kind in options.items()}
 
 
 def split_options(
-    options: Mapping[str, object], setups: Mapping[str, Setup]
+    options: Mapping[str, object], setups: Mapping[str, Setup], owner: Owner = "action"
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return an action's options without those that plug-ins read, and these."""
-    own = options_of(setups)
+    """Return the options of an action or a page without those that plug-ins read, and these."""
+    own = options_of(setups, owner)
     rest = {name: value for name, value in options.items() if name not in own}
     return rest, {name: value for name, value in options.items() if name in own}
 
 
-def check_options(subject: str, options: Mapping[str, object], setups: Mapping[str, Setup]) -> dict[str, object]:
+def check_options(
+    subject: str, options: Mapping[str, object], setups: Mapping[str, Setup], owner: Owner = "action"
+) -> dict[str, object]:
     """Return the options that plug-ins read, as values of their types. Raises DeclarationError."""
-    kinds = options_of(setups)
+    kinds = options_of(setups, owner)
     return {name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in options.items()}
 
 

@@ -45,7 +45,7 @@ from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
-from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.rates import read_rate
 from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.model import (
@@ -147,7 +147,6 @@ def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -
     return SiteFacts(
         name=settings.name,
         description=settings.description,
-        imports=dict(about.imports),
         provenance=dict(about.provenance),
         security=about.security,
         version=about.version,
@@ -190,7 +189,7 @@ class Site:
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
         self._inclusions: list[Inclusion] = []
-        self._pages = DeclaredPages(self.refuse_when_frozen)
+        self._pages = DeclaredPages(self.refuse_when_frozen, self.plugins)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
         """Ids of the actions and paths of the pages that `include` published. Known once the site is frozen."""
@@ -328,7 +327,7 @@ class Site:
 
         return decorate
 
-    def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
+    def page(self, path: str | None = None, /, **options: Unpack[PageOptions]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or pass its `path` if its handler cannot be decorated.
 
         The default title is made from the end of the path, the default description is the handler's docstring.

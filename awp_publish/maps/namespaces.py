@@ -73,8 +73,8 @@ def rename(document: JsonObject, section: str, space: str, names: Mapping[str, s
 def _rename(item: JsonObject, section: str, space: str, names: Mapping[str, set[str]]) -> JsonObject:
     changed: Any = item
     for path, kind in REFERENCES[section].items():
-        changed = _change(changed, path.split("."), partial(_with_space, space, names[kind]))
-    renamed: JsonObject = _change(changed, [NAME_MEMBERS[section]], lambda name: f"{space}{name}")
+        changed = change(changed, path.split("."), partial(_with_space, space, names[kind]))
+    renamed: JsonObject = change(changed, [NAME_MEMBERS[section]], lambda name: f"{space}{name}")
     return renamed
 
 
@@ -84,17 +84,17 @@ def _with_space(space: str, names: set[str], value: object) -> object:
     return space + value if isinstance(value, str) and value in names else value
 
 
-def _change(value: Any, path: Sequence[str], change: Callable[[object], object]) -> Any:
+def change(value: Any, path: Sequence[str], changed: Callable[[Any], Any]) -> Any:
     """Return a value with a change of what is at a path; parts that are missing or of another type are left alone."""
     if not path:
-        return change(value)
+        return changed(value)
     step, rest = path[0], path[1:]
     if step == "[]":
-        return [_change(item, rest, change) for item in value] if isinstance(value, list) else value
+        return [change(item, rest, changed) for item in value] if isinstance(value, list) else value
     if not isinstance(value, Mapping):
         return value
     if step == "{}":
-        return {name: _change(member, rest, change) for name, member in value.items()}
+        return {name: change(member, rest, changed) for name, member in value.items()}
     if step == "{name}":
-        return {str(change(name)): member for name, member in value.items()}
-    return {**value, step: _change(value[step], rest, change)} if step in value else value
+        return {str(changed(name)): member for name, member in value.items()}
+    return {**value, step: change(value[step], rest, changed)} if step in value else value

@@ -87,6 +87,17 @@ POSTCONDITION: Final = "postcondition"
 """The `purpose`, a member of ours, of a projection that no agent reads: it only verifies what a tool has done."""
 SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
 """Members of a target that hold selectors, in the order in which they are tried."""
+TARGETS: Final = (
+    "/tools/[]/target",
+    "/tools/[]/x_actions/execution/steps/[]/target",
+    "/states/[]/diagnostics/[]/target",
+    "/signals/[]/target",
+    "/attachments/[]/target",
+    "/checks/[]/target",
+    "/checks/[]/assertions/[]/target",
+    "/context/[]/load_when/targets/[]",
+)
+"""Where targets are, as pointers in which `[]` stands for every item of an array."""
 
 _IDENTIFIER: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*(?:\.[a-zA-Z][a-zA-Z0-9_-]*)*")
 _STEP_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

@@ -36,20 +36,7 @@ from awp_publish.model.offers import (
     PromptArgument as PromptArgument,
     Skill as Skill,
 )
-from awp_publish.model.pages import (
-    Attachment as Attachment,
-    Import as Import,
-    Locator as Locator,
-    Page as Page,
-    PageCheck as PageCheck,
-    Place as Place,
-    Projection as Projection,
-    Records as Records,
-    Signal as Signal,
-    State as State,
-    Transition as Transition,
-    Value as Value,
-)
+from awp_publish.model.pages import Page as Page
 from awp_publish.model.values import (
     DEFAULT_OPERATION as DEFAULT_OPERATION,
     DOORS as DOORS,

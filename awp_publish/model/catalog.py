@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.model.actions import Action, Agent, Target
 from awp_publish.model.offers import Event, Prompt, Skill
-from awp_publish.model.pages import Import, Page
+from awp_publish.model.pages import Page
 from awp_publish.model.values import Authentication, Contact, JsonObject, RateLimit, Robots, Security, Status, Workflow
 
 
@@ -99,7 +99,6 @@ class SiteFacts:
     documentation: str | None = None
     license: str | None = None
     updated: datetime | None = None
-    imports: Mapping[str, Import] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     robots: Robots = Robots()
     security: Security | None = None
@@ -215,26 +214,7 @@ class Catalog:
         degraded = replace(self.status, degraded_actions=self.status.degraded_actions & ids)
         workflows = tuple(flow for flow in self.site.workflows if ids.issuperset(flow.steps))
         pages = (
-            replace(
-                page,
-                actions=tuple(action_id for action_id in page.actions if action_id in ids),
-                transitions={
-                    name: transition
-                    for name, transition in page.transitions.items()
-                    if transition.action is None or transition.action in ids
-                },
-                projections={
-                    name: replace(
-                        projection, after={action: text for action, text in projection.after.items() if action in ids}
-                    )
-                    for name, projection in page.projections.items()
-                },
-                attachments={
-                    name: attachment
-                    for name, attachment in page.attachments.items()
-                    if attachment.opens is None or attachment.opens in ids
-                },
-            )
+            replace(page, actions=tuple(action_id for action_id in page.actions if action_id in ids))
             for page in self.pages
         )
         return replace(

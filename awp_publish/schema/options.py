@@ -165,21 +165,6 @@ def _shortened(value: object) -> str:
 T = TypeVar("T")
 
 
-def check_texts(*names: str) -> Callable[[T], T]:
-    """Return a check that these fields of a value are not empty texts, and that its numbers are not negative."""
-
-    def check(value: T) -> T:
-        for name in names:
-            current = getattr(value, name)
-            if isinstance(current, str) and not current.strip():
-                raise ValueError(f"{name} must not be empty")
-            if isinstance(current, int) and current < 0:
-                raise ValueError(f"{name} must not be negative")
-        return value
-
-    return check
-
-
 _NO_SUCH_OPTION: Final = "there is no such option"
 
 

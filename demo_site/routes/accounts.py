@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Query, Request, Response
 
-from awp_publish import Locator, Site
+from awp_publish import Site
 from demo_site import accounts
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -38,10 +38,12 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
         title="Sign in",
         guide="Call sign_in on this page, with an account that the page shows.",
         actions=["sign_in"],
-        locators={
-            "form": Locator("form.sign-in-form"),
-            "submit": Locator("form.sign-in-form button", text_contains="Sign in"),
-            "done": Locator(".sign-out-form .account-name"),
+        map={
+            "targets": {
+                "form": "form.sign-in-form",
+                "submit": {"selector": "form.sign-in-form button", "text_contains": "Sign in"},
+                "done": ".sign-out-form .account-name",
+            }
         },
     )
     def show_visitor(

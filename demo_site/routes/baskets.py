@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Response
 
-from awp_publish import Projection, Records, Site, State, Value
+from awp_publish import Site
 from demo_site import baskets
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -22,8 +22,21 @@ BASKET = {
     "itemSelector": ".book-line",
     "properties": {"title": ".book-title", "quantity": ".book-quantity", "total_cents": ".line-total"},
 }
-LINE = {"title": Value(".book-title", required=True), "copies": Value("span.book-quantity", required=True)}
-TOTAL = Records(".basket .total-price", {"cents": Value(attribute="value")}, many=False)
+LINES = {
+    "id": "lines",
+    "selector": ".basket .book-line",
+    "many": True,
+    "fields": {
+        "title": {"selector": ".book-title", "property": "innerText", "trim": True, "required": True},
+        "copies": {"selector": "span.book-quantity", "property": "innerText", "trim": True, "required": True},
+    },
+}
+TOTAL = {
+    "id": "total",
+    "selector": ".basket .total-price",
+    "many": False,
+    "fields": {"cents": {"attribute": "value"}},
+}
 BASKET_LINE = {
     "type": "object",
     "properties": {"title": {"type": "string"}, "copies": {"type": "integer"}},
@@ -60,19 +73,43 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
         title="Your basket",
         guide="Read the basket with the projection basket.lines. What is in it is ordered with check_out.",
         actions=["change_quantity", "remove_from_basket"],
-        states={
-            "filled": State("There are books in the basket.", where=".basket .book-line", shows=["lines"]),
-            "empty": State("Nothing is in the basket yet.", where=".basket .basket-empty"),
-        },
-        projections={
-            "lines": Projection(
-                "The books in the basket, how many copies of each, and what they cost together, in cents.",
-                records={"lines": Records(".basket .book-line", LINE), "total": TOTAL},
-                state="{'lines': $append([], records.lines.{'title': title, 'copies': $number(copies)}), "
-                "'total_cents': $number(records.total.cents)}",
-                schema=BASKET_STATE,
-                summaries={"total": "{'copies': $sum(state.lines.copies), 'total_cents': state.total_cents}"},
-            )
+        map={
+            "states": [
+                {
+                    "name": "filled",
+                    "description": "There are books in the basket.",
+                    "diagnostics": [{"name": "book-line", "target": {"selector": ".basket .book-line"}}],
+                    "observables": ["lines"],
+                },
+                {
+                    "name": "empty",
+                    "description": "Nothing is in the basket yet.",
+                    "diagnostics": [{"name": "basket-empty", "target": {"selector": ".basket .basket-empty"}}],
+                },
+            ],
+            "state_projections": [
+                {
+                    "name": "lines",
+                    "description": "The books in the basket, how many copies of each, and what they cost together, "
+                    "in cents.",
+                    "snapshot": {
+                        "extract": [LINES, TOTAL],
+                        "projection": {
+                            "expression": "{'lines': $append([], records.lines."
+                            "{'title': title, 'copies': $number(copies)}), "
+                            "'total_cents': $number(records.total.cents)}"
+                        },
+                        "output_schema": BASKET_STATE,
+                    },
+                    "summaries": [
+                        {
+                            "name": "total",
+                            "max_bytes": 12_000,
+                            "expression": "{'copies': $sum(state.lines.copies), 'total_cents': state.total_cents}",
+                        }
+                    ],
+                }
+            ],
         },
     )
     @site.action("show_basket", tags=["basket"], awas={"result": BASKET}, auth_required=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Path, Query, Response
 
-from awp_publish import Locator, Projection, Records, Site, State, Value
+from awp_publish import Site
 from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -42,9 +42,9 @@ BOOK_PAGE = {
 }
 BOOK_ON_LIST = "ol.book-results > li.book"
 LISTED = {
-    "title": Value(".book-title", required=True),
-    "address": Value(".book-title a, a.book-title", attribute="href", required=True),
-    "cents": Value(".book-price", attribute="value"),
+    "title": {"selector": ".book-title", "property": "innerText", "trim": True, "required": True},
+    "address": {"selector": ".book-title a, a.book-title", "attribute": "href", "required": True},
+    "cents": {"selector": ".book-price", "attribute": "value"},
 }
 LISTED_BOOK = {
     "type": "object",
@@ -71,26 +71,47 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         title="All our books",
         guide="Search by words of a title, an author or a subject; read the list with the projection search.results.",
         actions=["search_books"],
-        locators={
-            "form": Locator("form.search-form", role="search"),
-            "submit": Locator("form.search-form button", text_contains="Search"),
-            "done": "p.result-count",
-        },
-        states={
-            "results_visible": State("At least one book is listed.", where=BOOK_ON_LIST, shows=["results"]),
-            "nothing_found": State(
-                "No book of ours matches.", where=Locator("p.result-count", text_contains="Nothing on our shelves")
-            ),
-        },
-        projections={
-            "results": Projection(
-                "The books that the list shows.",
-                records={"books": Records(BOOK_ON_LIST, LISTED)},
-                state="{'books': $append([], records.books."
-                "{'title': title, 'slug': $substringAfter(address, '/books/'), 'cents': $number(cents)})}",
-                schema=LISTED_BOOKS,
-                summaries={"titles": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
-            )
+        map={
+            "targets": {
+                "form": {"selector": "form.search-form", "role": "search"},
+                "submit": {"selector": "form.search-form button", "text_contains": "Search"},
+                "done": "p.result-count",
+                "nothing": {"selector": "p.result-count", "text_contains": "Nothing on our shelves"},
+            },
+            "states": [
+                {
+                    "name": "results_visible",
+                    "description": "At least one book is listed.",
+                    "diagnostics": [{"name": "book", "target": {"selector": BOOK_ON_LIST}}],
+                    "observables": ["results"],
+                },
+                {
+                    "name": "nothing_found",
+                    "description": "No book of ours matches.",
+                    "diagnostics": [{"name": "message", "target": "nothing"}],
+                },
+            ],
+            "state_projections": [
+                {
+                    "name": "results",
+                    "description": "The books that the list shows.",
+                    "snapshot": {
+                        "extract": [{"id": "books", "selector": BOOK_ON_LIST, "many": True, "fields": LISTED}],
+                        "projection": {
+                            "expression": "{'books': $append([], records.books."
+                            "{'title': title, 'slug': $substringAfter(address, '/books/'), 'cents': $number(cents)})}"
+                        },
+                        "output_schema": LISTED_BOOKS,
+                    },
+                    "summaries": [
+                        {
+                            "name": "titles",
+                            "max_bytes": 12_000,
+                            "expression": "{'count': $count(state.books), 'titles': $append([], state.books.title)}",
+                        }
+                    ],
+                }
+            ],
         },
     )
     @site.action(
@@ -118,7 +139,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         title="One book",
         guide="Put copies into the basket with add_to_basket; you must be signed in.",
         actions=["add_to_basket"],
-        locators={"form": Locator("form.add-to-basket-form")},
+        map={"targets": {"form": "form.add-to-basket-form"}},
     )
     @site.action("show_book", tags=["books"], awas={"result": BOOK_PAGE}, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:

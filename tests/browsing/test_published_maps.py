@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from awp_publish import Site
 from awp_publish.maps.chromium import why_unavailable
 from awp_publish.maps.primitives import PORTABLE
+from awp_publish.plugins.actions_json.page_map import OWN_PARTS
 from awp_publish.schema import compile_schema
 from tests.browsing.driving import page
 from tests.browsing.running import Driver, Json, map_of, open_in_chromium, step, tool
@@ -20,6 +22,14 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published maps 
 def published(name: str) -> Json:
     document: Json = json.loads((FOLDER / name).read_text())
     return document
+
+
+@pytest.mark.parametrize("name", ["simple-form", "good-map", "bad-map", "overlay"])
+def test_the_parts_of_a_published_map_are_pasted_into_a_page(name: str):
+    parts = {
+        part: value for part, value in published(f"{name}.actions.json").items() if part in (*OWN_PARTS, "imports")
+    }
+    Site("Shop", "Sells.", "https://shop.example").page("/", map=parts)
 
 
 # --- The one complete map of version 1: a form with a handler in the page, and steps for runtimes without it ---

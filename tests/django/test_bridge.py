@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path
 
-from awp_publish import Site, State
+from awp_publish import Site
 from tests.django.sites import make_site
 from tests.serve.bridge_client import connected
 
@@ -34,8 +34,10 @@ def bridged() -> Site:
         id="find",
         title="Find",
         actions=["find_titles"],
-        locators={"submit": "#find button", "done": "p.found"},
-        states={"ready": State("The form is there.", where="#find")},
+        map={
+            "targets": {"submit": "#find button", "done": "p.found"},
+            "states": [{"name": "ready", "diagnostics": [{"name": "form", "target": {"selector": "#find"}}]}],
+        },
     )
     return site
 

@@ -6,7 +6,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import Site
-from awp_publish.model import Attachment, Authentication, Page, Projection, RateLimit, Records, Transition
+from awp_publish.model import Authentication, Page, RateLimit
 from awp_publish.model.listing import listing_of
 from tests.protocols.catalogs import make_action, make_catalog, make_route_action
 
@@ -41,22 +41,7 @@ def test_an_action_is_offered_at_the_doors_that_are_named_and_always_as_a_route_
 
 def test_what_names_a_hidden_action_is_left_out_with_it():
     hidden = make_action("hidden", audience="known")
-    page = Page(
-        "/",
-        "Home",
-        actions=("hidden", "seen"),
-        transitions={
-            "by_hidden": Transition("a", "b", action="hidden"),
-            "by_seen": Transition("a", "b", action="seen"),
-            "by_nobody": Transition("a", "b"),
-        },
-        projections={"p": Projection("x", {"r": Records("li")}, "a", after={"hidden": "h", "seen": "s"})},
-        attachments={
-            "first": Attachment("panel", "main", "First", opens="seen"),
-            "second": Attachment("panel", "main", "Second", opens="hidden"),
-            "third": Attachment("panel", "main", "Third"),
-        },
-    )
+    page = Page("/", "Home", actions=("hidden", "seen"))
     after, free = make_action("seen", requires=("hidden",), depends_on=("hidden", "free")), make_action("free")
     catalog = make_catalog(hidden, after, free, pages=(page,)).public
     seen, free = catalog.actions
@@ -64,9 +49,6 @@ def test_what_names_a_hidden_action_is_left_out_with_it():
     assert (seen.is_required, free.is_required) == (True, False)
     (shown,) = catalog.pages
     assert shown.actions == ("seen",)
-    assert set(shown.transitions) == {"by_seen", "by_nobody"}
-    assert shown.projections["p"].after == {"seen": "s"}
-    assert set(shown.attachments) == {"first", "third"}
     assert [agent.id for agent in catalog.agents] == ["seen", "free"]
 
 

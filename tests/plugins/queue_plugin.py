@@ -136,6 +136,7 @@ PLUGIN = Plugin(
     name="queue",
     options=Queue,
     action_options={"quota": int},
+    page_options={"queued": int},
     gates=gates,
     doors=doors,
     wires=(Wire(name="queue", title="Queue", path="/queue", write=write, read=read_http),),

@@ -314,9 +314,22 @@ def test_a_command_is_a_verb_of_the_command_line(installed, named, capsys, monke
 
 
 def test_two_plug_ins_may_not_read_the_same_option(installed):
-    other = plugin.Plugin(name="other", action_options={"quota": str})
-    with pytest.raises(DeclarationError, match='"other" has the option "quota" of actions, and so has "queue"'):
-        Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
+    for other, wrong in (
+        (plugin.Plugin(name="other", action_options={"quota": str}), '"quota" of actions, and so has "queue"'),
+        (plugin.Plugin(name="other", page_options={"queued": str}), '"queued" of pages, and so has "queue"'),
+        (plugin.Plugin(name="other", page_options={"guide": str}), '"guide" of pages, and so has the core'),
+    ):
+        with pytest.raises(DeclarationError, match=f'"other" has the option {wrong}'):
+            Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
+
+
+def test_an_option_of_pages_is_checked_and_kept(installed):
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=["queue"])
+    with pytest.raises(DeclarationError, match='page "/": queued: must be'):
+        site.page("/", queued="many")  # type: ignore[call-arg]
+    site.page("/", queued=3)  # type: ignore[call-arg]
+    [page] = site.freeze(Starlette(routes=[Route("/", lambda request: PlainTextResponse(""))])).pages
+    assert page.options == {"queued": 3}
 
 
 def test_features_are_chosen_by_values_of_their_options_in_one_list():

@@ -8,25 +8,9 @@ import httpx
 import pytest
 from fastapi import FastAPI, Query
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from awp_publish import (
-    About,
-    AgentPublisher,
-    Attachment,
-    DeclarationError,
-    Import,
-    Locator,
-    PageCheck,
-    Projection,
-    Records,
-    Signal,
-    Site,
-    State,
-    Transition,
-    Value,
-    __version__,
-)
+from awp_publish import About, AgentPublisher, DeclarationError, Site, __version__
 from awp_publish.checks import check_document
 from awp_publish.maps.runtime import Runtime
 from awp_publish.plugins.actions_json.drift import in_process
@@ -45,8 +29,7 @@ class Chosen(BaseModel):
 
 def bookshop(**page: Any) -> tuple[FastAPI, Site]:
     """A shop with a search form and an order that is confirmed."""
-    maps = {"payments": Import("https://maps.example/payments/actions.json", trust="public", enabled=False)}
-    site = Site("Bookshop", "Find and order books.", "https://books.example", about=About(imports=maps))
+    site = Site("Bookshop", "Find and order books.", "https://books.example")
     app = FastAPI()
 
     @app.get("/search")
@@ -77,96 +60,134 @@ async def published(app: FastAPI) -> dict[str, Any]:
     return found
 
 
+def state(name: str, target: Any, **members: Any) -> dict[str, Any]:
+    return {"name": name, "diagnostics": [{"name": "here", "target": target}], **members}
+
+
+def projection(**snapshot: Any) -> dict[str, Any]:
+    snapshot = {"extract": [], "projection": {"expression": "1"}, **snapshot}
+    return {"name": "results", "description": "The books that are listed.", "snapshot": snapshot}
+
+
+TARGETS = {
+    "form": {"selector": FORM, "role": "search", "name": "Site search"},
+    "submit": f"{FORM} button",
+    "done": "p.result-count",
+}
 WHOLE: dict[str, Any] = {
-    "guide": "Search before opening a book.",
-    "locators": {
-        "form": Locator(FORM, role="search", name="Site search"),
-        "submit": f"{FORM} button",
-        "done": "p.result-count",
-    },
-    "states": {
-        "ready": State("A query can be typed.", where="form"),
-        "listed": State("Books are listed.", where="li.book", shows=["results"]),
-        "empty": State("There is no such book.", where=Locator("p.result-count", text_contains="Nothing")),
-    },
-    "transitions": {"find": Transition("ready", "listed", action="search_books", every_ms=1000)},
-    "projections": {
-        "results": Projection(
-            "The books that are listed.",
-            records={"books": Records("li.book", {"title": Value(".title", required=True)})},
-            state="{'titles': $append([], records.books.title)}",
-            schema=Listed,
-            summaries={"short": "{'count': $count(state.titles)}"},
-            after={"search_books": "$exists(state.titles)"},
-        )
-    },
-    "signals": {"chosen": Signal("shop:chosen", payload=Chosen, at="ol.books", description="A book was opened.")},
-    "attachments": {"guide": Attachment("status_badge", at="main h1", label="Readable by agents")},
-    "checks": {"form_visible": PageCheck("The form is there.", visible=["form", "submit"])},
+    "imports": [
+        {
+            "id": "payments",
+            "kind": "public",
+            "uri": "https://maps.example/payments/actions.json",
+            "trust": "public",
+            "enabled": False,
+        }
+    ],
+    "targets": TARGETS,
+    "context": [
+        {
+            "id": "help",
+            "title": "Help",
+            "body": "Ask.",
+            "load_when": {"targets": ["done", "#help"]},
+            "available_tools": ["order_book"],
+        }
+    ],
+    "states": [
+        state("ready", "form", description="A query can be typed."),
+        state("listed", {"selector": "li.book"}, description="Books are listed.", observables=["results", "count"]),
+        state("empty", {"selector": "p.result-count", "text_contains": "Nothing"}),
+    ],
+    "transitions": [
+        {"name": "find", "from": "ready", "to": "listed", "tool": "search_books", "rate_limit_ms": 1000},
+        {"name": "leave", "from": ["ready", "listed"], "to": "orders.form", "signal": "chosen"},
+        {"name": "pay", "from": "listed", "to": "payments.paid", "tool": "payments.pay"},
+    ],
+    "state_projections": [
+        {
+            **projection(
+                extract=[
+                    {
+                        "id": "books",
+                        "selector": "li.book",
+                        "many": True,
+                        "fields": {"title": {"selector": ".title", "required": True}},
+                    }
+                ],
+                projection={"expression": "{'titles': $append([], records.books.title)}"},
+                output_schema=Listed,
+            ),
+            "summaries": [{"name": "short", "expression": "{'count': $count(state.titles)}"}],
+            "postconditions": {"search_books": {"verify": {"expression": "{% $exists(state.titles) %}"}}},
+        }
+    ],
+    "signals": [{"name": "chosen", "event": "shop:chosen", "payload": Chosen, "target": {"selector": "ol.books"}}],
+    "attachments": [
+        {
+            "id": "guide",
+            "kind": "overlay_launcher",
+            "target": {"selector": "main h1", "url_contains": "/en/search"},
+            "affordance": {"label": "Guide", "opens": {"tool": "overlay.open", "arguments": {"title": "Guide"}}},
+        }
+    ],
+    "checks": [
+        {
+            "id": "form_visible",
+            "description": "The form is there.",
+            "assertions": [{"target": "form", "visible": True}, {"target": "submit", "visible": True}],
+        }
+    ],
 }
 
 
-async def test_what_a_page_declares_is_published_under_its_id():
-    app, _ = bookshop(**WHOLE)
+async def test_what_a_page_declares_is_published_word_for_word():
+    app, site = bookshop(title="Search", guide="Search before opening a book.", map=WHOLE)
+    site.page("/orders", map={"states": [state("form", {"selector": "form"})]})
+    app.get("/orders")(lambda: None)
     found = await published(app)
-    assert list(found) == [
-        "protocol",
-        "version",
-        "surface",
-        "imports",
-        "composition",
-        "context",
-        "states",
-        "transitions",
-        "tools",
-        "signals",
-        "attachments",
-        "checks",
-        "state_projections",
-        "provenance",
+    golden = Path(__file__).parent / "actions_json_example.json"
+    expected = json.loads(golden.read_text())
+    expected["provenance"]["created_by"] = f"awp-publish {__version__}"
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+async def test_what_names_a_hidden_action_is_left_out_with_it():
+    moves = [{"name": name, "from": "a", "to": "b", "tool": name} for name in ("hidden", "seen")]
+    opening = [
+        {"id": tool, "target": {"selector": "h1"}, "affordance": {"opens": {"tool": tool}}}
+        for tool in ("hidden", "overlay.open")
     ]
-    assert found["context"] == [
-        {
-            "id": "search",
-            "title": "Search",
-            "body": "Search before opening a book.",
-            "load_when": {"url_contains": "/search"},
-            "available_tools": ["search_books"],
-            "next_states": ["search.ready", "search.listed", "search.empty"],
-        }
-    ]
-    ready = found["states"][0]["diagnostics"][0]["target"]
-    assert ready == {
-        "selector": FORM,
-        "role": "search",
-        "name": "Site search",
-        "url_contains": "/search",
-        "confidence": "observed",
-    }
-    assert found["states"][1]["observables"] == ["search.results"]
-    assert found["transitions"] == [
-        {
-            "name": "search.find",
-            "from": "search.ready",
-            "to": "search.listed",
-            "tool": "search_books",
-            "method": "tool_call",
-            "rate_limit_ms": 1000,
-            "reveals": ["search.results"],
-            "convergence": {"complete_when": "search.listed", "max_attempts": 1},
-        }
-    ]
-    projection = found["state_projections"][0]
-    assert projection["scope"] == {"url_matches": "https://books.example/search*"}
-    assert projection["snapshot"]["projection"]["expression"] == "{% {'titles': $append([], records.books.title)} %}"
-    assert projection["postconditions"]["search_books"]["projection"] == "search.results"
-    assert found["signals"][0]["payload"]["additionalProperties"] is False
-    assert [one["target"]["selector"] for one in found["checks"][0]["assertions"]] == [FORM, f"{FORM} button"]
-    assert found["imports"][0]["namespace"] == "payments"
+    verify = {"verify": {"expression": "true"}}
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+    site.page(
+        "/",
+        map={
+            "context": [{"id": "help", "available_tools": ["hidden", "seen"]}],
+            "states": [state("a", {"selector": "a"}), state("b", {"selector": "b"})],
+            "transitions": [*moves, {"name": "by_nobody", "from": "a", "to": "b"}],
+            "state_projections": [{**projection(), "postconditions": {"hidden": verify, "seen": verify}}],
+            "attachments": opening,
+            "checks": [{"id": tool, "steps": [{"type": "call", "tool": tool}]} for tool in ("hidden", "seen")],
+        },
+    )
+    app.get("/")(lambda: None)
+    site.agent("hidden", audience="staff", description="Hidden.")(lambda: None)
+    site.agent("seen", description="Seen.")(lambda: None)
+    app.add_middleware(AgentPublisher, site=site)
+    found = await published(app)
+    assert [tool["name"] for tool in found["tools"]] == ["seen"]
+    assert found["context"][0]["available_tools"] == ["seen"]
+    assert [move["name"] for move in found["transitions"]] == ["home.seen", "home.by_nobody"]
+    assert list(found["state_projections"][0]["postconditions"]) == ["seen"]
+    assert [item["id"] for item in found["attachments"]] == ["home.overlay.open"]
+    assert [check["id"] for check in found["checks"]] == ["home.seen"]
 
 
 async def test_an_action_whose_form_is_declared_is_a_workflow_of_portable_primitives():
-    app, _ = bookshop(**WHOLE)
+    parts = {name: part for name, part in WHOLE.items() if name != "transitions"}
+    app, _ = bookshop(map={**parts, "transitions": WHOLE["transitions"][:1]})
     search, order = (await published(app))["tools"]
     assert [(step["id"], step["primitive"]) for step in search["workflow"]["steps"]] == [
         ("form_ready", "locator.wait_for"),
@@ -187,9 +208,9 @@ async def test_an_action_whose_form_is_declared_is_a_workflow_of_portable_primit
 
 
 async def test_a_workflow_proves_that_it_can_begin_uncovers_the_page_and_is_verified():
-    done = Locator("p.count", text_contains='"Emma"')
-    submit = Locator("form button", text_contains="Find")
-    app, _ = bookshop(locators={"form": FORM, "submit": submit, "done": done})
+    done = {"selector": "p.count", "text_contains": '"Emma"'}
+    submit = {"selectors": ["form button"], "role": "button", "text_contains": "Find"}
+    app, _ = bookshop(map={"targets": {"form": FORM, "submit": submit, "done": done}})
     document = await published(app)
     workflow = document["tools"][0]["workflow"]
     steps = {step["id"]: step for step in workflow["steps"]}
@@ -207,31 +228,30 @@ async def test_a_workflow_proves_that_it_can_begin_uncovers_the_page_and_is_veri
 
 @pytest.mark.parametrize("lost", ["submit", "done"])
 async def test_without_all_that_a_workflow_needs_a_tool_has_the_handler(lost: str):
-    locators = {name: place for name, place in WHOLE["locators"].items() if name != lost}
-    app, _ = bookshop(locators=locators)
+    app, _ = bookshop(map={"targets": {name: target for name, target in TARGETS.items() if name != lost}})
     assert (await published(app))["tools"][0]["x_actions"]["handler"] == "agents.invoke"
 
 
 async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkbox_is_clicked():
     site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
     fields = {name: f"[name={name}]" for name in ("text", "number", "flag")}
-    locators = {"form": "form", "submit": "form button", "done": "p"}
+    form = {"targets": {"form": "form", "submit": "form button", "done": "p"}}
 
     @app.get("/plain")
     @site.action("plain", awas={"selectors": fields})
-    @site.page(actions=["plain"], locators=locators)
+    @site.page(actions=["plain"], map=form)
     async def plain(number: int, flag: bool = False, text: str = "") -> None:
         """Take what can be typed."""
 
     @app.get("/partly")
     @site.action("partly", awas={"selectors": {"text": "[name=text]", "sort": "[name=sort]"}})
-    @site.page(actions=["partly"], locators=locators)
+    @site.page(actions=["partly"], map=form)
     async def partly(text: str, sort: Literal["a", "b"] = "a", page: int = 1) -> None:
         """Take what can be typed, and what need not be given."""
 
     @app.get("/choosing")
     @site.action("choosing", awas={"selectors": {"choice": "[name=choice]"}})
-    @site.page(actions=["choosing"], locators=locators)
+    @site.page(actions=["choosing"], map=form)
     async def choosing(choice: Literal["a", "b"]) -> None:
         """Take what is chosen from a list."""
 
@@ -267,7 +287,7 @@ async def test_one_of_several_is_chosen_where_they_are_radio_buttons(css: str, c
 
     @app.get("/sizes")
     @site.action("choose", awas={"selectors": {"size": css}})
-    @site.page(actions=["choose"], locators={"form": "form", "submit": "form button", "done": "p"})
+    @site.page(actions=["choose"], map={"targets": {"form": "form", "submit": "form button", "done": "p"}})
     async def choose(size: choices = None) -> HTMLResponse:
         """Choose a size."""
         buttons = "".join(f"<input type=radio name=size value={one}>" for one in get_args(choices))
@@ -290,7 +310,7 @@ async def test_a_page_of_several_addresses_is_scoped_by_a_pattern_and_stands_in_
     site, app = Site("Shop", "Sells.", "https://shop.example/en"), FastAPI()
 
     @app.get("/books/{slug}/reviews")
-    @site.page(states={"shown": State("A book is shown.", where="h1")})
+    @site.page(map={"states": [state("shown", {"selector": "h1"})]})
     async def reviews(slug: str) -> None:
         """Read what others say."""
 
@@ -317,180 +337,96 @@ async def test_a_site_without_pages_publishes_a_map_of_tools():
 async def test_the_same_declarations_give_the_same_bytes():
     bodies = set()
     for _ in range(2):
-        app, _ = bookshop(**WHOLE)
+        app, _ = bookshop(map={"targets": TARGETS, "states": WHOLE["states"]})
         bodies.add(json.dumps(await published(app)))
     assert len(bodies) == 1
+
+
+READY = [state("ready", {"selector": "form"})]
+LISTED = [{"id": "b", "selector": "li["}]
+HERE = {"selector": "h1"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([], 'page "/map": map: must be a dictionary'),
+        ({"stats": []}, '/stats: there is no part of a page "stats". Did you mean "states"?'),
+        ({"tools": []}, "/tools: a tool is an action"),
+        ({"targets": {"form": "form["}}, '/targets/form/selector: "form[" is not a CSS selector'),
+        ({"targets": {"form": {"selector": "a", "fallback_selectors": ["b["]}}}, "/targets/form/fallback_selectors: "),
+        ({"targets": {"form": {"selectr": "a"}}}, '/targets/form/selectr: there is no such member; did you mean "sel'),
+        ({"targets": {"form": {"role": 1}}}, "/targets/form/role: 1 is not a string"),
+        ({"targets": {"a b": "a"}}, '/targets/a b: "a b" is not a safe identifier'),
+        ({"targets": {"a": "a"}, "states": [state("b", "aa")]}, '/target: there is no target "aa". Did you mean "a"?'),
+        ({"states": [state("a", "form")]}, '/states/0/diagnostics/0/target: there is no target "form". There are none'),
+        ({"states": READY[0]}, '/states: {"name": "ready", "diagnos'),
+        ({"states": [{"nme": "a"}]}, '/states/0/nme: there is no such member; did you mean "name"?'),
+        ({"states": [{"description": "Here."}]}, '/states/0/name: "name" is missing'),
+        ({"states": [{"name": "a b"}]}, '/states/0/name: "a b" is not a safe identifier'),
+        ({"states": [*READY, *READY]}, '/states/1/name: The name "ready" is also that of /states/0'),
+        ({"states": [{"name": "a", "description": object()}]}, "/states/0/description: <object"),
+        ({"states": READY, "transitions": [{"name": "t", "from": "redy", "to": "ready"}]}, 'Did you mean "ready"?'),
+        ({"states": READY, "transitions": [{"name": "t", "from": "ready", "to": 5}]}, "/transitions/0/to: 5 is not"),
+        ({"transitions": [{"name": "t", "from": [], "to": [], "rate_limit_ms": -1}]}, "/transitions/0/rate_limit_ms: "),
+        ({"transitions": [{"name": "t", "from": [], "to": [], "signal": "s"}]}, "/transitions/0/signal: there is no s"),
+        ({"context": [{"id": "c", "next_states": ["a"]}]}, '/context/0/next_states/0: there is no state "a"'),
+        ({"checks": [{"id": "c", "attachment": "a"}]}, '/checks/0/attachment: there is no attachment "a"'),
+        ({"state_projections": [projection(extract=LISTED)]}, "/snapshot/extract/0/selector: "),
+        ({"state_projections": [projection(projection={"expression": "{'a': "})]}, "/expression: "),
+        ({"state_projections": [projection(projection={"expression": "$now()"})]}, "$now is not allowed"),
+        ({"state_projections": [projection(output_schema={"type": "objekt"})]}, "/snapshot/output_schema/type: "),
+        ({"state_projections": [projection(output_schema=type("Odd", (), {}))]}, "/0/snapshot/output_schema: "),
+        ({"signals": [{"name": "s"}]}, "/signals/0/event: "),
+        ({"signals": [{"name": "s", "event": "s", "payload": {"type": "objekt"}}]}, "/signals/0/payload"),
+        ({"signals": [{"name": "s", "event": "s", "payload": int}]}, "the detail of an event must be an object"),
+        ({"attachments": [{"id": "a", "target": {}}]}, "/attachments/0/target: "),
+        ({"checks": [{"id": "c", "severity": "high"}]}, "/checks/0/severity: "),
+        ({"imports": [{"id": "pay", "kind": "public"}]}, '/imports/0/uri: "uri" is missing'),
+    ],
+)
+def test_a_mistake_in_a_map_is_refused_where_it_is_written_with_page_and_pointer(parts: Any, words: str):
+    site = Site("Shop", "Sells.", "https://shop.example")
+    with pytest.raises(DeclarationError) as refused:
+        site.page("/map", map=parts)
+    assert str(refused.value).startswith('page "/map": map: ')
+    assert words in str(refused.value)
+    assert not str(refused.value).endswith("..")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"actions": ["find_books"]}, 'actions: there is no action "find_books"'),
-        ({"transitions": {"go": Transition("a", "b")}}, 'the page has no state "a"'),
-        ({"states": {"a": State("Here.", where="h1", shows=["lost"])}}, 'the page has no projection "lost"'),
-        ({"attachments": {"a": Attachment("shortcut", at="h1", label="A", opens="lost")}}, 'no action "lost"'),
-        ({"projections": {"p": Projection("P", {}, state="1", schema={"type": "objekt"})}}, "p.schema: not a valid"),
-        ({"signals": {"s": Signal("shop:s", payload={"type": "objekt"})}}, "s.payload: not a valid"),
-        ({"signals": {"s": Signal("shop:s", payload=int)}}, "the detail of an event must be an object"),
-    ],
-)
-async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: dict[str, Any], words: str):
-    app, site = bookshop(**options)
-    with pytest.raises(DeclarationError, match=words):
-        site.freeze(app)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"locators": {"form": "form["}}, "not a CSS selector"),
-        ({"locators": {"form": Locator("a", fallbacks=["b["])}}, "not a CSS selector"),
-        ({"states": {"a": State("Here.", where=[])}}, "must name at least one place"),
-        ({"states": {"a b": State("Here.", where="h1")}}, "lower-case letters"),
-        ({"projections": {"p": Projection("P", {}, state="{% records %}")}}, "without {% and %}"),
         (
-            {"projections": {"p": Projection("P", {}, state="{'a': ")}},
-            "cannot be used: The expression cannot be parsed",
+            {"map": {"transitions": [{"name": "t", "from": [], "to": "home.open"}]}},
+            'map: /transitions/0/to: there is no state "home.open"',
         ),
-        ({"projections": {"p": Projection("P", {}, state="$now()")}}, r"\$now is not allowed"),
-        ({"projections": {"p": Projection("P", {}, state="1", summaries={"s": "("})}}, "cannot be parsed"),
-        ({"signals": {"s": Signal(" ")}}, "event must not be empty"),
-        ({"transitions": {"t": Transition("a", "a", every_ms=-1)}}, "every_ms must not be negative"),
-        ({"attachments": {"a": Attachment("shortcut", at="h1", label="")}}, "label must not be empty"),
-        ({"attachments": {"a": {"kind": "shortcut", "at": "h1", "label": "A", "placement": "above"}}}, "beforebegin"),
-        ({"guid": "Search first."}, 'did you mean "guide"'),
+        (
+            {"map": {"states": READY, "transitions": [{"name": "t", "from": "ready", "to": "ready", "tool": "serch"}]}},
+            '/transitions/0/tool: there is no tool "serch"',
+        ),
+        (
+            {"map": {"attachments": [{"id": "a", "target": HERE, "affordance": {"opens": {"tool": "serch_books"}}}]}},
+            '/affordance/opens/tool: there is no tool "serch_books". Did you mean "search_books"?',
+        ),
+        (
+            {"map": {"state_projections": [{**projection(), "postconditions": {"lost": {}}}]}},
+            '/state_projections/0/postconditions/lost: there is no tool "lost"',
+        ),
     ],
 )
-def test_mistakes_are_refused_where_they_are_written(options: dict[str, Any], words: str):
-    with pytest.raises(DeclarationError, match=words):
-        bookshop(**options)
+async def test_names_that_other_declarations_would_have_are_refused_at_the_start(options: dict[str, Any], words: str):
+    app, site = bookshop(**options)
+    with pytest.raises(DeclarationError) as refused:
+        site.freeze(app)
+    assert words in str(refused.value)
 
 
-class ListedBook(BaseModel):
-    title: str
-    address: str
-    cents: int = Field(default_factory=int)
-
-
-class ListedBooks(BaseModel):
-    books: list[ListedBook]
-
-
-class Order(BaseModel):
-    order_id: str
-
-
-async def test_a_whole_page_is_published_word_for_word():
-    payments = Import("https://maps.example.org/payments/actions.json", kind="public", trust="public", enabled=False)
-    facts = ("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
-    site, app = Site(*facts, about=About(imports={"payments": payments})), FastAPI()
-    paging = "Do not page through the list to find one book: search for its title."
-
-    @app.get("/search")
-    @site.action("search_books", awas={"selector": FORM, "selectors": {"q": f"{FORM} input[name='q']"}})
-    @site.page(
-        id="search",
-        title="Search",
-        guide="Search books by title, author or subject. Read the results with the projection search.results before "
-        "opening one.",
-        actions=["search_books"],
-        locators={
-            "form": Locator(FORM, role="search", name="Site search"),
-            "submit": f"{FORM} button[type='submit']",
-            "done": "p.result-count",
-        },
-        states={
-            "form_ready": State("The search form can take a query.", where=Locator(FORM, role="search")),
-            "results_visible": State(
-                "At least one book is listed.", where="ol.book-results > li.book", shows=["results"]
-            ),
-            "nothing_found": State(
-                "The shop has no such book.", where=Locator("p.result-count", text_contains="Nothing on our shelves")
-            ),
-        },
-        transitions={
-            "find": Transition(
-                "form_ready", "results_visible", action="search_books", every_ms=1000, do_not_use=[paging]
-            )
-        },
-        projections={
-            "results": Projection(
-                "The books that the list shows.",
-                records={
-                    "books": Records(
-                        "ol.book-results > li.book",
-                        {
-                            "title": Value(".book-title", required=True),
-                            "address": Value(".book-title a", attribute="href", required=True),
-                            "cents": Value("data.book-price", attribute="value"),
-                        },
-                    )
-                },
-                state="{'books': $append([], records.books.{'title': title, 'address': address, "
-                "'cents': $number(cents)})}",
-                schema=ListedBooks,
-                summaries={"short": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
-                after={"search_books": "$exists(state.books)"},
-            )
-        },
-        signals={
-            "book_chosen": Signal(
-                "bookshop:book-chosen",
-                payload=Chosen,
-                at="ol.book-results",
-                description="A visitor opened a book of the list.",
-            )
-        },
-        attachments={
-            "guide": Attachment(
-                "status_badge",
-                at="main h1",
-                label="Readable by agents",
-                description="Tells visitors that an agent may read the list.",
-            )
-        },
-        checks={
-            "form_visible": PageCheck(
-                "The search form is on the page before search_books is called.",
-                visible=["form", f"{FORM} input[name='q']", "submit"],
-                severity="major",
-            )
-        },
-    )
-    async def search(
-        q: Annotated[str, Query(max_length=200, description="Words of a title, an author or a subject.")],
-    ) -> None:
-        """Search books by title, author or subject."""
-
-    @app.post("/orders")
-    @site.action("order_book", confirm=True)
-    async def order(slug: str) -> Order:
-        """Order a book. A person has to confirm it."""
-        return Order(order_id=slug)
-
-    app.add_middleware(AgentPublisher, site=site)
-    expected = json.loads((Path(__file__).parent / "actions_json_example.json").read_text())
-    expected["provenance"]["created_by"] = f"awp-publish {__version__}"
-    found = await published(app)
-    assert found == expected
-    assert list(found) == list(expected)
-
-
-@pytest.mark.parametrize(
-    ("where", "names"),
-    [
-        ("form", ["form"]),  # the page's locator of this name
-        ("li.book", ["book"]),
-        ("main > p#total", ["total"]),
-        ("ul, ol:not(.empty)", ["ol"]),
-        ("[data-shown]", ["here"]),
-        (Locator("p", text_equals="Ready"), ["message"]),
-        (["li.book", "ol .book", "p.book_1"], ["book", "book_1", "book_1_1"]),
-    ],
-)
-async def test_what_a_state_looks_for_is_named_after_it(where: Any, names: list[str]):
-    app, _ = bookshop(locators={"form": FORM}, states={"here": State("It is here.", where=where)})
-    assert [one["name"] for one in (await published(app))["states"][0]["diagnostics"]] == names
+def test_a_misspelt_option_of_a_page_is_refused_with_the_nearest():
+    for wrong, meant in (("guid", "guide"), ("mapp", "map")):
+        with pytest.raises(DeclarationError, match=f'did you mean "{meant}"'):
+            bookshop(**{wrong: "x"})
 
 
 class Person(BaseModel):
@@ -509,8 +445,7 @@ class Club(BaseModel):
 
 
 async def test_types_that_a_state_uses_once_stand_where_they_are_used():
-    projection = Projection("A club.", records={}, state="records", schema=Club)
-    app, _ = bookshop(projections={"club": projection})
+    app, _ = bookshop(map={"state_projections": [projection(output_schema=Club)]})
     schema = (await published(app))["state_projections"][0]["snapshot"]["output_schema"]
     assert schema["properties"]["name"]["properties"] == {"slug": {"type": "string"}}
     assert schema["properties"]["branches"]["items"] == {"$ref": "#/$defs/Branch"}  # it has itself inside
@@ -543,8 +478,3 @@ async def test_a_site_says_who_has_reviewed_its_map():
 def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words: str):
     with pytest.raises(DeclarationError, match=words):
         Site("Shop", "Sells.", "https://shop.example", about=About(provenance=said))
-
-
-def test_an_import_has_an_address():
-    with pytest.raises(DeclarationError, match="uri must not be empty"):
-        Site("Shop", "Sells.", "https://shop.example", about=About(imports={"pay": Import("")}))

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Bridge, Locator, Projection, Records, SessionUser, Site, State, Value
+from awp_publish import AgentPublisher, Bridge, SessionUser, Site
 from tests.client import TestClient
 from tests.serve.guarded import KEYS
 
@@ -91,30 +91,22 @@ def make_site(bridge: str | Bridge = "bridge", **options: Any) -> Site:
         outputs={"type": "object"},
         confirm="Order {slug}.",
     )
-    titles = Records("li.book", {"title": Value(required=True)})
-    listed = Projection(
-        "The books that are listed.",
-        records={"books": titles},
-        state="{'titles': $append([], records.books.title)}",
-        schema={"type": "object", "required": ["titles"]},
-        summaries={"short": "{'count': $count(state.titles)}"},
-    )
-    site.page(
-        "/search",
-        id="search",
-        title="Search",
-        actions=["search_books"],
-        locators={"submit": Locator("form button"), "done": Locator("p.count")},
-        states={"found": State("Books are listed.", where="li.book")},
-        projections={"results": listed},
-    )
-    site.page(
-        "/enter",
-        id="enter",
-        title="Sign in",
-        actions=["sign_in"],
-        locators={"submit": Locator("form button"), "done": Locator("p.who")},
-    )
+    listed = {
+        "name": "results",
+        "description": "The books that are listed.",
+        "snapshot": {
+            "extract": [{"id": "books", "selector": "li.book", "many": True, "fields": {"title": {"required": True}}}],
+            "projection": {"expression": "{'titles': $append([], records.books.title)}"},
+            "output_schema": {"type": "object", "required": ["titles"]},
+        },
+        "summaries": [{"name": "short", "expression": "{'count': $count(state.titles)}"}],
+    }
+    found = {"name": "found", "diagnostics": [{"name": "book", "target": {"selector": "li.book"}}]}
+    form = {"submit": "form button", "done": "p.count"}
+    searched = {"targets": form, "states": [found], "state_projections": [listed]}
+    site.page("/search", id="search", title="Search", actions=["search_books"], map=searched)
+    entered = {"targets": {"submit": "form button", "done": "p.who"}}
+    site.page("/enter", id="enter", title="Sign in", actions=["sign_in"], map=entered)
     return site
 
 

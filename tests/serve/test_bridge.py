@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from awp_publish import About, AgentPublisher, Bridge, Paths, Signal, Site
+from awp_publish import About, AgentPublisher, Bridge, Paths, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
 from awp_publish.plugins.actions_json.items import DRIVEN, ITEMS
@@ -50,7 +50,7 @@ def make_bridge(bridge: str | Bridge = "bridge", **options: object) -> Site:
         "/",
         id="home",
         title="Home",
-        signals={"chosen": Signal("shop:chosen", payload=payload, description="A choice.")},
+        map={"signals": [{"name": "chosen", "event": "shop:chosen", "payload": payload, "description": "A choice."}]},
     )
     return site
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Attachment, Locator, Projection, Records, Signal, Site, Value
+from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.maps.chromium import open_chromium, why_unavailable
 from tests.limit import OF_BROWSERS
@@ -71,17 +71,20 @@ def make_app(url: str) -> AsgiApp:
     known = {"type": "object", "properties": {"wrote": {"type": "integer"}}}
     told: dict[str, Any] = {"inputs": nothing, "outputs": known}
     site.declare("who_am_i", method="GET", path="/whoami", description="Say what is known.", **told)
-    count = Records("p.count", {"said": Value()}, many=False)
-    site.page(
-        "/notes",
-        id="notes",
-        title="Notes",
-        actions=["keep_note"],
-        locators={"submit": Locator("form button"), "done": Locator("p.count")},
-        projections={"all": Projection("The notes.", records={"count": count}, state="{'said': records.count.said}")},
-        signals={"picked": Signal("notes:picked", payload=text, description="A visitor has picked a note.")},
-        attachments={"mark": Attachment("status_badge", at="h1", label="Readable by agents", description="A mark.")},
-    )
+    snapshot = {
+        "extract": [{"id": "count", "selector": "p.count", "many": False, "fields": {"said": {}}}],
+        "projection": {"expression": "{'said': records.count.said}"},
+    }
+    mark = {"id": "mark", "kind": "status_badge", "target": {"selector": "h1"}}
+    declared = {
+        "targets": {"submit": "form button", "done": "p.count"},
+        "state_projections": [{"name": "all", "description": "The notes.", "snapshot": snapshot}],
+        "signals": [
+            {"name": "picked", "event": "notes:picked", "payload": text, "description": "A visitor has picked a note."}
+        ],
+        "attachments": [{**mark, "affordance": {"label": "Readable by agents"}}],
+    }
+    site.page("/notes", id="notes", title="Notes", actions=["keep_note"], map=declared)
     outside = Middleware(SessionMiddleware, secret_key="k" * 20)
     routes = [Route("/notes", notes, methods=["GET", "POST"]), Route("/whoami", whoami)]
     routes.append(Route("/own.js", own_script))

@@ -1,7 +1,7 @@
 """Drift: what the pages of a site and its map say of each other."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
+from awp_publish import AgentPublisher, Site
 from awp_publish.maps.chromium import why_unavailable
 from awp_publish.plugins.actions_json.differences import KINDS, Drift
 from awp_publish.plugins.actions_json.drift import check_pages
@@ -22,12 +22,24 @@ FORM = (
 )
 RESULTS = "<p class=count>2 books</p><ol><li class=book><b>Emma</b></li><li class=book><b>Persuasion</b></li></ol>"
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string", "maxLength": 50}}, "required": ["q"]}
-PROJECTION = Projection(
-    "The books.",
-    records={"books": Records("li.book", {"title": Value("b", required=True)})},
-    state="{'books': $append([], records.books)}",
-    schema={"type": "object", "properties": {"books": {"type": "array"}}, "required": ["books"]},
-)
+TARGETS = {"form": {"selector": "form[role='search']", "role": "search"}, "submit": "form button", "done": "p.count"}
+READY = {"name": "ready", "diagnostics": [{"name": "form", "target": "form"}]}
+NEVER = {"name": "never", "diagnostics": [{"name": "it", "target": {"selector": "#never"}}]}
+
+
+def projection(record: str = "li.book", expression: str = "{'books': $append([], records.books)}") -> dict[str, Any]:
+    fields = {"title": {"selector": "b", "required": True}}
+    snapshot = {
+        "extract": [{"id": "books", "selector": record, "many": True, "fields": fields}],
+        "projection": {"expression": expression},
+        "output_schema": {"type": "object", "properties": {"books": {"type": "array"}}, "required": ["books"]},
+    }
+    return {"state_projections": [{"name": "books", "snapshot": snapshot}]}
+
+
+def check(css: str) -> dict[str, Any]:
+    assertions = [{"target": {"selector": css}, "visible": True}]
+    return {"checks": [{"id": "there", "severity": "critical", "assertions": assertions}]}
 
 
 def drifts(
@@ -36,9 +48,10 @@ def drifts(
     search_status: int = 200,
     html: Mapping[str, str] = {},
     browser: bool = False,
-    **page: Any,
+    actions: Sequence[str] = ("search_books",),
+    **parts: Any,
 ) -> list[Drift]:
-    """Inspect a shop whose search page is declared with these members."""
+    """Inspect a shop whose search page is declared with these parts of a map."""
     site = Site(name="Shop", description="Sells books.", url="https://shop.example")
 
     @site.action("search_books", inputs=SCHEMA, outputs={}, effect="read", awas={"selectors": {"q": "[name='q']"}})
@@ -48,13 +61,7 @@ def drifts(
         body = f"<title>Search</title><main>{form}{results if asked else ''}<a href=/b/emma>Emma</a></main>"
         return HTMLResponse(body, search_status)
 
-    members: dict[str, Any] = {
-        "id": "search",
-        "actions": ["search_books"],
-        "locators": {"form": Locator("form[role='search']", role="search"), "submit": "form button", "done": "p.count"},
-        **page,
-    }
-    site.page("/search", **members)
+    site.page("/search", id="search", actions=list(actions), map={"targets": TARGETS, **parts})
     routes = [Route("/search", search)]
     for path, body in html.items():
         routes.append(Route(path, lambda request, body=body: HTMLResponse(body)))
@@ -69,13 +76,11 @@ def kinds(found: list[Drift]) -> list[tuple[str, str]]:
 
 
 def test_a_page_that_is_as_declared_has_no_findings():
-    states = {
-        "ready": State("The form is there.", where="form[role='search']"),
-        "shown": State("Books are listed.", where="li.book", shows=["books"]),
-    }
-    checks = {"form": PageCheck("The form is there.", visible=["form"], severity="major")}
+    shown = {"name": "shown", "diagnostics": [{"name": "book", "target": "book"}]}
+    targets = {**TARGETS, "book": "li.book"}
+    parts = projection() | check("form") | {"targets": targets, "states": [READY, shown]}
     form = FORM.replace("<button>", "<input name=hint><button>")
-    found = drifts(form, states=states, projections={"books": PROJECTION}, checks=checks)
+    found = drifts(form, **parts)
     assert [str(one) for one in found] == []
 
 
@@ -83,8 +88,8 @@ def test_a_page_that_is_as_declared_has_no_findings():
     ("change", "expected"),
     [
         ({"search_status": 500}, ("drift-page", "page")),
-        ({"form": "<p>Closed</p>"}, ("drift-missing", "locator form")),
-        ({"form": FORM.replace("<button>Find</button>", "")}, ("drift-missing", "locator submit")),
+        ({"form": "<p>Closed</p>"}, ("drift-missing", "target form")),
+        ({"form": FORM.replace("<button>Find</button>", "")}, ("drift-missing", "target submit")),
         ({"form": FORM.replace("name=q", "name=words")}, ("drift-missing", "tool search_books, step type_q")),
         ({"form": FORM.replace("name=q", "name=words")}, ("drift-missing", "action search_books")),
         (
@@ -104,40 +109,22 @@ def test_a_page_that_is_as_declared_has_no_findings():
         ),
         ({"results": "<p>Nothing</p>"}, ("drift-workflow", "tool search_books")),
         (
-            {"locators": {"form": Locator("#old", fallbacks=["form"]), "submit": "form button", "done": "p.count"}},
-            ("drift-other", "locator form"),
+            {"targets": {"form": {"selector": "#old", "fallback_selectors": ["form"]}, "done": "p.count"}},
+            ("drift-other", "target form"),
         ),
-        ({"states": {"never": State("Never.", where="#never")}}, ("drift-state", "state search.never")),
+        ({"states": [NEVER]}, ("drift-state", "state search.never")),
+        (check("#gone"), ("drift-check", "check search.there")),
         (
-            {"checks": {"gone": PageCheck("It is there.", visible=["#gone"], severity="critical")}},
-            ("drift-check", "check search.gone"),
-        ),
-        (
-            {"attachments": {"guide": Attachment("status_badge", at="h7", label="x", description="x")}},
+            {"attachments": [{"id": "guide", "kind": "status_badge", "target": {"selector": "h7"}}]},
             ("drift-missing", "attachment search.guide"),
         ),
+        ({**projection(), "results": "<p class=count>0</p>"}, ("drift-records", "projection search.books")),
         (
-            {"projections": {"books": PROJECTION}, "results": "<p class=count>0</p>"},
+            {**projection(), "results": RESULTS.replace("<b>Emma</b>", "")},
             ("drift-records", "projection search.books"),
         ),
-        (
-            {"projections": {"books": PROJECTION}, "results": RESULTS.replace("<b>Emma</b>", "")},
-            ("drift-records", "projection search.books"),
-        ),
-        (
-            {"projections": {"books": Projection("x", records={"a": Records("li")}, state="{'a': $error('no')}")}},
-            ("drift-projection", "projection search.books"),
-        ),
-        (
-            {
-                "projections": {
-                    "books": Projection(
-                        "x", records={"a": Records("a")}, state="{'b': 1}", schema={"required": ["books"]}
-                    )
-                }
-            },
-            ("drift-projection", "projection search.books"),
-        ),
+        (projection("li", "{'a': $error('no')}"), ("drift-projection", "projection search.books")),
+        (projection("a", "{'b': 1}"), ("drift-projection", "projection search.books")),
     ],
 )
 def test_what_has_drifted_is_told_with_evidence(change, expected):
@@ -155,13 +142,12 @@ def test_what_has_drifted_is_told_with_evidence(change, expected):
 @pytest.mark.skipif(why_unavailable() is not None, reason=why_unavailable() or "")
 def test_in_chromium_the_scripts_of_the_pages_have_run():
     script = f"<div id=at></div><script>document.getElementById('at').innerHTML = `{FORM}`</script>"
-    states = {"ready": State("The form is there.", where="form[role='search']")}
-    assert {kind for kind, _ in kinds(drifts(form=script, states=states))} == {
+    assert {kind for kind, _ in kinds(drifts(form=script, states=[READY]))} == {
         "drift-missing",
         "drift-state",
         "drift-workflow",
     }
-    assert [str(one) for one in drifts(form=script, states=states, browser=True)] == []
+    assert [str(one) for one in drifts(form=script, states=[READY], browser=True)] == []
     broken = drifts(form=script, results="<p>Nothing</p>", search_status=500, browser=True)
     assert kinds(broken)[0] == ("drift-page", "page")
 
@@ -182,7 +168,7 @@ def test_a_page_of_several_addresses_is_visited_where_a_link_leads_to_it():
 
 
 def test_a_page_that_is_not_visited_hides_nothing_of_the_others():
-    found = drifts(html={"/authors/{name}": "x"}, states={"never": State("Never.", where="#never")})
+    found = drifts(html={"/authors/{name}": "x"}, states=[NEVER])
     assert kinds(found) == [("drift-state", "state search.never"), ("drift-unvisited", "page")]
 
 
@@ -206,7 +192,7 @@ def test_a_page_that_leads_elsewhere_is_no_error_but_told():
 
 def test_a_page_that_is_none_is_told_and_what_it_holds_is_not_guessed():
     site = Site(name="Shop", description="Sells.", url="https://shop.example")
-    site.page("/data", states={"any": State("x", where="p")})
+    site.page("/data", map={"states": [NEVER]})
     site.page("/broken")
 
     def broken(request: Request) -> Response:
@@ -235,7 +221,7 @@ def test_actions_that_change_something_are_not_tried():
         return JSONResponse({})
 
     html = "<form method=post action=/send><input name=q><button>Send</button></form>"
-    site.page("/", id="home", actions=["send"], locators={"form": "form", "submit": "button", "done": "p"})
+    site.page("/", id="home", actions=["send"], map={"targets": {"form": "form", "submit": "button", "done": "p"}})
     routes = [Route("/", lambda request: HTMLResponse(html)), Route("/send", send, methods=["POST"])]
     app = AgentPublisher(Starlette(routes=routes), site=site)
     assert list(asyncio.run(check_pages(app, lambda: site.catalog))) == []

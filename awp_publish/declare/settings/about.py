@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from awp_publish.model import EXTENDED_DOCUMENTS, Import, Security, Workflow
+from awp_publish.model import EXTENDED_DOCUMENTS, Security, Workflow
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import (
     Id,
@@ -19,7 +19,6 @@ from awp_publish.schema.options import (
     check_json,
     check_link,
     check_text,
-    check_texts,
     matching,
     strict,
     unpack,
@@ -186,10 +185,6 @@ class About:
             "AWAS 1.1 `workflows`",
         ),
     ] = ()
-    imports: Annotated[
-        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
-        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
-    ] = field(default_factory=dict)
     provenance: Annotated[
         Mapping[str, Text],
         AfterValidator(check_provenance),

@@ -1,12 +1,15 @@
 """actions.json: the maps of the site's pages, and the bridge by which agents use them in a visitor's tab."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
 
-from awp_publish.model import Paths
-from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from pydantic import PlainValidator
+
+from awp_publish.model import Catalog, JsonObject, Paths
+from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
 from awp_publish.plugins.actions_json.options import Bridge
+from awp_publish.plugins.actions_json.page_map import check_references
 
 VERSION = "1"
 
@@ -41,5 +44,22 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="actions_json", is_default=True, documents=(PROTOCOL,))
+def _read_map(value: object) -> JsonObject:
+    from awp_publish.plugins.actions_json.declared_map import read_map  # where a page has a map at all
+
+    return read_map(value)
+
+
+def _check_maps(setup: Setup, catalog: Catalog) -> Iterable[Finding]:
+    check_references(catalog)
+    return ()
+
+
+PLUGIN = Plugin(
+    name="actions_json",
+    is_default=True,
+    documents=(PROTOCOL,),
+    page_options={"map": Annotated[Mapping[str, Any], PlainValidator(_read_map)]},
+    check=_check_maps,
+)
 BRIDGE = Plugin(name="bridge", options=Bridge, needs={"selectolax": "actions"}, prepare=_declare_tool, doors=_doors)

@@ -8,9 +8,7 @@ Python and have the page's id as a prefix here. Deliberately not emitted: steps 
 workflows), handlers' source files, and context that would grant anything.
 """
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from awp_publish.documents.members import (
     SITE_ACTION as SITE_ACTION,
@@ -19,15 +17,8 @@ from awp_publish.documents.members import (
     present,
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Catalog, JsonObject, Locator, Page, Projection, __version__
-from awp_publish.plugins.actions_json.targets import (
-    diagnostic_name,
-    locator_of,
-    qualified,
-    scope_of,
-    slot,
-    target_of,
-)
+from awp_publish.model import Catalog, JsonObject, __version__
+from awp_publish.plugins.actions_json.page_map import OWN_PARTS, imports_of, parts_of
 from awp_publish.plugins.actions_json.tools import outcome_of, tool_of
 
 PATH: Final = "/.well-known/actions.json"
@@ -61,13 +52,9 @@ SITE_INPUTS: Final[JsonObject] = {
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the map (V1, Root Object). The same declarations always give the same bytes."""
     pages, site = [page for page in catalog.pages if page.id], catalog.site
-    imports = [
-        {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}
-        for name, one in site.imports.items()
-    ]
-    parts = {
-        kind: [present(part) for page in pages for part in parts_of(catalog, page)] for kind, parts_of in _PARTS.items()
-    }
+    imports = imports_of(catalog)
+    by_page = [parts_of(catalog, page) for page in pages]
+    parts = {section: [part for one in by_page for part in one[section]] for section in OWN_PARTS}
     outcomes = (outcome_of(catalog, action, pages) for action in catalog.actions)
     parts["state_projections"] += [present(outcome) for outcome in outcomes if outcome is not None]
     surface = {
@@ -97,166 +84,6 @@ def render(catalog: Catalog) -> dict[str, object]:
     }
     map_ = {name: value for name, value in members.items() if value or name == "tools"}
     return map_ | extension_members(site.extensions)
-
-
-_Parts: TypeAlias = Iterator[dict[str, object]]
-
-
-def _context(catalog: Catalog, page: Page) -> _Parts:
-    if page.guide or page.actions:
-        yield {
-            "id": page.id,
-            "title": page.title,
-            "body": page.guide or page.description,
-            "load_when": scope_of(catalog, page),
-            "available_tools": list(page.actions) or None,
-            "next_states": [qualified(page, name) for name in page.states] or None,
-        }
-
-
-def _states(catalog: Catalog, page: Page) -> _Parts:
-    for name, state in page.states.items():
-        diagnostics: dict[str, object] = {}
-        for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
-            label = diagnostic_name(page, place) or name
-            numbered = (f"{label}_{number}" if number else label for number in itertools.count())
-            diagnostics[next(name for name in numbered if name not in diagnostics)] = target_of(catalog, page, place)
-        yield {
-            "name": qualified(page, name),
-            "description": state.description,
-            "diagnostics": [{"name": label, "target": target} for label, target in diagnostics.items()],
-            "observables": [qualified(page, projection) for projection in state.shows] or None,
-        }
-
-
-def _transitions(catalog: Catalog, page: Page) -> _Parts:
-    for name, transition in page.transitions.items():
-        end = qualified(page, transition.end)
-        yield {
-            "name": qualified(page, name),
-            "from": qualified(page, transition.start),
-            "to": end,
-            "tool": transition.action,
-            "signal": None if transition.signal is None else qualified(page, transition.signal),
-            "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
-            "rate_limit_ms": transition.every_ms,
-            "preconditions": list(transition.preconditions) or None,
-            "reveals": [qualified(page, place) for place in page.states[transition.end].shows] or None,
-            "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
-            "do_not_use": list(transition.do_not_use) or None,
-        }
-
-
-def _signals(catalog: Catalog, page: Page) -> _Parts:
-    for name, signal in page.signals.items():
-        yield {
-            "name": qualified(page, name),
-            "description": signal.description,
-            "direction": "html_to_agent",
-            "event": signal.event,
-            "ingestion": "enabled" if signal.enabled else "disabled_by_default",
-            "target": _element(catalog, page, signal.at) if signal.at is not None else None,
-            "payload": signal.payload,
-        }
-
-
-def _attachments(catalog: Catalog, page: Page) -> _Parts:
-    for name, attachment in page.attachments.items():
-        affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
-        yield {
-            "id": qualified(page, name),
-            "kind": attachment.kind,
-            "description": attachment.description,
-            "target": _element(catalog, page, attachment.at),
-            "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
-            "lifecycle": {
-                "install": "when_target_matches",
-                "remove": "when_context_mismatch",
-                "reattach": "on_url_or_dom_change",
-            },
-        }
-
-
-def _element(catalog: Catalog, page: Page, place: str | Locator) -> dict[str, object]:
-    return {"selector": locator_of(page, place).css, **scope_of(catalog, page)}
-
-
-def _checks(catalog: Catalog, page: Page) -> _Parts:
-    for name, check in page.checks.items():
-        yield {
-            "id": qualified(page, name),
-            "description": check.description,
-            "severity": check.severity,
-            "assertions": [
-                {"target": {"selector": locator_of(page, place).css}, "visible": True} for place in check.visible
-            ],
-            "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
-        }
-
-
-def _projections(catalog: Catalog, page: Page) -> _Parts:
-    for name, projection in page.projections.items():
-        yield _projection(catalog, page, name, projection)
-
-
-_PARTS: Final[Mapping[str, Callable[[Catalog, Page], _Parts]]] = {
-    "context": _context,
-    "states": _states,
-    "transitions": _transitions,
-    "signals": _signals,
-    "attachments": _attachments,
-    "checks": _checks,
-    "state_projections": _projections,
-}
-"""What each page adds to the members of the map."""
-
-
-def _projection(catalog: Catalog, page: Page, name: str, projection: Projection) -> dict[str, object]:
-    extract = []
-    for record_id, record in projection.records.items():
-        fields: dict[str, object] = {}
-        for field, value in record.fields.items():
-            is_text = value.attribute is None and value.property is None
-            described = {
-                "selector": value.css,
-                "attribute": value.attribute,
-                "property": "innerText" if is_text else value.property,
-                "trim": True if is_text else None,
-                "required": True if value.required else None,
-                "many": True if value.many else None,
-            }
-            fields[field] = present(described)
-        row = {"id": record_id, "selector": record.css, "many": record.many, "fields": fields or None}
-        extract.append(present(row))
-    snapshot = {
-        "version": 1,
-        "source": "dom",
-        "extract": extract,
-        "projection": {"language": "jsonata", "expression": slot(projection.state)},
-        "output_schema": projection.schema,
-    }
-    summaries = [
-        {"name": summary, "max_bytes": 12_000, "expression": slot(expression)}
-        for summary, expression in projection.summaries.items()
-    ]
-    postconditions = {
-        action: {
-            "projection": qualified(page, name),
-            "verify": {"language": "jsonata", "expression": slot(expression)},
-        }
-        for action, expression in projection.after.items()
-    }
-    scope = scope_of(catalog, page)
-    if "url_matches" not in scope:  # a projection only has patterns; a query may follow the address
-        scope = {"url_matches": f"{catalog.absolute(page.path)}*"}
-    return {
-        "name": qualified(page, name),
-        "description": projection.description,
-        "scope": scope,
-        "snapshot": present(snapshot),
-        "summaries": summaries or None,
-        "postconditions": postconditions or None,
-    }
 
 
 _write = to_json(render)  # shared by both paths, so that lists of documents have it once

@@ -21,6 +21,7 @@ from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.checks.engine import ERROR, WARNING, Level
+from awp_publish.checks.places import select
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running
@@ -38,6 +39,7 @@ from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.differences import Drift
 from awp_publish.plugins.actions_json.drift_markup import MARKUP, compare_attributes, compare_forms
+from awp_publish.plugins.actions_json.page_map import map_of, targets_of
 from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import DeclarationError
 
@@ -208,13 +210,11 @@ class _Inspection:
         records = (await live.extract(MARKUP)).records
         self.links += [urljoin(live.url, str(link.get("href"))) for link in reading.objects(records, "links")]
         current = await self.observe(page, runtime)
-        for name, locator in page.locators.items():
-            if name == "done" or name.endswith("_done"):  # appears only after the form is submitted
-                continue
-            predicates = ("role", "name", "text_equals", "text_contains")
-            target = {member: value for member in predicates if (value := getattr(locator, member)) is not None}
-            target |= {"fallback_selectors": list(locator.fallbacks)} if locator.fallbacks else {}
-            await self.find(page, live, f"locator {name}", {"selector": locator.css, **target}, is_single=False)
+        # Some are only there after the form is submitted, and some in a state, which is reported if it is never seen.
+        of_states = [target for _, target in select(map_of(page), "/states/[]/diagnostics/[]/target")]
+        for name, target in targets_of(page).items():
+            if name != "done" and not name.endswith("_done") and target not in of_states:
+                await self.find(page, live, f"target {name}", target, is_single=False)
         for section, what in (("attachments", "attachment"), ("signals", "signal")):
             for item in self.map.objects(section):
                 name, place = str(item.get("id", item.get("name"))), item.get("target")
@@ -337,18 +337,18 @@ class _Inspection:
         if self.map.is_valid and not any(
             drift.page == page.path and drift.kind in _UNSEEN for drift in self.differences
         ):
-            for name in page.states:
-                if f"{page.id}.{name}" not in self.true_states:
+            for state in reading.objects(map_of(page), "states"):
+                full = f"{page.id}.{state['name']}"
+                if full not in self.true_states:
                     message = "It was not true on any visited page."
-                    seen = self.diagnosed.get(f"{page.id}.{name}", {})
-                    self.note("drift-state", page.path, f"state {page.id}.{name}", message, seen)
-            for name, projection in page.projections.items():
-                full = f"{page.id}.{name}"
-                for record in projection.records:
-                    if self.counted.get((full, record)) == 0:
-                        message = f"Its record {record} was not found on any visited page."
-                        css = projection.records[record].css
-                        self.note("drift-records", page.path, f"projection {full}", message, {"selector": css})
+                    self.note("drift-state", page.path, f"state {full}", message, self.diagnosed.get(full, {}))
+            for projection in reading.objects(map_of(page), "state_projections"):
+                full = f"{page.id}.{projection['name']}"
+                for record in reading.objects(reading.part(projection, "snapshot"), "extract"):
+                    if self.counted.get((full, str(record["id"]))) == 0:
+                        message = f"Its record {record['id']} was not found on any visited page."
+                        css = {"selector": record.get("selector")}
+                        self.note("drift-records", page.path, f"projection {full}", message, css)
         for (full, missing), evidence in self.missed.items():
             if full.partition(".")[0] == page.id:
                 message = f"The required field {missing} is missing or empty."

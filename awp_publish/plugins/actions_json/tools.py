@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.documents.members import present
+from awp_publish.maps import reading
 from awp_publish.maps.rules import MAX_STEPS, POSTCONDITION, SETTLE_TIMEOUT_MS
-from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place
-from awp_publish.plugins.actions_json.targets import locator_of, qualified, slot, target_of
+from awp_publish.model import Action, Catalog, JsonObject, Page
+from awp_publish.plugins.actions_json.page_map import map_of, names_of, targets_of
+from awp_publish.plugins.actions_json.targets import at_address, css_of, scope_of, slot
 from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import options, resolved
 
@@ -43,18 +45,23 @@ def tool_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, ob
     workflow = _workflow(action, page) if page is not None else None
     tool: dict[str, object] = {"name": action.id, "description": action.description, "input_schema": action.inputs}
     if page is not None and (place := _form(action, page)) is not None:
-        start = (transition.start for transition in page.transitions.values() if transition.action == action.id)
-        state = next((qualified(page, name) for name in start), None)
-        tool["target"] = target_of(catalog, page, place, f"[data-awas-action='{action.id}']", state=state)
+        moves = [move for move in reading.objects(map_of(page), "transitions") if move.get("tool") == action.id]
+        starts = (name for move in moves for name in reading.texts(move, "from"))
+        state = place.get("state") or next(starts, None)
+        is_local = state in names_of(map_of(page))["states"]
+        target = at_address(scope_of(catalog, page), place)
+        fallbacks = [*reading.texts(target, "fallback_selectors"), f"[data-awas-action='{action.id}']"]
+        last = {"fallback_selectors": fallbacks, "confidence": target["confidence"]}
+        first = {name: value for name, value in target.items() if name not in last}
+        tool["target"] = present({**first, "state": f"{page.id}.{state}" if is_local else state, **last})
     if workflow is not None and page is not None:
         primitives = {str(step["primitive"]) for step in workflow["steps"]}
-        form, submit = _form(action, page), _part(action, page, "submit")
-        parts = [locator_of(page, form).css if form is not None else None, *action.selectors.values()]
+        form, submit = (css_of(part or {}) for part in (_form(action, page), _part(action, page, "submit")))
         tool["requires"] = sorted(primitives - _OPTIONAL_PRIMITIVES)
         tool["x_actions"] = {
             "direction": "agent_to_html",
             "scope": "active_surface",
-            "source": {"selectors": [css for css in (*parts, submit.css if submit is not None else None) if css]},
+            "source": {"selectors": [css for css in (form, *action.selectors.values(), submit) if css]},
             "result_schema": _PAGE_ANSWER,
         }
         tool["workflow"] = workflow
@@ -75,16 +82,18 @@ def tool_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, ob
 def outcome_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, object] | None:
     """Return the projection of whether the page has answered a workflow; None if a page declares a postcondition."""
     page = _home(action, pages)
-    is_verified = any(action.id in projection.after for page in pages for projection in page.projections.values())
+    projections = [item for page in pages for item in reading.objects(map_of(page), "state_projections")]
+    is_verified = any(action.id in reading.part(projection, "postconditions") for projection in projections)
     done = None if page is None or is_verified else _part(action, page, "done")
-    if page is None or done is None or _workflow(action, page) is None:
+    css = css_of(done or {})
+    if page is None or done is None or css is None or _workflow(action, page) is None:
         return None
     matches = "records.done"
-    if done.text_equals is not None:
-        matches += f"[$ = {json.dumps(done.text_equals, ensure_ascii=False)}]"
-    elif done.text_contains is not None:
-        matches += f"[$contains($, {json.dumps(done.text_contains, ensure_ascii=False)})]"
-    name = qualified(page, f"{action.id}_done")
+    if "text_equals" in done:
+        matches += f"[$ = {json.dumps(done['text_equals'], ensure_ascii=False)}]"
+    elif "text_contains" in done:
+        matches += f"[$contains($, {json.dumps(done['text_contains'], ensure_ascii=False)})]"
+    name = f"{page.id}.{action.id}_done"
     return {
         "name": name,
         "description": f"Whether the page shows that {action.id} is done.",
@@ -93,7 +102,7 @@ def outcome_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str,
         "snapshot": {
             "version": 1,
             "source": "dom",
-            "extract": [{"id": "done", "selector": done.css}],
+            "extract": [{"id": "done", "selector": css}],
             "projection": {"language": "jsonata", "expression": slot(f"{{'is_shown': $count({matches}) > 0}}")},
         },
         "postconditions": {
@@ -106,14 +115,15 @@ def _home(action: Action, pages: list[Page]) -> Page | None:
     return next((page for page in pages if action.id in page.actions), None)
 
 
-def _form(action: Action, page: Page) -> Place | None:
-    """Return the place of an action's form: a locator with its name, the locator "form", or the action's selector."""
-    return page.locators.get(action.id) or page.locators.get("form") or action.selector
+def _form(action: Action, page: Page) -> JsonObject | None:
+    """Return an action's form: the target with its name, the target "form", or what the action's selector matches."""
+    declared = targets_of(page).get(action.id) or targets_of(page).get("form")
+    return declared or ({"selector": action.selector} if action.selector else None)
 
 
-def _part(action: Action, page: Page, name: str) -> Locator | None:
+def _part(action: Action, page: Page, name: str) -> JsonObject | None:
     """Return a named part of an action's form; with several forms its name begins with the action's id."""
-    return page.locators.get(f"{action.id}_{name}") or page.locators.get(name)
+    return targets_of(page).get(f"{action.id}_{name}") or targets_of(page).get(name)
 
 
 def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
@@ -139,7 +149,7 @@ def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
     steps = [_refusal(unfit)] if unfit else []
     required_state = None
     if form is not None:
-        required_state = _wanted(locator_of(page, form))
+        required_state = _wanted(form)
         steps.append({"id": "form_ready", "primitive": "locator.wait_for", "args": _until(required_state)})
     steps.append({"id": "hide_overlay", "primitive": "overlay.menu.hide", "on_error": "continue"})
     answered = _until(_wanted(done))
@@ -158,8 +168,11 @@ def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
     return present(workflow)  # type: ignore[return-value]
 
 
-def _wanted(place: Locator) -> Step:
-    return present({"selector": place.css, "text_equals": place.text_equals, "text_contains": place.text_contains})
+def _wanted(target: JsonObject) -> Step:
+    """Return the locator of a primitive. Role and name are left out beside a selector: not all runtimes read them."""
+    css = css_of(target)
+    found: Step = {"selector": css} if css else {name: target[name] for name in ("role", "name") if name in target}
+    return found | {name: target[name] for name in ("text_equals", "text_contains") if name in target}
 
 
 def _until(locator: Step) -> Step:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-TARGETS: Final = (
-    "/tools/[]/target",
-    "/tools/[]/x_actions/execution/steps/[]/target",
-    "/states/[]/diagnostics/[]/target",
-    "/signals/[]/target",
-    "/attachments/[]/target",
-    "/checks/[]/target",
-    "/checks/[]/assertions/[]/target",
-    "/context/[]/load_when/targets/[]",
-)
+from awp_publish.maps.rules import TARGETS as TARGETS
+
 WORKFLOWS: Final = "/tools/[]/workflow"
 STEPS: Final = "/tools/[]/workflow/steps/[]"
 SCHEMAS: Final = (

@@ -8,6 +8,7 @@ from typing import Final
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, shown
 from awp_publish.checks.places import objects, select, strings
 from awp_publish.maps import rules
+from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.plugins.actions_json.checks.places import TARGETS
 from awp_publish.plugins.actions_json.checks.specification import check, unknown_words
 
@@ -68,8 +69,8 @@ def lost_checks(document: JsonObject) -> Iterator[Finding]:
 
 @check("actions-reference", WARNING, "context, target, attachments", hint="Correct the name, or leave it out.")
 def lost_names(document: JsonObject) -> Iterator[Finding]:
-    """The names that contexts, targets and attachments mention are there."""
-    tools, states = _known(document, "/tools/[]/name"), _known(document, "/states/[]/name")
+    """The names that contexts, targets and attachments mention are there; primitives count as tools."""
+    tools, states = _known(document, "/tools/[]/name") | PRIMITIVES.keys(), _known(document, "/states/[]/name")
     yield from _lost(document, tools, "tool", "/context/[]/available_tools/[]", "/attachments/[]/affordance/opens/tool")
     places = ("/context/[]/next_states/[]", "/context/[]/load_when/states/[]")
     yield from _lost(document, states, "state", *places)

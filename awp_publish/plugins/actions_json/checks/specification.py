@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from awp_publish.checks.engine import (
@@ -25,8 +26,15 @@ from awp_publish.plugins.actions_json.checks.places import SCHEMAS
 from awp_publish.schema import translate
 
 
-def _object(required: Sequence[str] = (), **properties: object) -> dict[str, object]:
-    return {"type": "object", "required": list(required), "properties": properties}
+def _object(required: Sequence[str] = (), also: str = "", **properties: object) -> dict[str, object]:
+    """Return the schema of an object. `also` are further members, of which no rule names the type."""
+    known = {name: {} for name in (*required, *also.split())} | properties
+    return {"type": "object", "required": list(required), "properties": known}
+
+
+def _named(members: str) -> dict[str, object]:
+    """Return the schema of an object of things by name, of whose members no rule names the type."""
+    return {"type": "object", "additionalProperties": {"properties": {name: {} for name in members.split()}}}
 
 
 def _array(items: object) -> dict[str, object]:
@@ -37,10 +45,12 @@ def _one_of(values: Iterable[str]) -> dict[str, object]:
     return {"enum": sorted(values)}
 
 
-@DocumentSchema
-def _document_schema() -> Schema:
+@cache
+def document_schema() -> Schema:
+    """Return the JSON Schema of a map: the members that V1 names, and the types of those that it gives one."""
     text, any_object, texts = {"type": "string"}, {"type": "object"}, _array({"type": "string"})
-    target = _object(role=text, name=text, text_equals=text, text_contains=text, state=text)
+    places = f"{' '.join(rules.SELECTORS)} url_contains url_matches closest confidence notes"
+    target = _object((), places, role=text, name=text, text_equals=text, text_contains=text, state=text)
     execution = _object(mode=text, steps=_array(_object(["type"], id=text, type=text, target=target, value_from=text)))
     x_actions = _object(
         direction=_one_of(rules.DIRECTIONS),
@@ -75,6 +85,7 @@ def _document_schema() -> Schema:
     )
     transition = _object(
         ["name", "from", "to"],
+        "description",
         method=text,
         tool=text,
         signal=text,
@@ -82,10 +93,11 @@ def _document_schema() -> Schema:
         preconditions=texts,
         reveals=texts,
         do_not_use=texts,
-        convergence=any_object,
+        convergence=_object((), "complete_when max_attempts"),
     )
     signal = _object(
         ["name"],
+        "description protocol",
         direction=text,
         ingestion=_one_of(rules.INGESTION),
         event=text,
@@ -95,22 +107,24 @@ def _document_schema() -> Schema:
     )
     attachment = _object(
         ["id", "target", "lifecycle"],
+        "description signals source",
         kind=text,
         target={**target, "minProperties": 1},
-        affordance=any_object,
-        lifecycle={"type": "object", "minProperties": 1},
+        affordance=_object((), "label placement max_instances opens"),
+        lifecycle={**_object((), "install remove reattach drift"), "minProperties": 1},
     )
     check = _object(
         ["id"],
+        "description target tool state attachment expected_result source",
         severity=_one_of(rules.SEVERITIES),
-        assertions=_array(_object(target=any_object)),
+        assertions=_array(_object((), "visible enabled count text_equals text_contains", target=any_object)),
         setup=_array(any_object),
         steps=_array(any_object),
-        on_fail=any_object,
+        on_fail=_object((), "store_evidence alternate_selectors contingency"),
     )
-    extract = _object(["id"], many={"type": "boolean"}, fields=any_object)
+    field = "selector closest attribute property trim required many fields"
+    extract = _object(["id"], "selector", many={"type": "boolean"}, fields=_named(field))
     snapshot = _object(
-        (),
         version={"const": 1},
         source={"const": "dom"},
         extract=_array(extract),
@@ -119,28 +133,32 @@ def _document_schema() -> Schema:
     )
     projection = _object(
         ["name", "snapshot"],
+        "markers purpose",
         description=text,
-        scope=any_object,
+        scope=_object((), "url_contains url_matches"),
         snapshot=snapshot,
         summaries=_array(_object(["name", "expression"], max_bytes={"type": "number", "minimum": 1}, expression=text)),
-        postconditions=any_object,
+        postconditions=_named("projection verify failure_message"),
     )
     entry = _object(
         ["id", "kind", "uri"],
+        "namespace",
         kind=_one_of(rules.IMPORT_KINDS),
         uri=text,
         trust=_one_of(rules.TRUST),
         enabled={"type": "boolean"},
         provenance=any_object,
     )
+    when = _object((), "states targets tasks url_contains url_matches")
+    diagnostic = _object(["name"], "description", target=target)
     return _object(
         ["tools"],
         tools=_array(tool),
         surface=any_object,
         imports=_array(entry),
         composition=_object(default_conflict_policy=text, namespace_required={"type": "boolean"}),
-        context=_array(_object(["id"], load_when=any_object, available_tools=texts, next_states=texts)),
-        states=_array(_object(["name"], diagnostics=_array(_object(["name"], target=target)))),
+        context=_array(_object(["id"], "title body source", load_when=when, available_tools=texts, next_states=texts)),
+        states=_array(_object(["name"], "description observables source", diagnostics=_array(diagnostic))),
         transitions=_array(transition),
         signals=_array(signal),
         attachments=_array(attachment),
@@ -150,12 +168,13 @@ def _document_schema() -> Schema:
     )
 
 
+_document: Final = DocumentSchema(document_schema)
 _schemas: Final = InnerSchemas(*SCHEMAS, read=translate)
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
     """Find violations of the rules that a JSON Schema can express, and mistakes in the schemas inside a map."""
-    yield from _document_schema.violations(document)
+    yield from _document.violations(document)
     yield from _schemas.violations(document)
 
 
