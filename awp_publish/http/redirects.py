@@ -97,13 +97,13 @@ class Follower:
         """
         outer = cast(Scope, call.context)
         base = self.url + quote(sent["path"], safe=SAFE_IN_PATH)
-        cookies, new = _cookies_of(outer["headers"]), [pair for pair in headers if pair[0].lower() == b"set-cookie"]
+        cookies, new = cookies_of(outer["headers"]), [pair for pair in headers if pair[0].lower() == b"set-cookie"]
         location = location_of(headers)
         for _ in range(MAX_REDIRECTS):
             target = self._of_site(base, location, outer)
             if target is None:
                 return location or None
-            _receive(cookies, headers)
+            receive_cookies(cookies, headers)
             answer = await self._get(target, sent, outer, cookies, accept)
             if answer is None or not answer.is_whole:
                 return None
@@ -162,7 +162,8 @@ def location_of(headers: Iterable[tuple[bytes, bytes]] | Fields) -> str:
     return next((value.decode("latin-1") for name, value in pairs if name.lower() == b"location"), "")
 
 
-def _cookies_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def cookies_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the cookies of a request."""
     cookies: dict[str, str] = {}
     for name, value in headers:
         if name == b"cookie":
@@ -171,7 +172,7 @@ def _cookies_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return cookies
 
 
-def _receive(cookies: dict[str, str], headers: Iterable[tuple[bytes, bytes]]) -> None:
+def receive_cookies(cookies: dict[str, str], headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Add the cookies that an answer sets, and remove those that it deletes."""
     for name, value in headers:
         if name.lower() != b"set-cookie":

@@ -2,10 +2,11 @@
 
 A person who changes one field of a form sends all of them, as the page shows them: its instance's, its initial ones,
 its checked boxes (HTML, constructing the entry list). A call is completed in the same way from the page at the
-action's own address. Where there is no such page, texts are sent empty or with their initial value.
+action's own address. Where there is no such page, texts are sent empty or with their initial value. Another form, with
+which a view goes on at its address as a wizard does, is filled in too, if the action declares its fields.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
@@ -16,6 +17,7 @@ from django import forms
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
 from awp_publish.http.page_request import PageAnswer, PageExchange
+from awp_publish.http.redirects import cookies_of, receive_cookies
 from awp_publish.http.route_exchange import Rehearsal, RouteCall
 from awp_publish.model import ROUTE_CALL, JsonObject, Parameter
 from awp_publish.schema import media
@@ -25,7 +27,18 @@ MAX_PAGE_BYTES: Final = 4_000_000
 
 CSRF_FIELD: Final = "csrfmiddlewaretoken"
 
+NEXT_FORM: Final = "awp_publish_django.next_form"
+"""The place of a request's NextForm in its scope."""
+
 Entries = Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class NextForm:
+    """The page of another form with which a view goes on at its address, and that form if the action is about it."""
+
+    page: str = ""
+    form: "_Form | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,10 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
         members = {parameter.wire_name: inputs[parameter.name] for parameter in rest if parameter.name in inputs}
         await _send_on(app, scope, receive, send, orjson.dumps(members), b"application/json")
         return
-    fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
-    entries: Entries
-    if rest:
-        entries = [*_rest_entries(rest, inputs), *(await _kept_entries(app, scope, rest, inputs))]
-    else:
-        entries = await _form_entries(app, scope, parameters, inputs) if fields else ()
+    if any(isinstance(parameter, FormParameter) for parameter in parameters):
+        await _Filling(app, scope, receive, send, parameters, inputs).run()
+        return
+    entries = [*_rest_entries(rest, inputs), *(await _kept_entries(app, scope, rest, inputs))] if rest else []
     if not entries:
         await app(scope, receive, send)
         return
@@ -123,18 +134,77 @@ async def _kept_entries(app: AsgiApp, scope: Scope, rest: Sequence[RestParameter
     ]
 
 
-async def _form_entries(app: AsgiApp, scope: Scope, parameters: Sequence[Parameter], inputs: JsonObject) -> Entries:
-    """Return what a browser sends beside what is given: all that the form on the page has, hidden fields too."""
-    fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
-    given = [parameter for parameter in parameters if parameter.name in inputs]
-    entries = [field.empty() for field in fields if field in given and inputs[field.name] is None]
-    form = await _shown_form(app, scope, fields) if any(field.on_page for field in fields) else None
-    if form is None:
-        missing = [field for field in fields if field not in given]
-        return entries + [(field.wire_name, text) for field in missing for text in field.initial_texts()]
-    names = {CSRF_FIELD, *(parameter.wire_name for parameter in given)}
-    rows = tuple(f"{parameter.wire_name}-" for parameter in given if parameter.location == "rows")
-    return entries + [pair for pair in form if pair[0] not in names and not pair[0].startswith(rows)]
+class _Filling:
+    """Sends a form, and the further ones with which its view goes on, until there is an answer."""
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        parameters: Sequence[Parameter],
+        inputs: JsonObject,
+    ) -> None:
+        self._app, self._scope, self._receive, self._send = app, scope, receive, send
+        self._fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
+        self._given = [parameter for parameter in parameters if parameter.name in inputs]
+        self._emptied = [field.empty() for field in self._fields if field in self._given and inputs[field.name] is None]
+        self._left = {field.wire_name for field in self._fields}
+        self._shown = NextForm()
+        self._cookies = cookies_of(scope["headers"])
+        self._set_cookies: list[tuple[bytes, bytes]] = []
+
+    async def run(self) -> None:
+        """Send what a browser sends beside what is given: all that the form on the page has, hidden fields too."""
+        body = (await self._receive()).get("body", b"")
+        form = await self._first_form() if any(field.on_page for field in self._fields) else None
+        if form is None:
+            missing = [field for field in self._fields if field not in self._given]
+            entries = [(field.wire_name, text) for field in missing for text in field.initial_texts()]
+        else:
+            entries = self._entries_of(form)
+        while True:
+            self._shown = shown = NextForm()
+            scope: Scope = {**self._scope, NEXT_FORM: shown}
+            if self._set_cookies:
+                cookie = "; ".join(f"{name}={value}" for name, value in self._cookies.items()).encode(
+                    "latin-1", "replace"
+                )
+                kept = [pair for pair in self._scope["headers"] if pair[0] != b"cookie"]
+                scope["headers"] = [*kept, (b"cookie", cookie)]
+            completed = _with_entries(scope, body, [*self._emptied, *entries])
+            await _send_on(self._app, scope, self._receive, self._pass_on, completed)
+            if shown.form is None:
+                return
+            entries = self._entries_of(shown.form)
+
+    async def _first_form(self) -> "_Form | None":
+        page = await _shown(self._app, self._scope, b"text/html")
+        if page is None:
+            return None
+        text, _ = media.decode(page.body, read_fields(page.headers)[b"content-type"].decode("latin-1"))
+        return find_form(text, self._scope["path"], self._left)
+
+    def _entries_of(self, form: "_Form") -> list[tuple[str, str]]:
+        self._left -= form.names
+        names = {CSRF_FIELD, *(parameter.wire_name for parameter in self._given)}
+        rows = tuple(f"{parameter.wire_name}-" for parameter in self._given if parameter.location == "rows")
+        return [pair for pair in form.entries if pair[0] not in names and not pair[0].startswith(rows)]
+
+    async def _pass_on(self, message: Message) -> None:
+        """Pass an answer on, unless it is the page of another form of which the action declares fields."""
+        shown = self._shown
+        if message["type"] == "http.response.start":
+            headers: list[tuple[bytes, bytes]] = list(message["headers"])
+            if shown.page:
+                shown.form = find_form(shown.page, self._scope["path"], self._left)
+            if shown.form is not None:
+                receive_cookies(self._cookies, headers)
+                self._set_cookies += [pair for pair in headers if pair[0] == b"set-cookie"]
+            message = {**message, "headers": [*self._set_cookies, *headers]}
+        if shown.form is None:
+            await self._send(message)
 
 
 async def _send_on(
@@ -177,17 +247,8 @@ async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer | 
     return answer if answer.status == 200 and is_such and answer.is_whole else None
 
 
-async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter]) -> Entries | None:
-    """Return the entries of the form on the page at the action's address, None if there is no such form."""
-    page = await _shown(app, scope, b"text/html")
-    if page is None:
-        return None
-    text, _ = media.decode(page.body, read_fields(page.headers)[b"content-type"].decode("latin-1"))
-    return find_form(text, scope["path"], {field.wire_name for field in fields})
-
-
-def find_form(page: str, path: str, names: set[str]) -> Entries | None:
-    """Return the entries of the form that is sent to `path` and has the most of these names, None if it is not sure."""
+def find_form(page: str, path: str, names: set[str]) -> "_Form | None":
+    """Return the form that is sent to `path` and has the most of these names, None if it is not sure."""
     reader = _FormReader()
     reader.feed(page)
     reader.close()
@@ -196,7 +257,7 @@ def find_form(page: str, path: str, names: set[str]) -> Entries | None:
     ranked = sorted(own or posted, key=lambda form: len(names & form.names), reverse=True)
     if not ranked or (len(ranked) > 1 and len(names & ranked[0].names) == len(names & ranked[1].names)):
         return None
-    return ranked[0].entries
+    return ranked[0]
 
 
 @dataclass(slots=True)

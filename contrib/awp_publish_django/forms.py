@@ -82,7 +82,7 @@ def _is_shown_filled_in(field: forms.Field, is_of_object: bool) -> bool:
     return not is_blank and (is_of_object or field.initial is not None)
 
 
-def _read_several(kinds: tuple[type, ...], method: str, on_page: bool, changes: bool) -> Operation:
+def _read_several(kinds: tuple[object, ...], method: str, on_page: bool, changes: bool) -> Operation:
     """Return what forms and formsets take together. Raises UnusableSchema for other classes and for equal names."""
     properties: Schema = {}
     required: list[object] = []
@@ -91,7 +91,7 @@ def _read_several(kinds: tuple[type, ...], method: str, on_page: bool, changes: 
     for kind in kinds:
         read = read_form(kind, method, on_page=on_page, changes=changes)
         if read is None:
-            raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is not a form")
+            raise UnusableSchema(f"its inputs have {getattr(kind, '__name__', kind)} beside forms, which is not a form")
         own: Any = read.inputs["properties"]
         if twice := sorted(own.keys() & properties):
             raise UnusableSchema(
@@ -173,7 +173,13 @@ def _listed(field: forms.Field) -> object:
 
 
 def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
-    """The form of Django's generic editing views: what `get_form` makes, else `form_class`, or the model's `fields`."""
+    """The form of Django's generic editing views: what `get_form` makes, else `form_class`, or the model's `fields`.
+
+    Of a wizard (django-formtools), the forms of all its steps, unless some may be skipped.
+    """
+    steps = options.get("form_list")
+    if isinstance(steps, Mapping) and not options.get("condition_dict"):
+        return tuple(form(prefix=step) for step, form in steps.items())
     if cls is None or not hasattr(cls, "get_form_class"):
         return None
     request = HttpRequest()

@@ -24,6 +24,7 @@ from awp_publish.http.reentry import SessionPass
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL
 from awp_publish_django.cleaned import Cleaned, noting
+from awp_publish_django.filling import NEXT_FORM, NextForm
 from awp_publish_django.languages import in_language_of_caller
 
 _OF_REQUEST: Final = frozenset(
@@ -39,6 +40,7 @@ class RouteRequest(HttpRequest):
 
     route_call: RouteCall | SessionPass | None = None
     prefixes: tuple[str, str] | None = None  # of the caller's language and of the published one, where they differ
+    next_form: NextForm | None = None
     view_status: int | None = None  # of the view's own answer, before any middleware makes another one of it
     messages_before = 0  # for the visitor's next page, from earlier requests
     _found: ResolverMatch | None = None
@@ -145,7 +147,7 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
             if name not in parsed and name not in vars(inner):
                 setattr(inner, name, value)
     inner.prefixes = prefixes
-    inner.route_call = scope.get(ROUTE_CALL)
+    inner.route_call, inner.next_form = scope.get(ROUTE_CALL), scope.get(NEXT_FORM)
     exempt_from_csrf(inner)
     return inner
 

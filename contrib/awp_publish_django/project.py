@@ -27,7 +27,7 @@ from awp_publish.model import ROUTE_CALL, Arrival
 from awp_publish.stores.threads import is_gevent
 from awp_publish_django.answering import response_of
 from awp_publish_django.conf import place_of_middleware
-from awp_publish_django.filling import call_with_form
+from awp_publish_django.filling import NEXT_FORM, call_with_form
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import in_language_of_caller, speaking
 from awp_publish_django.responses import read_response_async
@@ -185,7 +185,7 @@ class _InProcessHandler(ASGIHandler):
         made = super().create_request(scope, body_file)
         if isinstance(made[0], InnerASGIRequest):
             made[0].prefixes = prefixes
-            made[0].route_call = scope.get(ROUTE_CALL)
+            made[0].route_call, made[0].next_form = scope.get(ROUTE_CALL), scope.get(NEXT_FORM)
             exempt_from_csrf(made[0])
         return made
 

@@ -199,10 +199,18 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
             return _as_json(422, {"detail": errors}, response)
     # An empty answer is no page, and 201 or 202 says itself that something was done.
     is_unsure = is_page and status == 200 and bool(body.strip())
-    if is_unsure and _expects_no_page(request) and not any(map(_is_valid, forms)):
-        page = read_words(body.decode(response.charset or "utf-8", "replace"), request.path)
-        refused_with, words = page.refusal({*request.POST, *request.FILES})
-        return _as_json(refused_with, {"detail": words}, response)
+    if is_unsure and _expects_no_page(request):
+        text = body.decode(response.charset or "utf-8", "replace")
+        page, valid = (
+            read_words(text, request.path),
+            {name for form in forms if _is_valid(form) for name in _names_of(form)},
+        )
+        goes_on = bool(valid and page.fields) and valid.isdisjoint(page.fields)
+        if goes_on and request.next_form is not None:
+            request.next_form.page = text
+        if goes_on or not valid:
+            refused_with, words = page.refusal({*request.POST, *request.FILES})
+            return _as_json(refused_with, {"detail": words}, response)
     return Reply(status, headers_of(response), body)
 
 
@@ -294,6 +302,12 @@ def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
 def _is_valid(form: Cleaned) -> bool:
     """Return True if a form has no errors. It was cleaned already, so nothing is validated again."""
     return not any(True for _ in _places_of(form))
+
+
+def _names_of(form: Cleaned) -> Iterator[str]:
+    """Yield the names of a form's or a formset's fields in a request."""
+    for part in [form] if isinstance(form, BaseForm) else [form.management_form, *form.forms]:
+        yield from map(part.add_prefix, part.fields)
 
 
 def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:

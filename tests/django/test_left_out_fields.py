@@ -16,7 +16,7 @@ from django.template import engines
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_POST
-from django.views.generic import UpdateView
+from django.views.generic import UpdateView, View
 
 from tests.django.sites import make_site
 
@@ -89,6 +89,41 @@ class Name(forms.Form):
     name = forms.CharField()
 
 
+class Place(forms.Form):
+    town = forms.CharField(label="Town")
+    zip = forms.CharField(required=False)
+
+
+class Wizard(View):
+    """Sign up on two pages at one address; its GET begins anew."""
+
+    form_list: Any = None
+    condition_dict: Any = None
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Show the first page."""
+        return self._show(0, {})
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Take a page and show the next one."""
+        step, done = int(request.POST["step"]), json.loads(request.COOKIES.get("done", "{}"))
+        form = self.form_list[str(step)](request.POST, prefix=str(step))
+        if not form.is_valid():
+            return HttpResponse(PAGE.render({"form": form}))
+        done |= form.cleaned_data
+        if step == 1:
+            SENT.append(done)
+            return redirect("/done/")
+        return self._show(step + 1, done)
+
+    def _show(self, step: int, done: dict[str, Any]) -> HttpResponse:
+        form = self.form_list[str(step)](prefix=str(step))
+        hidden = f'<input type="hidden" name="step" value="{step}">'
+        response = HttpResponse(f'<h1>Page {step + 1}</h1><form method="post">{hidden}{form.as_p()}</form>')
+        response.set_cookie("done", json.dumps(done))
+        return response
+
+
 class Update(forms.Form):
     name = forms.CharField()
     slug = forms.CharField(required=False)
@@ -120,7 +155,10 @@ def add(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"sent": dict(request.POST), "seen": form.cleaned_data if form.is_valid() else None})
 
 
+STEPS = {"0": Name, "1": Place}
 urlpatterns = [
+    path("wizard", Wizard.as_view(form_list=STEPS)),
+    path("halfway", Wizard.as_view(form_list=STEPS, condition_dict={"1": bool})),
     path("preferences", preferences),
     path("edit/<int:pk>", edit),
     path("edit-by-class/<int:pk>", EditByClass.as_view()),
@@ -128,6 +166,8 @@ urlpatterns = [
     path("add", add),
 ]
 site.declare("preferences", method="POST", path="/preferences", inputs=Name)
+site.declare("sign_up", method="POST", path="/wizard")
+site.declare("begin", method="POST", path="/halfway", inputs=[type("First", (Name,), {"prefix": "0"})])
 site.declare("edit_by_class", method="POST", path="/edit-by-class/{pk}")
 
 
@@ -172,6 +212,18 @@ async def test_an_update_keeps_what_is_not_given(call, action):
 async def test_what_the_form_has_beside_the_inputs_is_sent_too(call):
     assert (await call("preferences", name="Bea"))[0] == 200
     assert SENT == [{"name": "Bea", "language": "de", "version": "7"}]
+
+
+async def test_a_wizard_is_one_action_whose_pages_are_filled_in_one_after_the_other(call):
+    assert await call("sign_up", name="Ann", town="Bath") == (200, {"location": "/done/"})
+    assert SENT == [{"name": "Ann", "town": "Bath", "zip": ""}]
+    status, answer = await call("sign_up", name="Ann", town=" ")
+    assert (status, [error["pointer"] for error in answer["errors"]]) == (422, ["/town"])
+    status, answer = await call("begin", name="Ann")
+    assert (status, answer["detail"]) == (
+        428,
+        'The site first asks for something on the page "Page 2": Town, Zip.',
+    )
 
 
 async def test_null_empties_a_field_and_false_unchecks_a_box(call):
@@ -228,7 +280,9 @@ lines</textarea>
 
 
 def test_the_entries_of_a_form_are_those_of_a_browser():
-    assert find_form(FORMS, "/here", {"a", "t"}) == [
+    form = find_form(FORMS, "/here", {"a", "t"})
+    assert form is not None
+    assert form.entries == [
         *(("t", " <b> two\nlines"), ("s", "2"), ("u", ""), ("m", "x"), ("m", "y"), ("c", "on"), ("r", "2")),
         ("a", "1 & 2"),
     ]
