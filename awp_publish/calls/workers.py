@@ -1,34 +1,25 @@
-"""Facts about the server process, which can only be read from the stack, and what follows for stores in memory."""
+"""The processes that serve an application, as far as one of them can know, and what follows for stores in memory."""
 
+import multiprocessing
 import os
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from types import FrameType
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Final
 
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
 
+_OPTIONS: Final = ArgumentParser(add_help=False, allow_abbrev=False)
+"""Options of uvicorn, hypercorn, gunicorn and granian."""
+_OPTIONS.add_argument("-w", "--workers", nargs="?")
+_OPTIONS.add_argument("--root-path", nargs="?")
+
 
 def count_workers() -> int:
-    """Return how many processes serve this application, this one included; 1 if the number is unknown.
-
-    A server calls the application, so its settings are in the frames of the main thread: the number of workers of
-    gunicorn, uvicorn and hypercorn, whether it was set by an option, a file or WEB_CONCURRENCY. With a reloader there
-    is one process. WEB_CONCURRENCY itself is read only if no known server is found.
-    """
-    is_alone = False
-    for frame in frames_of_server():
-        match frame.f_globals.get("__name__"):
-            case "gunicorn.arbiter":
-                return _number(getattr(getattr(frame.f_locals.get("self"), "cfg", None), "workers", 1))
-            case "uvicorn._subprocess" | "hypercorn.asyncio.run" if "config" in frame.f_locals:
-                config = frame.f_locals["config"]
-                reloads = getattr(config, "reload", False) or getattr(config, "use_reloader", False)
-                return 1 if reloads else _number(getattr(config, "workers", 1))
-            case "uvicorn.server" | "django.core.management.commands.runserver":
-                is_alone = True  # unless it was started by one of those above
-    return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+    """Return how many processes serve this application, as the server's command line or WEB_CONCURRENCY says; else 1."""
+    text = (_OPTIONS.parse_known_args(sys.argv[1:])[0].workers or os.environ.get("WEB_CONCURRENCY", "")).strip()
+    return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1
 
 
 def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> None:
@@ -52,35 +43,11 @@ def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> N
 
 
 def is_first_worker() -> bool:
-    """Return True if this process is the first, or the only one, of those that a server started with this application.
-
-    A worker that replaces another one is not the first: the first has already logged what there is to log.
-    """
-    for frame in frames_of_server():
-        module, here = frame.f_globals.get("__name__"), frame.f_locals
-        if module == "gunicorn.arbiter" and "worker" in here:
-            return getattr(here["worker"], "age", 1) == 1
-        if module == "multiprocessing.process" and "self" in here:
-            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
-    return True
+    """Return False in a process that a server has started with `multiprocessing` after the first one, or in its place."""
+    number = multiprocessing.current_process().name.rpartition("-")[2]
+    return not number.isdecimal() or number == "1"
 
 
 def root_path_of_server() -> str:
     """Return uvicorn's `--root-path`, which its lifespan scope does not contain."""
-    for frame in frames_of_server():
-        if frame.f_globals.get("__name__") == "uvicorn.server":
-            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
-    return ""
-
-
-def frames_of_server() -> Iterator[FrameType]:
-    """Yield the frames of the main thread, innermost first."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _number(value: object) -> int:
-    text = str(value).strip()
-    return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1
+    return _OPTIONS.parse_known_args(sys.argv[1:])[0].root_path or ""

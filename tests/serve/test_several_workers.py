@@ -83,7 +83,7 @@ SERVED = {
     "uvicorn that reloads": (STARLETTE, f"{UVICORN} --reload", ""),
     "gunicorn with uvicorn's worker": (STARLETTE, f"{ASGI} -w 1", ""),
     "gunicorn in spite of WEB_CONCURRENCY": (DJANGO, f"{GUNICORN} -w 1", "4"),
-    "Django's own server": (DJANGO, "shop.py runserver 127.0.0.1:{port}", "4"),
+    "Django's own server": (DJANGO, "shop.py runserver 127.0.0.1:{port}", ""),
 }
 
 
