@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint
 from typing import Any, Final, Protocol as Interface, TypeAlias
 
@@ -142,84 +143,124 @@ def refuse_unasked_lists(setup: Setup, catalog: Catalog) -> None:
         )
 
 
-class Serving(Interface):
-    """A plug-in of one site while the application runs."""
+@dataclass(kw_only=True, eq=False)
+class Serving:
+    """A plug-in of one site while the application runs.
+
+    `app` is the application with all of its middleware, `called` says how its routes are called
+    (`http.dispatch.CalledApplication`), `outside` is the middleware outside of us that sets sessions, None if there is
+    none (`http.reentry.Outside`). `has_sessions` says whether the application is known to keep sessions in cookies.
+    """
 
     setup: Setup
     observer: Observer
     app: ASGIApp
-    """The application with all of its middleware."""
     called: Any
-    """How routes of the application are called (`http.dispatch.CalledApplication`)."""
     outside: Any
-    """The middleware outside of us that sets sessions, None if there is none (`http.reentry.Outside`)."""
-
-    settings: Any
-    """The settings of the site."""
-
     has_sessions: bool
-    """Whether the application is known to keep sessions in cookies."""
+    wires: Mapping[str, Wire]
+    """The client's sides of the site's doors, by name, those first that every site has."""
+
+    owns: Callable[[MutableMapping[str, Any]], bool]
+    """Returns True if a request is for a document or door of ours, and not for the application."""
+
+    guards_of: Callable[[Catalog], Guards]
+    """Returns what the gates of a catalog share."""
+
+    lifespan_state: Callable[[], Mapping[str, object]]
+    """Returns the `state` that the application's lifespan has set up."""
+
+    extensions: Callable[[], MutableMapping[str, Any]]
+    """Returns the extensions of the lifespan's scope."""
+
+    routes: Callable[[], Sequence[Any]]
+    """Returns the routes of the application."""
+
+    served: dict[str, Serving]
+    """All plug-ins of the site, by name."""
 
     @property
+    def options(self) -> Any:
+        """The plug-in's settings."""
+        return self.setup.options
+
+    @property
+    def state(self) -> Any:
+        """The value that the plug-in's `start` returned."""
+        return self.setup.state
+
+    @property
+    def site(self) -> DeclaredSite:
+        """The site."""
+        return self.setup.site
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the site."""
+        return self.setup.site.settings
+
+    @cached_property
     def service(self) -> Any:
-        """The value that `serve` returned."""
-
-    @property
-    def options(self) -> Any: ...
-    @property
-    def state(self) -> Any: ...
-    @property
-    def site(self) -> DeclaredSite: ...
-    def owns(self, scope: MutableMapping[str, Any]) -> bool:
-        """Return True if a request is for a document or door of ours, and not for the application."""
-
-    def guards_of(self, catalog: Catalog) -> Guards:
-        """Return what the gates of a catalog share."""
-
-    def lifespan_state(self) -> Mapping[str, object]:
-        """Return the `state` that the application's lifespan has set up."""
-
-    def extensions(self) -> MutableMapping[str, Any]:
-        """Return the extensions of the lifespan's scope."""
-
-    def routes(self) -> Sequence[Any]:
-        """Return the routes of the application."""
+        """The value of the plug-in's `serve`, made when it is first asked for; its state without that hook."""
+        serve, serving = self.setup.plugin.serve, self.served[self.setup.plugin.name]
+        if serving is not self:
+            return serving.service
+        return self.state if serve is None else serve(self)
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in serves: the value of its `serve`, or its state; None without that plug-in.
 
         At an address it is the value of its `at`, if it has that hook.
         """
+        other = self.served.get(plugin)
+        return other.service if other is not None else None
 
 
-class Context(Serving, Interface):
-    """A plug-in at one public address of a site. `catalog` has the actions that are offered at the door."""
+@dataclass(kw_only=True, eq=False)
+class Context(Serving):
+    """A plug-in at one public address of a site. `catalog` has the actions that are offered at the door.
+
+    `admission` are the limits of requests: sizes of bodies, origins, own hosts, trusted proxies
+    (`http.admission.Admission`). `links` is the `Link` header for pages of the application, None if they get none, and
+    `links_json` says whether its JSON gets it too.
+    """
 
     catalog: Catalog
-    invoker: Invoker
     guards: Guards
     keys: tuple[str, ...]
     admission: Any
-    """Limits of requests: sizes of bodies, origins, own hosts, trusted proxies (`http.endpoint.Admission`)."""
-
     links: bytes | None
-    """The `Link` header for pages of the application, None if they get none."""
-
     links_json: bool
-    """Whether its JSON gets this header too."""
+    invoker: Invoker = field(init=False)
+    published: Callable[[], Catalog]
+    """Returns the catalog as it was last published, with its current status."""
 
-    @property
-    def wires(self) -> Mapping[str, Wire]:
-        """The client's sides of the site's doors, by name, those first that every site has."""
+    documents: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]]
+    """Returns the prepared documents by path: ours, and those that are served if the application has none."""
 
-    def published(self) -> Catalog:
-        """Return the catalog as it was last published, with its current status."""
+    entrance: Callable[[MutableMapping[str, Any]], ASGIApp]
+    """Returns the outermost application for an incoming connection, for requests that a door sends itself."""
 
-    def documents(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the prepared documents by path: ours, and those that are served if the application has none."""
+    here: dict[str, Context]
+    """All plug-ins at this address, by name."""
 
-    def entrance(self, scope: MutableMapping[str, Any]) -> ASGIApp:
-        """Return the outermost application for an incoming connection, for requests that a door sends itself."""
+    @cached_property
+    def offered(self) -> Any:
+        """What other plug-ins get of this one: the value of its `at`."""
+        at = self.setup.plugin.at
+        return self.service if at is None else at(self)
+
+    def ask(self, plugin: str) -> Any:
+        """Return what another plug-in offers at this address, None without that plug-in."""
+        other = self.here.get(plugin)
+        return other.offered if other is not None else None
+
+    def at_door(self, door: Door) -> Context:
+        """Return what a door of the plug-in sees: of the actions those that are exposed there."""
+        context = copy(self)
+        if door.calls:
+            context.catalog = self.catalog.exposed_at(door.name)
+        return context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ PLUGIN_MAY = {
     "checks",
     *ENGINES,
 }
-PLUGIN_MAY_NOT = {"http.asgi", "http.serving"}
+PLUGIN_MAY_NOT = {"http.asgi"}
 EXTRAS = {
     "brotli",
     "django",

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 from asyncio import current_task, get_running_loop
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,10 +180,10 @@ NOBODY: Final = "\n"
 class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared once, here.
 
-    `accept` takes calls of background actions; without it, callers wait for their results. `sessions` runs calls with
-    the cookies that the site keeps for callers without a cookie jar. Before a person is asked for confirmation, `check`
-    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks, as
-    it does before a call becomes a job.
+    `accept` takes calls of background actions; without it, callers wait for their results. `carries` run calls within
+    something of theirs, such as the cookies that the site keeps for callers without a cookie jar; the first one is
+    outermost. Before a person is asked for confirmation, `check` raises InvalidInput for a call that cannot be sent to
+    its route, and `rehearse` runs the route's security checks, as it does before a call becomes a job.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Invoker:
         guards: Guards | None = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
-        sessions: CarryWithSession | None = None,
+        carries: Sequence[CarryWithSession] = (),
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
@@ -216,8 +216,10 @@ class Invoker:
         self._reach = reach
         self._codes = catalog.site.errors
         self._observer = observer or Observer()
-        self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
-        self._has_sessions = sessions is not None
+        self._carry: Carry = self._run
+        for carry in reversed(carries):
+            self._carry = partial(carry, self._carry)
+        self._has_sessions = bool(carries)
         self.guarded: Collection[str] = frozenset(
             prepared.action.id
             for prepared in self._actions.values()

@@ -4,7 +4,7 @@ import gc
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -25,6 +25,7 @@ from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
 from awp_publish.doors.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
+from awp_publish.doors.wires import wires_of
 from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.cors import Cors
@@ -48,10 +49,18 @@ from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.reentry import Outside
 from awp_publish.http.running import INSPECTED
-from awp_publish.http.serving import Address, AddressContext, ServedPlugin, ServedSite, open_doors, open_hooks
 from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Action, Catalog, seconds_of
-from awp_publish.plugin import Answer, AnswerRest, Door as PluginDoor, Endpoints, known_protocols, protocols_of
+from awp_publish.plugin import (
+    Answer,
+    AnswerRest,
+    Context,
+    Door as PluginDoor,
+    Endpoints,
+    Serving,
+    known_protocols,
+    protocols_of,
+)
 from awp_publish.problems import DeclarationError
 
 RECEIPT_SECONDS: Final = 3600.0
@@ -101,7 +110,7 @@ class _Published:
     documents: Mapping[str, Prepared]
     fallbacks: Mapping[str, Prepared]
     doors: Doors
-    contexts: Mapping[str, AddressContext]
+    contexts: Mapping[str, Context]
     forward: Answer
     found: Mapping[str, Prepared | Answer] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
@@ -177,7 +186,7 @@ class AgentPublisher:
         counters = (one.plugin.counter(one) for one in site.plugins.values() if one.plugin.counter is not None)
         counter = next((one for one in counters if one is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
-        self._served: dict[str, ServedPlugin] = {}
+        self._served: dict[str, Serving] = {}
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
@@ -226,7 +235,7 @@ class AgentPublisher:
         """Return the `Link` header with the site's documents. For adapters."""
         return link_header(self.site.catalog, self._protocols)
 
-    def context(self, scope: Scope, plugin: str) -> AddressContext | None:
+    def context(self, scope: Scope, plugin: str) -> Context | None:
         """Return what a plug-in has at the address of a request, None without that plug-in. For adapters."""
         return (self._here or self._of_host(scope)).contexts.get(plugin)
 
@@ -322,21 +331,22 @@ class AgentPublisher:
         self._called = CalledApplication(
             self.app, routes, entrance, outside, lambda: self._state, cookies, self._entrance, carried
         )
-        shared = ServedSite(
-            site=self.site,
-            observer=self._observer,
-            app=self._whole,
-            called=self._called,
-            outside=Outside(outside or self.app, lambda: self._state, carried) if outside or carried else None,
-            has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
-            guards_of=self._guards,
-            lifespan_state=lambda: self._state,
-            extensions=lambda: self._extensions,
-            owns=self.owns,
-            routes=partial(find_routes, self._called.routes),
-        )
-        self._served = shared.plugins
-        self._served |= {name: ServedPlugin(setup, shared) for name, setup in self.site.plugins.items()}
+        for name, setup in self.site.plugins.items():
+            self._served[name] = Serving(
+                setup=setup,
+                observer=self._observer,
+                app=self._whole,
+                called=self._called,
+                outside=Outside(outside or self.app, lambda: self._state, carried) if outside or carried else None,
+                has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
+                wires=wires_of(one.plugin for one in self.site.plugins.values()),
+                owns=self.owns,
+                guards_of=self._guards,
+                lifespan_state=lambda: self._state,
+                extensions=lambda: self._extensions,
+                routes=partial(find_routes, routes),
+                served=self._served,
+            )
         self.site.on_refresh(self._publish)
         self._publish(self.site)
 
@@ -407,40 +417,53 @@ class AgentPublisher:
         if before is not None and before.actions is catalog.actions:
             before.doors.invoker.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
-        address = self._address(catalog)
-        contexts = {name: AddressContext(served, address) for name, served in self._served.items()}
+        contexts, invoker = self._open_address(catalog)
         onward = self.app
-        for name, context in contexts.items():
-            if (around := self._served[name].setup.plugin.around) is not None:
+        for context in contexts.values():
+            if (around := context.setup.plugin.around) is not None:
                 onward = around(context, onward)
-        doors = self._open_doors(address)
-        self._later_doors.run(doors.live)
+        live = [door.open(contexts[name].at_door(door)) for name, doors in self._doors.items() for door in doors]
+        self._later_doors.run(live)
+        doors = self._open_doors(catalog, invoker, live)
         return _Published(_host_of(catalog), catalog.actions, documents, fallbacks, doors, contexts, onward)
 
-    def _address(self, catalog: Catalog) -> Address:
-        """Return what plug-ins share at one address of the site."""
-        site, host = self.site, _host_of(catalog)
-        address = Address(
-            catalog=catalog,
-            guards=self._guards(catalog),
-            admission=read_admission_of(site.settings, catalog.actions),
-            keys=site.keys,
-            links=None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1"),
-            links_json=self._link_headers is True,
-            published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-            documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
-            entrance=self._entrance,
-        )
+    def _open_address(self, catalog: Catalog) -> tuple[dict[str, Context], Invoker]:
+        """Return what each plug-in has at one address of the site, and what runs the calls of that address."""
+        site, host, guards = self.site, _host_of(catalog), self._guards(catalog)
+        contexts: dict[str, Context] = {}
+        for name, served in self._served.items():
+            contexts[name] = Context(
+                **{one.name: getattr(served, one.name) for one in fields(Serving)},
+                catalog=catalog,
+                guards=guards,
+                keys=site.keys,
+                admission=read_admission_of(site.settings, catalog.actions),
+                links=None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1"),
+                links_json=self._link_headers is True,
+                published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
+                documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
+                entrance=self._entrance,
+                here=contexts,
+            )
+        hooks = [context.setup.plugin.calls(context) for context in contexts.values() if context.setup.plugin.calls]
+        accept = next((one.accept for one in hooks if one.accept is not None), None)
         routes = RouteCaller(self._called, catalog)
-        accept, carry = open_hooks(self._served, address)
-        address.invoker = Invoker(
-            catalog, routes.call, address.guards, accept, self._observer, carry, routes.check, routes.rehearse
+        invoker = Invoker(
+            catalog,
+            routes.call,
+            guards,
+            accept,
+            self._observer,
+            [one.carry for one in hooks if one.carry is not None],
+            routes.check,
+            routes.rehearse,
         )
-        return address
+        for context in contexts.values():
+            context.invoker = invoker
+        return contexts, invoker
 
-    def _open_doors(self, address: Address) -> Doors:
-        catalog, admission, invoker = address.catalog, address.admission, address.invoker
-        live = open_doors(self._served, self._doors, address)
+    def _open_doors(self, catalog: Catalog, invoker: Invoker, live: Sequence[Endpoints]) -> Doors:
+        admission = read_admission_of(self.site.settings, catalog.actions)
         paths, cors = catalog.paths, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
         exact: dict[str, Answer] = {}

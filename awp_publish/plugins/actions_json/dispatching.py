@@ -55,7 +55,7 @@ class Dispatcher:
             replace(catalog, actions=actions),
             lambda call: self._gated[call.request_id](),
             door.guards,
-            sessions=door.ask("sessions"),
+            carries=[sessions] if (sessions := door.ask("sessions")) is not None else [],
         )
         guards_by_site = door.settings.guard_routes
         self._actions = {action.id: action for action in actions}
