@@ -17,7 +17,7 @@ _OPTIONS.add_argument("--root-path", nargs="?")
 
 
 def count_workers() -> int:
-    """Return how many processes serve this application, as the server's command line or WEB_CONCURRENCY says; else 1."""
+    """Return how many processes serve this application, by the server's command line or WEB_CONCURRENCY, or else 1."""
     text = (_OPTIONS.parse_known_args(sys.argv[1:])[0].workers or os.environ.get("WEB_CONCURRENCY", "")).strip()
     return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1
 
@@ -43,7 +43,7 @@ def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> N
 
 
 def is_first_worker() -> bool:
-    """Return False in a process that a server has started with `multiprocessing` after the first one, or in its place."""
+    """Return False in a process that a server has started with `multiprocessing` beside or after the first one."""
     number = multiprocessing.current_process().name.rpartition("-")[2]
     return not number.isdecimal() or number == "1"
 

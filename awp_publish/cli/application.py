@@ -95,15 +95,13 @@ class Application:
         return asyncio.run(read())
 
     async def _get(self, path: str, state: Mapping[str, object]) -> tuple[int, Published]:
-        exchange = PageExchange(b"", sys.maxsize)
         inside = PageRequest(urlsplit("http://localhost"), path.encode(), b"", (), state=state)
         try:
-            await self.app(inside.scope({"path": "/"}), exchange.receive, exchange.send)
+            answer = await PageExchange().run(self.app, inside.scope({"path": "/"}))
         except DeclarationError:
             raise
         except Exception as error:
             raise DeclarationError(self.target, f"fails at GET {path}: {described(error)}.") from error
-        answer = exchange.collected()
         headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
         return answer.status, Published(path, answer.body, headers)
 

@@ -1,7 +1,6 @@
 """An application in this process, for synchronous code: on an event loop in a thread of its own."""
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
@@ -83,8 +82,6 @@ class InProcess:
         return PageRequest(origin, plain.encode(), query.encode(), encoded, method, body, self._state)
 
     async def _request(self, inside: PageRequest) -> WireResponse:
-        exchange = PageExchange(inside.body, sys.maxsize)
-        await self._app(inside.scope(CLIENT), exchange.receive, exchange.send)
-        answer = exchange.collected()
+        answer = await PageExchange(inside.body).run(self._app, inside.scope(CLIENT))
         fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
         return WireResponse(answer.status, fields, answer.body)

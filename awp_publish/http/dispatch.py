@@ -166,8 +166,7 @@ class RouteCaller:
         if answer is None and exchange.is_streamed:
             return HandlerFailed(f"Action {call.action.id} ended in the middle of its answer.")
         if answer is None:
-            unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
-            answer = read_answer(call, status, exchange.headers, unfinished, self.codes)
+            answer = read_answer(call, status, exchange.headers, exchange.body, self.codes)
         if status in REDIRECTS and not call.is_delivered:
             call.answer = None  # what is at the address belongs to it
             answer = await self._follow(call, answer, exchange, scope)

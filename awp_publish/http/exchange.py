@@ -1,5 +1,7 @@
-"""HTTP for the doors: ASGI's types, a neutral `Reply`, and header fields."""
+"""HTTP for the doors: ASGI's types, a neutral `Reply`, header fields, and the exchange of an in-process request."""
 
+import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -84,6 +86,73 @@ async def ask_first(
     await app(scope, receive_first, watch)
     if is_missing:
         await instead(receive_again)
+
+
+class Exchange:
+    """A request to an application in this process: provides the request's body, and collects the answer.
+
+    The application sees a disconnect when `ended` returns. What it sends once this `is_closed` is dropped. Each kind of
+    request says what happens when the answer begins and when it `end`s: with its last part, or with that which exceeds
+    `most` bytes. A kind may `take` the parts of a streamed answer as they come; what it does not take is in `body`.
+    """
+
+    __slots__ = ("_parts", "_request", "_size", "headers", "is_closed", "is_streamed", "status")
+    most = sys.maxsize
+
+    def __init__(self, request: bytes) -> None:
+        self._request: bytes | None = request
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.status = 0
+        self.headers: Headers = ()
+        self.is_streamed = False
+        self.is_closed = False
+
+    @property
+    def body(self) -> bytes:
+        """What is here of the answer's body."""
+        return b"".join(self._parts)
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the answer is longer than `most`."""
+        return self._size > self.most
+
+    async def receive(self) -> Message:
+        if self._request is not None:
+            body, self._request = self._request, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self.ended()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if self.is_closed:
+            await asyncio.sleep(0)  # lets an application that sends endlessly be cancelled
+        elif message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], message.get("headers", ())
+            self.begin()
+        elif message["type"] == "http.response.body":
+            part, has_more = message.get("body", b""), message.get("more_body", False)
+            if part and (self.is_streamed or (has_more and not self._size)):
+                self.is_streamed = await self.take(part)
+            if not self.is_streamed:
+                self._parts.append(part)
+            self._size += len(part)
+            if not has_more or self._size > self.most:
+                self.end()
+
+    async def ended(self) -> None:
+        """Return when the request has ended."""
+
+    def begin(self) -> None:
+        """Note that status and headers are here."""
+
+    async def take(self, part: bytes) -> bool:
+        """Pass a part of the answer on, and return True if it was taken. Asked for the first part, then for all."""
+        return False
+
+    def end(self) -> None:
+        """Note that the answer is here."""
 
 
 def replay(body: bytes, disconnected: Callable[[], Awaitable[object]]) -> Receive:

@@ -6,6 +6,7 @@ request.
 """
 
 import asyncio
+import sys
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +14,7 @@ from urllib.parse import SplitResult, unquote_to_bytes
 
 from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.http.body import wait_for_disconnect
-from awp_publish.http.exchange import Message, RawHeaders, Receive, Scope, mount_of
+from awp_publish.http.exchange import AsgiApp, Exchange, RawHeaders, Receive, Scope, mount_of
 
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 """Headers in which proxies name the client. They are also passed on with requests made for that client."""
@@ -71,64 +72,48 @@ class PageAnswer:
     is_whole: bool = True
 
 
-class PageExchange:
-    """The ASGI exchange of an in-process request: provides its body, collects at most `max_bytes` of the answer.
+class PageExchange(Exchange):
+    """The exchange of an in-process request of which at most `most` bytes are wanted.
 
     The application sees a disconnect when the answer is complete or too long, when `hang_up()` is called, or when the
     client of the `outer` request disconnects. The future `answered` is done when the answer is.
     """
 
-    __slots__ = ("_body", "_headers", "_left", "_max_bytes", "_outer", "_over", "_status", "answered")
+    __slots__ = ("_outer", "_over", "answered", "most")
 
-    def __init__(self, body: bytes, max_bytes: int, outer: Receive | None = None) -> None:
+    def __init__(self, request: bytes = b"", most: int = sys.maxsize, outer: Receive | None = None) -> None:
+        super().__init__(request)
+        self.most = most
         self.answered: asyncio.Future[PageAnswer] = asyncio.get_running_loop().create_future()
-        self._left: bytes | None = body
-        self._max_bytes = max_bytes
         self._outer = outer
         self._over = asyncio.Event()
-        self._status = 500
-        self._headers: RawHeaders = ()
-        self._body = bytearray()
 
-    async def receive(self) -> Message:
-        if self._left is not None:
-            body, self._left = self._left, None
-            return {"type": "http.request", "body": body, "more_body": False}
+    async def ended(self) -> None:
         if self._outer is None:
             await self._over.wait()
-        else:
-            async with asyncio.TaskGroup() as group:
-                ends: tuple[Coroutine[object, object, object], ...] = (
-                    self._over.wait(),
-                    wait_for_disconnect(self._outer),
-                )
-                waiting = {group.create_task(end) for end in ends}
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in waiting:
-                    task.cancel()
-        return {"type": "http.disconnect"}
+            return
+        async with asyncio.TaskGroup() as group:
+            ends: tuple[Coroutine[object, object, object], ...] = (self._over.wait(), wait_for_disconnect(self._outer))
+            waiting = {group.create_task(end) for end in ends}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in waiting:
+                task.cancel()
 
-    async def send(self, message: Message) -> None:
-        if self._over.is_set():
-            await asyncio.sleep(0)  # lets an application that sends endlessly be cancelled
-        elif message["type"] == "http.response.start":
-            self._status, self._headers = message["status"], tuple(message.get("headers", ()))
-        elif message["type"] == "http.response.body":
-            self._body += message.get("body", b"")
-            if self.is_cut or not message.get("more_body", False):
-                self._over.set()
-                if not self.answered.done():  # its reader may have been cancelled
-                    self.answered.set_result(self.collected())
-
-    @property
-    def is_cut(self) -> bool:
-        """True if the answer is longer than `max_bytes`."""
-        return len(self._body) > self._max_bytes
+    def end(self) -> None:
+        self.hang_up()
+        if not self.answered.done():  # its reader may have been cancelled
+            self.answered.set_result(self.collected())
 
     def hang_up(self) -> None:
         """Let the application see a disconnect."""
+        self.is_closed = True
         self._over.set()
 
     def collected(self) -> PageAnswer:
         """Return the answer received so far, with status 500 if there is none."""
-        return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
+        return PageAnswer(self.status or 500, tuple(self.headers), self.body, not self.is_cut)
+
+    async def run(self, app: AsgiApp, scope: Scope) -> PageAnswer:
+        """Send the request, and return the answer when the application has finished it, background tasks included."""
+        await app(scope, self.receive, self.send)
+        return self.collected()

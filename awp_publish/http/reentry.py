@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from awp_publish.calls.call import Call, Deliver, Result
 from awp_publish.http.encoding import NOT_CARRIED
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, replay
+from awp_publish.http.exchange import AsgiApp, Exchange, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.route_exchange import come_from_outside
 from awp_publish.model import ROUTE_CALL
@@ -38,17 +38,16 @@ class Outside:
     carried: tuple[str, ...] = ()
 
 
-class SessionPass:
+class SessionPass(Exchange):
     """A request through the middleware outside of us. `arrived` is called with its scope when it reaches us."""
 
     target = None
 
     def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        super().__init__(b"")
         self._arrived = arrived
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_arrived = False
-        self.status = 0
-        self.set_cookies: list[str] = []
 
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Call `arrived`, and answer the request: when `arrived` asks for that, at the latest when it returns."""
@@ -65,24 +64,20 @@ class SessionPass:
         if not is_answered:
             await answer()
 
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message.get("headers", ())
-            self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
-        elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            self._end()
+    @property
+    def set_cookies(self) -> list[str]:
+        """The cookies that the middleware outside of us sets."""
+        return [value.decode("latin-1") for name, value in self.headers if name.lower() == b"set-cookie"]
 
     async def wait(self, entering: "asyncio.Future[None]") -> None:
         """Return when the request is answered or its task has ended."""
-        entering.add_done_callback(lambda _: self._end())
+        entering.add_done_callback(lambda _: self.end())
         await self._ended
 
     async def ended(self) -> None:
-        """Return when it has ended."""
         await asyncio.wait({self._ended})
 
-    def _end(self) -> None:
+    def end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
 
@@ -151,4 +146,4 @@ class Reentry:
         headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
         fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
         fresh[ROUTE_CALL] = passing
-        await outside.app(fresh, replay(b"", passing.ended), passing.send)
+        await outside.app(fresh, passing.receive, passing.send)

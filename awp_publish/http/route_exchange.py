@@ -1,10 +1,10 @@
 """The ASGI exchange of a call with its route."""
 
-from collections.abc import Iterable, Mapping, MutableMapping
-from typing import Final
+from collections.abc import Mapping, MutableMapping
+from typing import Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, Exchange, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
 from awp_publish.model import Action, JsonObject, Target
 from awp_publish.problems import HandlerRedirected
@@ -12,43 +12,27 @@ from awp_publish.problems import HandlerRedirected
 CONNECTION_MEMBERS: Final = ("asgi", "http_version", "scheme", "server", "client", "root_path")
 
 
-class RouteCall:
-    """The ASGI exchange of a call with its route: provides the request's body and collects the answer.
+class RouteCall(Exchange):
+    """The ASGI exchange of a call with its route, and what the scope of the request says of the call.
 
-    `parts` are the chunks of a streamed answer; `is_streamed` is set if the caller gets them as they come.
-    `is_misrouted` is set if the routing has chosen another route.
+    The answer becomes that of the call. A streamed one goes to the caller as it comes, if it takes that.
     """
 
-    __slots__ = (
-        "_call",
-        "_codes",
-        "_head",
-        "_request",
-        "_session",
-        "body",
-        "headers",
-        "is_misrouted",
-        "is_streamed",
-        "outer_session",
-        "parts",
-        "session_cookies",
-        "status",
-    )
+    __slots__ = ("_call", "_codes", "_head", "_session", "outer_session", "session_cookies")
     session_cookies: frozenset[bytes]
 
     def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
+        super().__init__(request)
         self._call = call
-        self._request: bytes | None = request
         self._codes = codes
         self._head: Result | None = None
-        self.is_streamed = False
-        self.parts: list[bytes] | None = None
-        self.status = 0
-        self.headers: Iterable[tuple[bytes, bytes]] = ()
-        self.body = b""
-        self.outer_session: object = None
-        self.is_misrouted = False
         self._session: object = None
+        self.outer_session: object = None
+
+    @property
+    def is_misrouted(self) -> bool:
+        """True if the routing has chosen another route than the action's own."""
+        return self.is_closed
 
     @property
     def request_id(self) -> str:
@@ -78,7 +62,7 @@ class RouteCall:
 
     def mark_misrouted(self) -> None:
         """Note that the routing has chosen another route than the action's own. The call is then refused."""
-        self.is_misrouted = True
+        self.is_closed = True
 
     @property
     def is_fresh(self) -> bool:
@@ -95,58 +79,35 @@ class RouteCall:
         self._session = scope.get("session")
         await app(scope, receive, send)
 
-    async def receive(self) -> Message:
-        if self._request is not None:
-            body, self._request = self._request, None
-            return {"type": "http.request", "body": body, "more_body": False}
+    async def ended(self) -> None:
         if self._call.disconnected is not None:
             await self._call.disconnected()
-        return {"type": "http.disconnect"}
 
-    async def send(self, message: Message) -> None:
-        if self.is_misrouted:
-            return
-        kind = message["type"]
-        if kind == "http.response.start":
-            self.status = message["status"]
-            self.headers = message.get("headers", ())
-            if (on_cookies := self._call.on_cookies) is not None:
-                on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
-        elif kind == "http.response.body":
-            body = message.get("body", b"")
-            is_last = not message.get("more_body")
-            if self._call.on_part is not None and (self.parts is not None or not is_last or self.is_streamed):
-                self.is_streamed = await self._give_part(body)
-            if self.is_streamed:
-                if is_last and isinstance(head := self._head, Outcome):
-                    self._call.answer = Outcome(b"", None, head.status, is_streamed=True)
-                return
-            if not is_last:
-                self.parts = self.parts or []
-                self.parts.append(body)
-                return
-            if self.parts is not None:
-                body = b"".join((*self.parts, body))
-            self.body = body
-            if self.outer_session is not None:
-                self._copy_session_out()
-            answer = read_answer(self._call, self.status, self.headers, body, self._codes)
-            if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
-                self._call.answer = answer
+    def begin(self) -> None:
+        if (on_cookies := self._call.on_cookies) is not None:
+            on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
 
-    async def _give_part(self, body: bytes) -> bool:
-        """Give a part of the answer to whoever takes it as it comes. Returns True if the caller has got it."""
-        on_part = self._call.on_part
-        if on_part is None or not body:
-            return self.is_streamed
-        if self._head is None:
-            if self.outer_session is not None:
-                self._copy_session_out()
-            self._head = read_answer(self._call, self.status, self.headers, body, self._codes)
-        head = self._head
-        if not isinstance(head, Outcome) or head.content is None or head.redirect:
+    async def take(self, part: bytes) -> bool:
+        if (on_part := self._call.on_part) is None:
             return False
-        return await on_part(head, body)
+        if self._head is None:
+            self._head = self._read(part)
+        head = self._head
+        is_text = isinstance(head, Outcome) and head.content is not None and not head.redirect
+        return is_text and await on_part(cast(Outcome, head), part)
+
+    def end(self) -> None:
+        if self.is_streamed:
+            self._call.answer = Outcome(b"", None, cast(Outcome, self._head).status, is_streamed=True)
+            return
+        answer = self._read(self.body)
+        if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
+            self._call.answer = answer
+
+    def _read(self, body: bytes) -> Result:
+        if self.outer_session is not None:
+            self._copy_session_out()
+        return read_answer(self._call, self.status, self.headers, body, self._codes)
 
     def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""
@@ -174,11 +135,11 @@ class Rehearsal(RouteCall):
     def hidden(self) -> object:
         return self._call.action.rehearsal
 
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status, self.headers = message["status"], message.get("headers", ())
-        elif message["type"] == "http.response.body":
-            self.body += message.get("body", b"")
+    def begin(self) -> None:
+        """Do nothing: the call itself takes the cookies."""
+
+    def end(self) -> None:
+        """Do nothing: this is not the answer of the call."""
 
 
 def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:

@@ -240,9 +240,7 @@ async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer | 
     described = (b"content-type", b"content-length", b"accept")
     headers = [(b"accept", media_type), *(pair for pair in scope["headers"] if pair[0] not in described)]
     asked: Scope = {**scope, "method": "GET", "headers": headers}
-    exchange = PageExchange(b"", MAX_PAGE_BYTES)
-    await app(asked, exchange.receive, exchange.send)
-    answer = exchange.collected()
+    answer = await PageExchange(most=MAX_PAGE_BYTES).run(app, asked)
     is_such = read_fields(answer.headers).get(b"content-type", b"").lower().startswith(media_type)
     return answer if answer.status == 200 and is_such and answer.is_whole else None
 

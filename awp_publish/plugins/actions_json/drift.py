@@ -118,8 +118,7 @@ async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: 
     async with running(app) as state:
         # Request the map once: without a lifespan, the first request publishes the site.
         request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
-        exchange = PageExchange(b"", 0)
-        await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
+        await PageExchange(most=0).run(app, request.scope({"type": "http", "path": "/", "headers": []}))
         async with opening(app, catalog(), state) as open_page:
             return await _Inspection(catalog(), open_page).run()
 

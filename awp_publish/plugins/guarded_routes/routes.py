@@ -22,12 +22,12 @@ from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import ARRIVED, PASSED, CalledApplication
 from awp_publish.http.encoding import JSON
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import AsgiApp, Fields, Message, Receive, Scope, Send, replay, route_path
+from awp_publish.http.exchange import AsgiApp, Exchange, Fields, Receive, Scope, Send, route_path
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
 from awp_publish.http.origins import refuse_foreign_pages
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
-from awp_publish.http.request import PlainRequest
+from awp_publish.http.request import DoorRequest, PlainRequest
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Arrival, Parameter, Target
@@ -147,52 +147,40 @@ class _GuardedRoute:
         return [(parameters[name].name, value) for name, value in pairs if name in parameters]
 
 
-class _Exchange:
-    """The ASGI exchange of a direct request with its route. It buffers what is not passed on as it comes."""
+class _DirectExchange(Exchange):
+    """The exchange of a direct request with its route. It buffers what is not passed on as it comes."""
 
-    def __init__(self, app: AsgiApp, scope: Scope, receive: Receive, codes: Mapping[str, str]) -> None:
+    def __init__(self, app: AsgiApp, request: DoorRequest, body: bytes, codes: Mapping[str, str]) -> None:
+        super().__init__(body)
         self.app = app
-        self.receive = receive
-        self.scope = scope
+        self.scope = request.scope
+        self.ended = request.disconnected  # type: ignore[method-assign]
         self.call: Call | None = None
-        self.start: Message = {}
-        self.body = b""
         self.result: Result | None = None
-        self._is_streamed = False
-        self._parts: list[bytes] = []
         self._codes = codes
 
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.start = message
-        elif message["type"] == "http.response.body" and self.call is not None:
-            part, has_more = message.get("body", b""), message.get("more_body", False)
-            if part and (self._is_streamed or (has_more and not self._parts)):
-                self._is_streamed = await self._give_part(self.call, part)
-            if not self._is_streamed:
-                self._parts.append(part)
-            if not has_more and self._is_streamed:
-                self.call.answer = self.result = Outcome(b"", None, self.start["status"], is_streamed=True)
-            elif not has_more:
-                self.body = b"".join(self._parts)
-                self.call.answer = self.result = self._read(self.call)
+    async def take(self, part: bytes) -> bool:
+        """Pass a part of a success on."""
+        on_part = self.call.on_part if self.call is not None and 200 <= self.status < 300 else None
+        return on_part is not None and await on_part(Outcome(b"", None, self.status), part)
 
-    async def _give_part(self, call: Call, part: bytes) -> bool:
-        """Pass a part of a success on, and return True if that may be done."""
-        status = self.start["status"]
-        return call.on_part is not None and 200 <= status < 300 and await call.on_part(Outcome(b"", None, status), part)
-
-    def _read(self, call: Call) -> Result:
-        """Return the result to record for the call. A redirect is a success: it is the usual answer to a form."""
-        status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
-        if 300 <= status < 400:
-            return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))
-        return read_answer(call, status, headers, self.body, self._codes)
+    def end(self) -> None:
+        if self.call is None:
+            return
+        headers = [(name.lower(), value) for name, value in self.headers]
+        if self.is_streamed:
+            self.result = Outcome(b"", None, self.status, is_streamed=True)
+        elif 300 <= self.status < 400:  # a success: it is the usual answer to a form
+            location = tuple(pair for pair in headers if pair[0] == b"location")
+            self.result = Outcome(b"null", None, self.status, location)
+        else:
+            self.result = read_answer(self.call, self.status, headers, self.body, self._codes)
+        self.call.answer = self.result
 
 
 async def _pass_on(call: Call) -> Result:
     """Send a direct request to its route. `Invoker` calls this, after the gates."""
-    exchange = cast(_Exchange, call.context)
+    exchange = cast(_DirectExchange, call.context)
     await exchange.app(exchange.scope, exchange.receive, exchange.send)
     exchange.call = None  # break the reference cycle
     return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
@@ -206,7 +194,12 @@ class _DirectRequest(PlainRequest):
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
         exchange = self.call.context if self.call is not None else None
-        if self._streams or not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
+        if (
+            self._streams
+            or not isinstance(exchange, _DirectExchange)
+            or result is not exchange.result
+            or self.call is None
+        ):
             await super().deliver(result)
             return
         call, self.call = self.call, None
@@ -217,10 +210,11 @@ class _DirectRequest(PlainRequest):
         await self._start(call)
 
     async def _start(self, call: Call) -> None:
-        start = cast(_Exchange, call.context).start
+        exchange = cast(_DirectExchange, call.context)
         replaced = {name for name, _ in call.headers}
-        own = [pair for pair in start.get("headers", ()) if pair[0].lower() not in replaced]
-        await self._send({**start, "headers": [*own, *call.headers]})
+        own = [pair for pair in exchange.headers if pair[0].lower() not in replaced]
+        head = {"type": "http.response.start", "status": exchange.status, "headers": [*own, *call.headers]}
+        await self._send(head)
 
 
 class _DirectDoor(Endpoint):
@@ -250,7 +244,7 @@ class _DirectDoor(Endpoint):
         inputs = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         codes = self._context.catalog.site.errors
-        exchange = _Exchange(self.app, scope, replay(body, request.disconnected), codes)
+        exchange = _DirectExchange(self.app, request, body, codes)
         call = exchange.call = request.call = self._calls.make(route.action, inputs, request, size=len(body))
         call.context, call.on_part = exchange, request.take_part
         self._invoker.set_status(self._context.published().status)

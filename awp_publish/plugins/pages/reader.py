@@ -150,16 +150,14 @@ class PageReader:
 
     async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
         """Send a request, and wait until the application has finished it, including background tasks."""
-        exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
         try:
             async with asyncio.timeout(self.settings.limits.timeout):
-                await self.app(inner, exchange.receive, exchange.send)
+                return await PageExchange(most=MAX_PAGE_BYTES, outer=receive).run(self.app, inner)
         except TimeoutError as error:
             raise PageNotFound("The page took too long.", status=504, recovery="Retry later.") from error
         except Exception as error:
             logger.exception("the page at %s failed", inner["path"])
             raise PageNotFound("The page failed.", status=502, recovery="Retry once later.") from error
-        return exchange.collected()
 
 
 _WHOLE: Final = "`content=all` in the query requests all of it."

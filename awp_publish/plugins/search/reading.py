@@ -184,14 +184,12 @@ class SitePages:
         scope = request.scope({"path": "/", "client": CLIENT})
         if context.owns(scope):
             return PageAnswer(404, (), b"")
-        exchange = PageExchange(b"", most)
         try:
             async with asyncio.timeout(context.settings.limits.timeout):
-                await context.app(scope, exchange.receive, exchange.send)
+                answer = await PageExchange(most=most).run(context.app, scope)
         except Exception as error:
             logger.warning("%s could not be read: %s", address.path, type(error).__name__)
             return None
-        answer = exchange.collected()
         if answer.status == 404 and (fallback := context.documents()[1].get(address.path)) is not None:
             return PageAnswer(200, (), fallback.body)  # outside of us, the application does not have our documents
         return answer
