@@ -30,7 +30,7 @@ def canonical(value: JsonObject) -> bytes:
 
 
 def shown_by(
-    shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
+    presented: Credentials, credentials: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
 ) -> str:
     """Return the credentials by which a route may identify a caller whom we do not know, "" for none.
 
@@ -38,22 +38,22 @@ def shown_by(
     the cookies that the scheme reads, and the application's session. If the scheme names no cookie, `cookies` includes
     all of them except the session's own, which is signed anew with each answer.
     """
-    headers, cookie = shown.headers, shown.headers.get("cookie") or ""
+    headers, cookie = presented.headers, presented.headers.get("cookie") or ""
     looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
-    for credential in known:
+    for credential in credentials:
         looked_for[credential.place].add(credential.name)
     telling = [name for name in headers if _is_identifying(name) or name in looked_for["header"]]
     words = [f"{name}: {headers[name]}" for name in sorted(telling)]
-    if (keys := looked_for["query"]) and shown.query:
-        pairs = parse_qsl(shown.query.decode("latin-1"))
+    if (keys := looked_for["query"]) and presented.query:
+        pairs = parse_qsl(presented.query.decode("latin-1"))
         words += [f"query {name}={value}" for name, value in sorted(pairs) if name in keys]
     named = looked_for["cookie"]
     for pair in sorted(cookie.split(";")) if cookie and (named or cookies) else ():
         name, _, value = pair.strip().partition("=")
-        if name in named if named else not (VOLATILE_COOKIES.match(name) or _holds(value, shown.session)):
+        if name in named if named else not (VOLATILE_COOKIES.match(name) or _holds(value, presented.session)):
             words += [f"cookie {name}={value}"] if name else []
-    if session and shown.session:
-        words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))
+    if session and presented.session:
+        words.append(json.dumps(dict(presented.session), default=str, skipkeys=True))
     return "\n".join(words)
 
 

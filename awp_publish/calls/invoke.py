@@ -266,12 +266,12 @@ class Invoker:
             agents = self._shown[door] = {agent.id: agent for agent in self._catalog.exposed_at(door).public.agents}
         agent = agents.get(agent_id)
         if agent is None:
-            meant = did_you_mean(agent_id, agents) or _known("agents", agents)
-            return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
+            suggestion = did_you_mean(agent_id, agents) or _known("agents", agents)
+            return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {suggestion}')
         named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
-        meant = did_you_mean(operation or "", agent.operations)
+        suggestion = did_you_mean(operation or "", agent.operations)
         names = _known("operations", agent.operations)
-        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{names}')
+        return UnknownOperation(f'Agent "{agent_id}" has {named}. {suggestion}{" " if suggestion else ""}{names}')
 
     def attach(self, action_id: str, reach: Reach) -> None:
         """Let a door of ours handle the calls of one action, behind the same gates as all others."""

@@ -40,8 +40,8 @@ def _span(call: Call) -> Iterator[Callable[[Mapping[str, object]], None]]:
     with tracer.start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
 
         def note(facts: Mapping[str, object]) -> None:
-            known = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
-            span.set_attributes(known)
+            attributes = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
+            span.set_attributes(attributes)
             status = facts.get("status")
             if isinstance(status, int) and status >= 500:
                 span.set_status(api.StatusCode.ERROR, str(facts.get("outcome")))

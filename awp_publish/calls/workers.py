@@ -29,12 +29,12 @@ def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> N
     would be kept, in words.
     """
     limit = catalog.site.rate_limit
-    kept = [action.id for action in catalog.actions if action.remembers or action.rate_limit or action.requires]
-    if not (kept or limit or kept_by_plugins) or (workers := count_workers()) == 1:
+    sharing = [action.id for action in catalog.actions if action.remembers or action.rate_limit or action.requires]
+    if not (sharing or limit or kept_by_plugins) or (workers := count_workers()) == 1:
         return
     things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
-    what = [f"{things} of {', '.join(kept)}"] if kept else []
-    what += ["counts of calls of all actions"] if limit and not kept else []
+    what = [f"{things} of {', '.join(sharing)}"] if sharing else []
+    what += ["counts of calls of all actions"] if limit and not sharing else []
     raise DeclarationError(
         "site",
         f"{workers} workers serve it, and each would keep {' and '.join((*what, *kept_by_plugins))} in its own memory.",

@@ -208,5 +208,5 @@ class UnknownActionDoor(Endpoint):
         """Return the problem for an unknown action, with suggestions."""
         shortened = named[:100]
         near = get_close_matches(shortened, self._known, n=3)
-        meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        return UnknownAction(f'This site has no action "{shortened}".{meant}')
+        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+        return UnknownAction(f'This site has no action "{shortened}".{suggestion}')

@@ -34,19 +34,19 @@ def compare_arrivals(app: object, catalog: Catalog, among: Catalog) -> Mapping[s
     """
     if compares_routes(app):
         return {}
-    by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
-    known = cache(partial(_addresses_of, among))
+    by_host, comparisons, fixed = asks_for_host(app), {}, fixed_arrivals(app)
+    addresses = cache(partial(_addresses_of, among))
     for action in catalog.actions:
         if action.target is None:
             continue
-        compare = _Arrivals(app, known, action, action.target)
+        compare = _Arrivals(app, addresses, action, action.target)
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
-            found[action.id] = compare
+            comparisons[action.id] = compare
             if action.target.arrival is None:
-                known()  # fill the cache now, not during the first call
+                addresses()  # fill the cache now, not during the first call
         else:
             compare.check_fixed(action.target, fixed)
-    return found
+    return comparisons
 
 
 class _Arrivals:
@@ -57,13 +57,14 @@ class _Arrivals:
     """
 
     def __init__(
-        self, app: object, known: Callable[[], Mapping[str, re.Pattern[str]]], action: Action, target: Target
+        self, app: object, addresses: Callable[[], Mapping[str, re.Pattern[str]]], action: Action, target: Target
     ) -> None:
         self._app = app
-        self._known = known
+        self._known = addresses
         self._action = action
         self._own = target.arrival
-        self._slashes = None if any(one.spans_segments for one in target.parameters) else target.path.count("/")
+        spans = any(parameter.spans_segments for parameter in target.parameters)
+        self._slashes = None if spans else target.path.count("/")
         self._path = target.path
 
     @cached_property
@@ -120,9 +121,9 @@ class _Arrivals:
 def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
     """Return patterns of all known addresses of a site, by path template."""
     paths = catalog.paths
-    known = {action.target.path for action in catalog.actions if action.target is not None}
-    known |= {unquote(page.path) for page in catalog.pages} | catalog.documents | {door.path for door in catalog.doors}
-    known |= {
+    addresses = {action.target.path for action in catalog.actions if action.target is not None}
+    addresses |= {unquote(page.path) for page in catalog.pages} | {door.path for door in catalog.doors}
+    addresses |= catalog.documents | {
         f"{paths.actions}/{{action_id}}",
         paths.status,
         paths.som,
@@ -130,11 +131,12 @@ def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
         f"{paths.jobs}/{{job_id}}",
         paths.problems,
     }
-    return {path: re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in known}
+    return {path: re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in addresses}
 
 
 def arrival_refusal(action: Action, detail: str) -> InvalidInput:
-    names = [one.name for one in action.target.parameters if one.location == "path"] if action.target else []
+    parameters = action.target.parameters if action.target is not None else ()
+    names = [parameter.name for parameter in parameters if parameter.location == "path"]
     pointers = [pointer_to([name]) for name in names] or [""]
     subject = "The address" if not names else " and ".join(pointers)
     return InvalidInput(
@@ -160,7 +162,7 @@ class GuardedScope(dict[str, Any]):
         endpoint = self.get("endpoint")
         if self._has_arrived:
             return  # the endpoint may change its own scope
-        if all(endpoint is not one for one in self._ahead):
+        if all(endpoint is not expected for expected in self._ahead):
             self._call.mark_misrouted()
             raise HTTPException(404)
         self._has_arrived = endpoint is self._ahead[-1]

@@ -112,13 +112,13 @@ class _Published:
     doors: Doors
     contexts: Mapping[str, Context]
     forward: Answer
-    found: Mapping[str, Prepared | Answer] = field(init=False)
+    answers: Mapping[str, Prepared | Answer] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
         # One dict lookup per request.
-        object.__setattr__(self, "found", {**ours, **self.doors.exact, **self.documents})
+        object.__setattr__(self, "answers", {**ours, **self.doors.exact, **self.documents})
         object.__setattr__(self, "prefixes", self.doors.prefixes)
 
 
@@ -168,11 +168,11 @@ class AgentPublisher:
         trust_outer_middleware: bool = False,
         check: bool = True,
     ) -> None:
-        given: object = app
-        if not isinstance(site, Site) or isinstance(given, Site) or not callable(app):
+        candidate: object = app
+        if not isinstance(site, Site) or isinstance(candidate, Site) or not callable(app):
             wrong = (
                 "takes the application first, then the site."
-                if isinstance(given, Site)
+                if isinstance(candidate, Site)
                 else "needs an application and a site."
             )
             remedy = "Write AgentPublisher(app, site=site), or app.add_middleware(AgentPublisher, site=site)."
@@ -183,8 +183,8 @@ class AgentPublisher:
         self._link_headers = link_headers
         self._trusts_outer = trust_outer_middleware
         self._check = check
-        counters = (one.plugin.counter(one) for one in site.plugins.values() if one.plugin.counter is not None)
-        counter = next((one for one in counters if one is not None), None)
+        counters = (setup.plugin.counter(setup) for setup in site.plugins.values() if setup.plugin.counter is not None)
+        counter = next((counter for counter in counters if counter is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
         self._served: dict[str, Serving] = {}
         self._whole: AsgiApp = app
@@ -206,19 +206,19 @@ class AgentPublisher:
             return
         here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
-        found = here.found.get(path)
-        if found is None:
+        endpoint = here.answers.get(path)
+        if endpoint is None:
             forward = here.forward
             if path.startswith(here.prefixes):
                 forward = here.doors.find(scope, path) or forward
             await forward(scope, receive, send)
-        elif type(found) is Prepared:
-            reply = found.answer(scope["method"], scope["headers"])
+        elif type(endpoint) is Prepared:
+            reply = endpoint.answer(scope["method"], scope["headers"])
             # The headers are copied because outer middleware may change them in place.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
         else:
-            await found(scope, receive, send)
+            await endpoint(scope, receive, send)
 
     def open(self) -> None:
         """Freeze the site and prepare everything now instead of at the first request. Raises DeclarationError."""
@@ -307,18 +307,23 @@ class AgentPublisher:
     def _prepare_site(self, scope: Scope) -> None:
         """Freeze the site against the application's routes and prepare everything that is served."""
         settings = self.site.settings
-        known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
+        known_names = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
         for name in settings.about.leave_out:
-            if name not in known:
+            if name not in known_names:
                 wrong = f'about.leave_out: "{name}" is not a protocol that is published.'
-                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
-        given = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
-        left_out = known - given
-        documents = [document for one in self._protocols if one.name in given for document in one.documents]
+                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known_names))}.")
+        published_names = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
+        left_out = known_names - published_names
+        documents = [
+            document
+            for protocol in self._protocols
+            if protocol.name in published_names
+            for document in protocol.documents
+        ]
         paths = [document.path for document in documents if document.condition is None]
         self._doors = doors_of(self.site.plugins, settings.paths)
         facts = (door.facts for listed in self._doors.values() for door in listed)
-        doors = (door_of(settings.paths.invoke), *(one for one in facts if one is not None))
+        doors = (door_of(settings.paths.invoke), *(fact for fact in facts if fact is not None))
         self.site.freeze(self._application(scope), doors, paths, left_out)
         # The outermost application: a request that we send there passes all middleware, as any other does.
         self._whole = self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
@@ -339,7 +344,7 @@ class AgentPublisher:
                 called=self._called,
                 outside=Outside(outside or self.app, lambda: self._state, carried) if outside or carried else None,
                 has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
-                wires=wires_of(one.plugin for one in self.site.plugins.values()),
+                wires=wires_of(other.plugin for other in self.site.plugins.values()),
                 owns=self.owns,
                 guards_of=self._guards,
                 lifespan_state=lambda: self._state,
@@ -354,7 +359,7 @@ class AgentPublisher:
         """Return what is published for the request's Host: that of the canonical address if the Host is unknown."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
-        return next((one for one in published if one.host == host), published[0])
+        return next((address for address in published if address.host == host), published[0])
 
     def _application(self, scope: Scope) -> object:
         """Return the application that has the routes. Inside Starlette, `app` is a bare router: the scope has it."""
@@ -370,9 +375,9 @@ class AgentPublisher:
         mounted below an application with middleware, which a call of an action would not pass.
         """
         app = scope.get("app")
-        listed = [one for one in getattr(app, "user_middleware", ()) if not self._trusts_outer]
+        listed = [layer for layer in getattr(app, "user_middleware", ()) if not self._trusts_outer]
         if listed and "endpoint" in scope and getattr(app, "router", None) is not unwrap(self.app):
-            names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
+            names = ", ".join(getattr(layer.cls, "__name__", repr(layer.cls)) for layer in listed)
             raise DeclarationError(
                 "site",
                 f"is published from within another application, whose middleware calls of actions bypass: {names}.",
@@ -385,7 +390,7 @@ class AgentPublisher:
         """Return True if middleware, trusted or not, runs outside of us in the same application."""
         app = scope.get("app")
         listed = getattr(app, "user_middleware", ())
-        ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
+        ours = (index for index, layer in enumerate(listed) if getattr(layer, "kwargs", {}).get("site") is self.site)
         return app is self._whole and next(ours, len(listed)) > 0
 
     def _entrance(self, scope: Scope) -> AsgiApp:
@@ -398,7 +403,7 @@ class AgentPublisher:
             return self
         # Middleware inside of us may not expose what it wraps as `app`. Then the application's own list has to name us.
         listed = getattr(app, "user_middleware", ())
-        lists_us = any(getattr(one, "kwargs", {}).get("site") is self.site for one in listed)
+        lists_us = any(getattr(layer, "kwargs", {}).get("site") is self.site for layer in listed)
         return app if lists_us or getattr(app, "router", None) is unwrap(self.app) else self
 
     def _publish(self, site: Site) -> None:
@@ -412,8 +417,8 @@ class AgentPublisher:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
         listed = [*published(self._protocols, catalog), *problem_documents(catalog, problems_of(self.site.plugins))]
-        documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
-        fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
+        documents = prepare((document for document in listed if not document.is_fallback), catalog, link, earlier, now)
+        fallbacks = prepare((document for document in listed if document.is_fallback), catalog, link, earlier, now)
         if before is not None and before.actions is catalog.actions:
             before.doors.invoker.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
@@ -433,20 +438,22 @@ class AgentPublisher:
         contexts: dict[str, Context] = {}
         for name, served in self._served.items():
             contexts[name] = Context(
-                **{one.name: getattr(served, one.name) for one in fields(Serving)},
+                **{part.name: getattr(served, part.name) for part in fields(Serving)},
                 catalog=catalog,
                 guards=guards,
                 keys=site.keys,
                 admission=read_admission_of(site.settings, catalog.actions),
                 links=None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1"),
                 links_json=self._link_headers is True,
-                published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-                documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
+                published=lambda: next(latest for latest in site.catalogs if latest.url == catalog.url),
+                documents=lambda: next(
+                    (address.documents, address.fallbacks) for address in self._published if address.host == host
+                ),
                 entrance=self._entrance,
                 here=contexts,
             )
         hooks = [context.setup.plugin.calls(context) for context in contexts.values() if context.setup.plugin.calls]
-        accept = next((one.accept for one in hooks if one.accept is not None), None)
+        accept = next((hook.accept for hook in hooks if hook.accept is not None), None)
         routes = RouteCaller(self._called, catalog)
         invoker = Invoker(
             catalog,
@@ -454,7 +461,7 @@ class AgentPublisher:
             guards,
             accept,
             self._observer,
-            [one.carry for one in hooks if one.carry is not None],
+            [hook.carry for hook in hooks if hook.carry is not None],
             routes.check,
             routes.rehearse,
         )
@@ -467,24 +474,24 @@ class AgentPublisher:
         paths, cors = catalog.paths, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
         exact: dict[str, Answer] = {}
-        said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
-        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, invoker, admission, said, cors)
+        renderer, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
+        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, invoker, admission, renderer, cors)
         for action in offered.public.actions:
-            plain = PlainDoor(action, invoker, admission, said, cors, missing.describe)
+            plain = PlainDoor(action, invoker, admission, renderer, cors, missing.describe)
             exact[catalog.plain_path_of(action)] = plain
         for door in live:
             exact |= door.exact
             below |= door.below
         woa, invocations = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
         # Addresses of hidden agents are found like those of unknown ones.
-        shown = {agent.id for agent in catalog.exposed_at(WOA).public.agents}
+        agent_ids = {agent.id for agent in catalog.exposed_at(WOA).public.agents}
         for path, agent_id in invocations.calls(catalog.exposed_at(WOA)).items():
             if path in exact:
                 remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
                 raise DeclarationError(
                     f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
                 )
-            if agent_id in shown:
+            if agent_id in agent_ids:
                 exact[path] = partial(woa.answer, agent_id)
         prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
@@ -503,8 +510,10 @@ class AgentPublisher:
         return Guards(
             store=site.store,
             authenticators=tuple(
-                one.bound_to(settings.urls, site.store) if isinstance(one, BoundAuthenticator) else one
-                for one in site.authenticators
+                authenticator.bound_to(settings.urls, site.store)
+                if isinstance(authenticator, BoundAuthenticator)
+                else authenticator
+                for authenticator in site.authenticators
             ),
             realm=catalog.site.name,
             metadata_url=catalog.metadata_url,
@@ -514,7 +523,7 @@ class AgentPublisher:
             confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
             receipts=receipts if receipted else None,
             receipted=receipted,
-            credentials=frozenset(known for action in actions for known in action.route_credentials),
+            credentials=frozenset(credential for action in actions for credential in action.route_credentials),
             gates=gates_of(site.plugins),
         )
 
@@ -530,8 +539,10 @@ async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive:
 
 def _session_cookies(app: object) -> frozenset[bytes]:
     """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
-    listed = [one for one in getattr(app, "user_middleware", ()) if isinstance(one.cls, type)]
-    names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
+    listed = [layer for layer in getattr(app, "user_middleware", ()) if isinstance(layer.cls, type)]
+    names = (
+        layer.kwargs.get("session_cookie", "session") for layer in listed if issubclass(layer.cls, SessionMiddleware)
+    )
     return frozenset(str(name).encode("latin-1", "replace") for name in names)
 
 

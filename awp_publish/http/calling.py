@@ -63,7 +63,7 @@ class Calls:
     def make(
         self,
         action: Action,
-        given: JsonObject,
+        inputs: JsonObject,
         source: Source,
         members: Mapping[str, object] = _NONE,
         *,
@@ -78,7 +78,7 @@ class Calls:
         is wrong with the request so far. Both this and what is found here are raised at once only for public actions;
         for others the gates raise it once the caller may know of the action.
         """
-        call = Call(action, given, source.request_id, self.door, source.scope, source.disconnected)
+        call = Call(action, inputs, source.request_id, self.door, source.scope, source.disconnected)
         call.places = self.places
         is_guarded = action.id in self._guarded
         if is_guarded or size > self._small or objection is not None:
@@ -139,7 +139,7 @@ class CallEndpoint(Endpoint):
         self,
         request: DoorRequest,
         action_id: object,
-        given: object,
+        inputs: object,
         members: Mapping[str, object] = _NONE,
         *,
         size: int = 0,
@@ -153,11 +153,11 @@ class CallEndpoint(Endpoint):
         action = self.actions.get(action_id) if isinstance(action_id, str) else None
         if action is None:
             raise self.unknown(action_id)
-        if not isinstance(given, dict):
-            detail = f"must be an object, not {json_kind(given)}"
+        if not isinstance(inputs, dict):
+            detail = f"must be an object, not {json_kind(inputs)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
         unknown = partial(self.unknown, action_id)
-        request.call = self._calls.make(action, given, request, members, size=size, unknown=unknown)
+        request.call = self._calls.make(action, inputs, request, members, size=size, unknown=unknown)
         await self._invoker.run(request.call, request.deliver)
 
     def unknown(self, action_id: object) -> Problem:
@@ -214,7 +214,7 @@ def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> N
     if receipts is not None or RECEIPTS[1] in members:
         sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
         listed = members.get(RECEIPTS[1], [])
-        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
             raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
         call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
 

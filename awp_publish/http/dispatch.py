@@ -82,7 +82,9 @@ class RouteCaller:
         self._app = app
         arrivals = compare_arrivals(app.routes, catalog, among or catalog)
         self._ways = {
-            one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
+            action.id: (Encoder(action, action.way), arrivals.get(action.id))
+            for action in catalog.actions
+            if action.way is not None
         }
         self.codes = catalog.site.errors
         self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state, app.carried)
@@ -201,11 +203,11 @@ class RouteCaller:
             with suppress(orjson.JSONDecodeError):
                 content = orjson.loads(page.body)
         if content is not None:
-            said = answer.output if isinstance(answer.output, Mapping) else {}
-            output: JsonObject = {**said, "location": answer.redirect, "page": content}
+            members = answer.output if isinstance(answer.output, Mapping) else {}
+            output: JsonObject = {**members, "location": answer.redirect, "page": content}
             cookies = tuple(pair for pair in page.headers if pair[0].lower() == b"set-cookie")
-            kept = tuple(pair for pair in answer.headers if pair[0] != b"set-cookie")
-            answer = Outcome(orjson.dumps(output), output, 200, (*kept, *cookies), redirect=answer.redirect)
+            others = tuple(pair for pair in answer.headers if pair[0] != b"set-cookie")
+            answer = Outcome(orjson.dumps(output), output, 200, (*others, *cookies), redirect=answer.redirect)
         return answer
 
     @staticmethod

@@ -100,22 +100,22 @@ class Prepared:
         fields: Fields = dict(headers)
         if len(fields) != len(headers):
             fields = read_fields(headers)
-        accepted, wanted, since = fields.get(b"accept-encoding"), fields.get(b"if-none-match"), None
+        accepted, none_match, since = fields.get(b"accept-encoding"), fields.get(b"if-none-match"), None
         if not _DATES_AND_MATCHES.isdisjoint(fields):
             required, unless = fields.get(b"if-match"), fields.get(b"if-unmodified-since")
             is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
             if is_conditional and self._has_changed(required, unless):
                 return _CHANGED
             since = fields.get(b"if-modified-since")
-        if accepted is None and wanted is None and since is None and method == "GET":
+        if accepted is None and none_match is None and since is None and method == "GET":
             return self.whole
         if (
             (accepted is not None and len(accepted) > MAX_NEGOTIATION)
-            or (wanted is not None and len(wanted) > MAX_NEGOTIATION)
+            or (none_match is not None and len(none_match) > MAX_NEGOTIATION)
             or (since is not None and len(since) > MAX_NEGOTIATION)
         ):
-            accepted = wanted = since = None  # not worth a place in the cache
-        return _decide(self, method, accepted, wanted, since)
+            accepted = none_match = since = None  # not worth a place in the cache
+        return _decide(self, method, accepted, none_match, since)
 
     def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:
         """Return True if If-Match, compared strongly (RFC 9110 section 13.1.1), or else If-Unmodified-Since fails."""
@@ -132,7 +132,7 @@ _DATES_AND_MATCHES: Final = frozenset({b"if-match", b"if-modified-since", b"if-u
 
 @lru_cache(maxsize=256)
 def _decide(
-    document: Prepared, method: str, accepted: bytes | None, wanted: bytes | None, since: bytes | None
+    document: Prepared, method: str, accepted: bytes | None, none_match: bytes | None, since: bytes | None
 ) -> Reply:
     """Choose the reply. Cached, because clients send the same few headers and parsing them takes longer."""
     if method != "GET" and method != "HEAD":
@@ -140,9 +140,9 @@ def _decide(
     variant = document.variants[-1 if accepted is None else choose_coding(accepted, document.codings)]
     # If-None-Match is compared weakly (section 13.1.2); If-Modified-Since counts only without it (section 13.1.3).
     is_unchanged = False
-    if wanted is not None:
-        tags = {tag.strip().removeprefix(b"W/") for tag in wanted.split(b",")}
-        is_unchanged = variant.etag in tags or wanted.strip() == b"*"
+    if none_match is not None:
+        tags = {tag.strip().removeprefix(b"W/") for tag in none_match.split(b",")}
+        is_unchanged = variant.etag in tags or none_match.strip() == b"*"
     elif since is not None:
         date = _date(since)
         is_unchanged = date is not None and document.modified <= date

@@ -122,12 +122,12 @@ class Encoder:
             (path, raw_path, query), own, cookies, body = self._place_all(inputs)
             # The input's own headers replace the caller's of the same name; its cookies join them.
             replaced = NOT_CARRIED.union(name for name, _ in own)
-            kept = [pair for pair in outer["headers"] if pair[0] not in replaced]
+            carried = [pair for pair in outer["headers"] if pair[0] not in replaced]
             if cookies:
-                kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
-                joined = read_fields(kept)[b"cookie"]
-                kept = [*(pair for pair in kept if pair[0] != b"cookie"), (b"cookie", joined)]
-            headers = [_ACCEPT_JSON, *own, *kept]
+                carried.append((b"cookie", "; ".join(cookies).encode("latin-1")))
+                joined = read_fields(carried)[b"cookie"]
+                carried = [*(pair for pair in carried if pair[0] != b"cookie"), (b"cookie", joined)]
+            headers = [_ACCEPT_JSON, *own, *carried]
         if self._keys and outer.get("query_string"):  # API keys of the caller, which are not inputs
             keys = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in self._keys]
             query = b"&".join(filter(None, (query, urlencode(keys).encode("ascii"))))

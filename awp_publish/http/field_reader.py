@@ -45,12 +45,12 @@ class FieldReader:
 
     def read(self, fields: Fields) -> dict[str, object]:
         """Return the members. Raises InvalidInput for a repeated field or a file that the schema does not allow."""
-        found: dict[str, list[str | bytes]] = {}
+        by_name: dict[str, list[str | bytes]] = {}
         for name, value in fields:
-            found.setdefault(name, []).append(value)
+            by_name.setdefault(name, []).append(value)
         inputs: dict[str, object] = {}
         wrong: list[Violation] = []
-        for name, values in found.items():
+        for name, values in by_name.items():
             member = self._members.get(name)
             try:
                 if member is None:

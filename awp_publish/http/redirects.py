@@ -134,9 +134,9 @@ class Follower:
     ) -> PageAnswer | None:
         own = urlsplit(self.url)
         path = target.path.removeprefix(own.path) or "/"
-        kept = [pair for pair in sent["headers"] if pair[0] not in _NOT_SENT and not pair[0].startswith(b"content-")]
+        carried = [pair for pair in sent["headers"] if pair[0] not in _NOT_SENT and not pair[0].startswith(b"content-")]
         cookie = "; ".join(f"{name}={value}" for name, value in cookies.items()).encode("latin-1", "replace")
-        headers = (*kept, (b"accept", accept), *(((b"cookie", cookie),) if cookie else ()))
+        headers = (*carried, (b"accept", accept), *(((b"cookie", cookie),) if cookie else ()))
         written = (
             quote(path, safe=SAFE_IN_PATH + "%").encode("ascii"),
             quote(target.query, safe="%/:?&=+;,@!$'()*~-._[]"),

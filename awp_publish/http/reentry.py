@@ -127,16 +127,16 @@ class Reentry:
         """Return the scope of a request as outer middleware sets it."""
         if self.outside is None:
             return scope
-        seen = [scope]
+        scopes = [scope]
 
         async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
-            seen.append(inner)
+            scopes.append(inner)
 
         try:
             await self.enter(SessionPass(arrive), scope, "")
         except Exception:
             logger.exception(FAILED, "")
-        return seen[-1]
+        return scopes[-1]
 
     async def enter(self, passing: SessionPass, scope: Scope, request_id: str) -> None:
         """Send a request with this scope through the outer middleware."""

@@ -184,7 +184,7 @@ class PlainRequest(DoorRequest):
 
 def read_request_id(fields: Fields) -> str:
     """Return the caller's own request id if it is safe in logs and headers, otherwise a new one."""
-    given = fields.get(b"x-request-id")
-    if given is not None and _REQUEST_ID.fullmatch(given):
-        return given.decode("ascii")
+    request_id = fields.get(b"x-request-id")
+    if request_id is not None and _REQUEST_ID.fullmatch(request_id):
+        return request_id.decode("ascii")
     return f"{_process}{next(_numbers)}"

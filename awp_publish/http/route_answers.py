@@ -74,12 +74,12 @@ def read_answer(
         content_type = read_fields(headers)[b"content-type"]
     if status in REDIRECTS and (location := location_of(carried)):
         if asks_to_sign_in(action, location):
-            kept = [pair for pair in carried if pair[0] != b"location"]
-            return read_answer(call, 401, [*kept, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
+            others = [pair for pair in carried if pair[0] != b"location"]
+            return read_answer(call, 401, [*others, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
         if status in AFTER_WRITE and is_write(action):
             output = {**_said_beside(content_type, body), "location": location}
-            kept = [pair for pair in carried if pair[0] != b"location"]
-            return Outcome(orjson.dumps(output), output, 200, tuple(kept), redirect=location)
+            others = [pair for pair in carried if pair[0] != b"location"]
+            return Outcome(orjson.dumps(output), output, 200, tuple(others), redirect=location)
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
@@ -89,9 +89,9 @@ def read_answer(
             carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
-    shown = 200 if status != 200 and status in (204, 205) else status
+    public_status = 200 if status != 200 and status in (204, 205) else status
     if not body:
-        return Outcome(b"null", None, shown, tuple(carried))
+        return Outcome(b"null", None, public_status, tuple(carried))
     if content_type != b"application/json" and not is_json_type(content_type):
         kind = media.media_type_of(content_type)
         if kind in ("", media.BINARY) and isinstance(declared := action.outputs.get("contentMediaType"), str):
@@ -112,10 +112,10 @@ def read_answer(
         if kind != media.TEXT or filename:
             carried.append(media.write_header(kind, filename))
         content = Content(content_type.decode("latin-1") or kind, charset, disposition.decode("latin-1"))
-        return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
+        return Outcome(orjson.dumps(text), text, public_status, tuple(carried), content)
     try:
         sent = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
-        return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else (), sent)
+        return Outcome(body, orjson.loads(body), public_status, tuple(carried) if carried else (), sent)
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
@@ -125,8 +125,8 @@ def _said_beside(content_type: bytes, body: bytes) -> Mapping[str, object]:
     if not body or not is_json_type(content_type):
         return {}
     with suppress(orjson.JSONDecodeError):
-        if isinstance(said := orjson.loads(body), dict):
-            return said
+        if isinstance(members := orjson.loads(body), dict):
+            return members
     return {}
 
 
@@ -168,10 +168,12 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status == 422:
         # FastAPI reports a missing header with credentials as a validation error, but it is not an input.
         listed = document.get("detail") if isinstance(document, Mapping) else None
-        places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-        known = {one.name for one in action.route_credentials if one.place == "header"}
+        places = (
+            [error.get("loc") for error in listed if isinstance(error, Mapping)] if isinstance(listed, list) else []
+        )
+        names = {credential.name for credential in action.route_credentials if credential.place == "header"}
         for place in places:
-            if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known:
+            if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in names:
                 headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
                 detail = f"The action needs the header {place[1]}, which says who calls."
                 return AuthenticationRequired(detail, headers=headers)
@@ -201,19 +203,19 @@ def check_credentials(call: Call) -> None:
 def _shows_credentials(call: Call) -> bool:
     """Return True if the request has any of the credentials that the route reads, or an `Authorization` header."""
     if call.has_credentials:
-        shown = call.credentials()
+        presented = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:
         scope = cast(Scope, call.context)
-        shown = read_credentials(scope, read_fields(scope["headers"]), TrustedProxies())
+        presented = read_credentials(scope, read_fields(scope["headers"]), TrustedProxies())
     else:
         return False
     places = {
-        "header": {name for name, value in shown.headers.items() if value},
-        "cookie": {pair.partition("=")[0].strip() for pair in shown.headers.get("cookie", "").split(";")},
-        "query": {name for name, _ in parse_qsl(shown.query.decode("latin-1"))},
+        "header": {name for name, value in presented.headers.items() if value},
+        "cookie": {pair.partition("=")[0].strip() for pair in presented.headers.get("cookie", "").split(";")},
+        "query": {name for name, _ in parse_qsl(presented.query.decode("latin-1"))},
     }
-    known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
-    return any(one.name in places[one.place] for one in known)
+    credentials = (*call.action.route_credentials, RouteCredential("header", "authorization"))
+    return any(credential.name in places[credential.place] for credential in credentials)
 
 
 def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
@@ -221,9 +223,9 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
     listed = document.get("detail") if isinstance(document, Mapping) else None
     if not isinstance(listed, list):
         return ()
-    parameters, found = call.action.way.parameters if call.action.way else (), []
+    parameters, vague = call.action.way.parameters if call.action.way else (), []
     sure: list[Violation] = []
-    whole = next((one.name for one in parameters if one.location == "body"), None)
+    whole = next((parameter.name for parameter in parameters if parameter.location == "body"), None)
     for error in listed:
         if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
             continue
@@ -232,13 +234,17 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
             rest = [whole, *rest]
         elif rest:
             places = ("json", "form", "file", "rows") if place == "body" else (place,)
-            named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
+            named = (
+                parameter.name
+                for parameter in parameters
+                if parameter.location in places and parameter.wire_name == rest[0]
+            )
             rest = [next(named, rest[0]), *rest[1:]]
         if error.get("type") == SURE_PLACE:
             sure.append(Violation(pointer_to(rest), str(error.get("msg", "is invalid"))))
         else:
-            found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
-    return (*dict.fromkeys(sure), *read_errors(found, call.input))
+            vague.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
+    return (*dict.fromkeys(sure), *read_errors(vague, call.input))
 
 
 SURE_PLACE: Final = "awp_publish.place"

@@ -144,8 +144,8 @@ class Rehearsal(RouteCall):
 
 def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
     """Return the scope as the server would have made it, without the members that outer middleware has added."""
-    kept = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *CONNECTION_MEMBERS)
-    fresh: Scope = {name: scope[name] for name in kept if name in scope}
+    names = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *CONNECTION_MEMBERS)
+    fresh: Scope = {name: scope[name] for name in names if name in scope}
     if all(name != b"x-request-id" for name, _ in scope["headers"]):
         fresh["headers"].append((b"x-request-id", request_id.encode("latin-1")))
     if "state" in scope:

@@ -88,16 +88,16 @@ def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
     findings = list(findings)
     count = Counter(finding.check for finding in findings)
     groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda one: one.level != "error"):
+    for finding in sorted(findings, key=lambda finding: finding.level != "error"):
         own = "" if finding.document or count[finding.check] > MAX_NAMES else finding.message
         groups.setdefault((finding.level, finding.check, own), []).append(finding)
     listed = list(groups.items())
     shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]
-    for (level, check, _), found in shown:
-        first = str(found[0]).removeprefix(f"{level}: ")
-        many = f"{level}: {len(found)} x {check}, first: {first} All of them: {COMMAND}"
-        yield _LEVELS[level], many if len(found) > 1 else str(found[0])
-    if rest := [one for _, found in listed[len(shown) :] for one in found]:
+    for (level, check, _), group in shown:
+        first = str(group[0]).removeprefix(f"{level}: ")
+        many = f"{level}: {len(group)} x {check}, first: {first} All of them: {COMMAND}"
+        yield _LEVELS[level], many if len(group) > 1 else str(group[0])
+    if rest := [finding for _, group in listed[len(shown) :] for finding in group]:
         kinds = len(listed) - len(shown)
         yield _LEVELS[rest[0].level], f"{len(rest)} more findings of {kinds} kinds; run {COMMAND} to see them."
 

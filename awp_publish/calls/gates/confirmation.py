@@ -181,12 +181,12 @@ class _Confirmation(GateCheck[_Consent]):
     async def _summarize(self, call: Call) -> str:
         """Return what a call would do. Raises HandlerFailed if the site's own function fails or takes too long."""
         action, words = self._action, self._action.confirmation_summary
-        given = self._in_order(call.input)
+        inputs = self._in_order(call.input)
         if not callable(words):
-            return self._summary(given)
+            return self._summary(inputs)
         if self._redact_input is not None:
-            given = self._redact_input(given)
-        arguments = (given, call) if self._summary_takes_call else (given,)
+            inputs = self._redact_input(inputs)
+        arguments = (inputs, call) if self._summary_takes_call else (inputs,)
         make = partial(words, *arguments)
 
         def make_here() -> object:

@@ -237,8 +237,8 @@ class _Keys(GateCheck[_Claim]):
         content, action = canonical(call.input), self._action
         if call.principal is None and action.way is not None:
             # Cookies change on their own, so they count only if the route identifies callers by their credentials.
-            shown = shown_by(call.presented, action.route_credentials, cookies=action.route_authenticates)
-            content += b"\n" + shown.encode("utf-8", "surrogatepass") if shown else b""
+            presented = shown_by(call.presented, action.route_credentials, cookies=action.route_authenticates)
+            content += b"\n" + presented.encode("utf-8", "surrogatepass") if presented else b""
         return (sha256(content).hexdigest(),) if self._tokens is None else self._tokens.digests(content)
 
     def _answer_again(self, ask: _Claim, record: bytes) -> Outcome:
