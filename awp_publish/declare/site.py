@@ -47,7 +47,7 @@ from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, 
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.rates import read_rate
-from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
+from awp_publish.declare.settings.site import SITE, Limits, OAuth, SiteSettings
 from awp_publish.model import (
     DOORS,
     PUBLIC,
@@ -108,11 +108,10 @@ def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
     raise DeclarationError("site", f"store: {store!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
-    """Return the facts that documents publish about a site. Raises DeclarationError for an entity without fields."""
-    about, oauth = settings.about, settings.oauth
+def _read_entities(entities: Mapping[str, object]) -> dict[str, JsonObject]:
+    """Return the schemas of entities that are given as types. Raises DeclarationError for one without fields."""
     schemas: dict[str, JsonObject] = {}
-    for name, model in about.entities.items():
+    for name, model in entities.items():
         if isinstance(model, type):
             try:
                 schemas[name] = write_schema(model, "serialization")
@@ -121,29 +120,38 @@ def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -
             if "properties" not in schemas[name]:
                 wrong = f"about.entities.{name}: {model.__name__} has no fields."
                 raise DeclarationError("site", wrong, "Give a model.")
-    authentication = None
-    if authenticators or oauth is not None:
-        scheme, methods = published_facts(authenticators)
-        session = next(
-            (authenticator for authenticator in authenticators if isinstance(authenticator, SessionUser)), None
-        )
-        tokens = [authenticator for authenticator in authenticators if isinstance(authenticator, TokenAuthenticator)]
-        endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
-        authentication = Authentication(
-            type="oauth2" if oauth is not None else scheme,
-            methods=methods,
-            token_expiry=oauth.token_expiry if oauth is not None else None,
-            refresh_endpoint=oauth.refresh_endpoint if oauth is not None else None,
-            endpoints=endpoints,
-            authorization_servers=oauth.authorization_servers if oauth is not None else (),
-            api_key_header=next(
-                (authenticator.header for authenticator in authenticators if isinstance(authenticator, ApiKey)), None
-            ),
-            session_cookie=session.cookie if session is not None else None,
-            audiences=tuple(audience for token in tokens for audience in token.audience),
-            proof_algorithms=PROOF_ALGORITHMS if tokens else (),
-            proof_required=bool(tokens) and all(token.dpop_required for token in tokens),
-        )
+    return schemas
+
+
+def _authentication_of(oauth: OAuth | None, authenticators: Sequence[Authenticator]) -> Authentication | None:
+    """Return what documents say of how callers are identified, None if they are not."""
+    if not authenticators and oauth is None:
+        return None
+    scheme, methods = published_facts(authenticators)
+    if oauth is not None:
+        scheme = "oauth2"
+    else:
+        oauth = OAuth()
+    session = next((each for each in authenticators if isinstance(each, SessionUser)), None)
+    tokens = [each for each in authenticators if isinstance(each, TokenAuthenticator)]
+    return Authentication(
+        type=scheme,
+        methods=methods,
+        token_expiry=oauth.token_expiry,
+        refresh_endpoint=oauth.refresh_endpoint,
+        endpoints={**oauth.endpoints, **(session.endpoints if session is not None else {})},
+        authorization_servers=oauth.authorization_servers,
+        api_key_header=next((each.header for each in authenticators if isinstance(each, ApiKey)), None),
+        session_cookie=session.cookie if session is not None else None,
+        audiences=tuple(audience for token in tokens for audience in token.audience),
+        proof_algorithms=PROOF_ALGORITHMS if tokens else (),
+        proof_required=bool(tokens) and all(token.dpop_required for token in tokens),
+    )
+
+
+def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
+    """Return the facts that documents publish about a site. Raises DeclarationError for an entity without fields."""
+    about = settings.about
     return SiteFacts(
         name=settings.name,
         description=settings.description,
@@ -151,10 +159,10 @@ def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -
         security=about.security,
         version=about.version,
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
-        authentication=authentication,
+        authentication=_authentication_of(settings.oauth, authenticators),
         rate_limit=read_rate(limit) if (limit := settings.limits.rate_limit) is not None else None,
         entities={name: schema for name, schema in about.entities.items() if isinstance(schema, Mapping)},
-        entity_schemas=schemas,
+        entity_schemas=_read_entities(about.entities),
         errors=dict(settings.errors),
         hints=dict(about.hints),
         allowed_origins=tuple(settings.allow_origins),

@@ -17,9 +17,9 @@ from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Resul
 from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import Fields, Scope, read_fields
+from awp_publish.http.exchange import Fields, Pair, Scope, read_fields
 from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, is_write, location_of
-from awp_publish.model import RouteCredential
+from awp_publish.model import Action, RouteCredential
 from awp_publish.problems import (
     AuthenticationRequired,
     HandlerFailed,
@@ -62,7 +62,7 @@ def read_answer(
     """
     action = call.action
     content_type = disposition = b""
-    carried: list[tuple[bytes, bytes]] = []
+    carried: list[Pair] = []
     for name, value in headers:
         if name == b"content-type":
             content_type = _REPEATED if content_type else value
@@ -73,12 +73,14 @@ def read_answer(
     if content_type is _REPEATED:
         content_type = read_fields(headers)[b"content-type"]
     if status in REDIRECTS and (location := location_of(carried)):
+        others = [pair for pair in carried if pair[0] != b"location"]
         if asks_to_sign_in(action, location):
-            others = [pair for pair in carried if pair[0] != b"location"]
             return read_answer(call, 401, [*others, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
         if status in AFTER_WRITE and is_write(action):
-            output = {**_said_beside(content_type, body), "location": location}
-            others = [pair for pair in carried if pair[0] != b"location"]
+            sent: object = None
+            with suppress(orjson.JSONDecodeError):
+                sent = orjson.loads(body) if body and is_json_type(content_type) else None
+            output = {**(sent if isinstance(sent, dict) else {}), "location": location}
             return Outcome(orjson.dumps(output), output, 200, tuple(others), redirect=location)
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
@@ -89,45 +91,42 @@ def read_answer(
             carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
-    public_status = 200 if status != 200 and status in (204, 205) else status
+    if status == 204 or status == 205:
+        status = 200
     if not body:
-        return Outcome(b"null", None, public_status, tuple(carried))
+        return Outcome(b"null", None, status, tuple(carried))
     if content_type != b"application/json" and not is_json_type(content_type):
-        kind = media.media_type_of(content_type)
-        if kind in ("", media.BINARY) and isinstance(declared := action.outputs.get("contentMediaType"), str):
-            kind = media.media_type_of(declared.encode("utf-8", "replace")) or kind
-        if not (kind := kind or media.declared_type(action.outputs)):
-            kind = media.TEXT
-            try:
-                body.decode()
-            except UnicodeDecodeError:
-                detail = f"Action {action.id} answered with bytes that are not text, and without a Content-Type."
-                return InvalidOutput(detail)
-        if media.is_text(kind) and not media.declared_type(action.outputs):
-            text, charset = media.decode(body, content_type.decode("latin-1"))
-        else:
-            charset, text = "", base64.b64encode(body).decode("ascii")
-            kind = media.declared_type(action.outputs) if media.is_text(kind) else kind
-        filename = media.file_name(disposition)
-        if kind != media.TEXT or filename:
-            carried.append(media.write_header(kind, filename))
-        content = Content(content_type.decode("latin-1") or kind, charset, disposition.decode("latin-1"))
-        return Outcome(orjson.dumps(text), text, public_status, tuple(carried), content)
+        return _read_content(action, status, content_type, disposition, carried, body)
     try:
-        sent = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
-        return Outcome(body, orjson.loads(body), public_status, tuple(carried) if carried else (), sent)
+        content = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
+        return Outcome(body, orjson.loads(body), status, tuple(carried) if carried else (), content)
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
-def _said_beside(content_type: bytes, body: bytes) -> Mapping[str, object]:
-    """Return the members of the JSON object that a redirect after a write may have as its body."""
-    if not body or not is_json_type(content_type):
-        return {}
-    with suppress(orjson.JSONDecodeError):
-        if isinstance(members := orjson.loads(body), dict):
-            return members
-    return {}
+def _read_content(
+    action: Action, status: int, content_type: bytes, disposition: bytes, carried: Iterable[Pair], body: bytes
+) -> Result:
+    """Return a body that is not JSON as a JSON string: text as it is, any other content in base64."""
+    kind, declared = media.media_type_of(content_type), media.declared_type(action.outputs)
+    if kind in ("", media.BINARY) and isinstance(named := action.outputs.get("contentMediaType"), str):
+        kind = media.media_type_of(named.encode("utf-8", "replace")) or kind
+    if not (kind := kind or declared):
+        kind = media.TEXT
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            detail = f"Action {action.id} answered with bytes that are not text, and without a Content-Type."
+            return InvalidOutput(detail)
+    if media.is_text(kind) and not declared:
+        text, charset = media.decode(body, content_type.decode("latin-1"))
+    else:
+        charset, text = "", base64.b64encode(body).decode("ascii")
+        kind = declared if media.is_text(kind) else kind
+    filename = media.file_name(disposition)
+    headers = (*carried, media.write_header(kind, filename)) if kind != media.TEXT or filename else tuple(carried)
+    content = Content(content_type.decode("latin-1") or kind, charset, disposition.decode("latin-1"))
+    return Outcome(orjson.dumps(text), text, status, headers, content)
 
 
 _SIGN_IN_HERE: Final = b'{"detail":"The site asks its visitors to sign in here."}'
@@ -168,11 +167,10 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status == 422:
         # FastAPI reports a missing header with credentials as a validation error, but it is not an input.
         listed = document.get("detail") if isinstance(document, Mapping) else None
-        places = (
-            [error.get("loc") for error in listed if isinstance(error, Mapping)] if isinstance(listed, list) else []
-        )
+        errors_of_route = [error for error in listed if isinstance(error, Mapping)] if isinstance(listed, list) else []
         names = {credential.name for credential in action.route_credentials if credential.place == "header"}
-        for place in places:
+        for error in errors_of_route:
+            place = error.get("loc")
             if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in names:
                 headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
                 detail = f"The action needs the header {place[1]}, which says who calls."
