@@ -68,12 +68,12 @@ site: .venv/.site
 bench: .venv/.bench
 	.venv/bin/python -m benchmarks
 
-# The published MCP scenarios and the MCP inspector against our server, and the demo's purchase by the TypeScript SDKs. Needs
-# npm; node comes along where it is older than they want.
+# The published MCP scenarios and the MCP inspector against our server, and the TypeScript SDKs before the demo and a Django
+# project with every kind of field. Needs npm; node comes along where it is older than they want.
 conformance: .venv/.test .venv/conformance/package-lock.json
 	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
 		$(PUBLISHED)/inspector/clients/launcher/build/index.js
-	NODE=$(NODE) .venv/bin/python -m pytest -q tests/demo_site/test_journeys.py
+	NODE=$(NODE) .venv/bin/python -m pytest -q tests/demo_site/test_journeys.py tests/django/test_every_field.py
 
 # Public checkers of agent readiness against the demo site. Needs npm and chromium.
 checkers: .venv/.test .venv/checkers/package-lock.json

@@ -48,22 +48,28 @@ def _refine(serializer: Any, schema: Mapping[str, object], mode: Mode) -> dict[s
     """Return the schema of a serializer with what AutoSchema does not say of its fields."""
     properties = dict(as_object(schema.get("properties")))
     for name, field in serializer.fields.items():
-        if name not in properties:
-            continue
-        facts = as_object(properties[name])
-        if isinstance(field, (serializers.SerializerMethodField, serializers.ReadOnlyField)):
-            facts = {}  # AutoSchema says that it is text, which it need not be
-        elif mode == "validation":
-            facts = {**facts, **_own_words(field)}
-            facts = or_blank(facts) if getattr(field, "allow_blank", False) else facts
-        elif isinstance(field, serializers.Serializer):
-            facts = _refine(field, facts, mode)
-        elif isinstance(field, serializers.ListSerializer) and isinstance(field.child, serializers.Serializer):
-            facts = {**facts, "items": _refine(field.child, as_object(facts.get("items")), mode)}
-        if mode == "serialization" and _may_be_none(serializer, field):
-            facts = _with_null(facts)
-        properties[name] = {word: fact for word, fact in facts.items() if fact is not None}
+        if name in properties:
+            facts = _refine_field(field, as_object(properties[name]), mode)
+            if mode == "serialization" and _may_be_none(serializer, field):
+                facts = _with_null(facts)
+            properties[name] = {word: fact for word, fact in facts.items() if fact is not None}
     return {**schema, "properties": properties}
+
+
+def _refine_field(field: Any, facts: Mapping[str, object], mode: Mode) -> Mapping[str, object]:
+    if isinstance(field, (serializers.SerializerMethodField, serializers.ReadOnlyField)):
+        return {}  # AutoSchema says that it is text, which it need not be
+    if isinstance(field, serializers.JSONField):
+        facts = {word: fact for word, fact in facts.items() if word != "type"}  # a list or a number, too
+    elif isinstance(field, serializers.Serializer):
+        facts = _refine(field, facts, mode)
+    elif isinstance(field, (serializers.ListSerializer, serializers.ListField)):
+        items = _refine_field(field.child, as_object(facts.get("items")), mode)
+        facts = {**facts, "items": {word: fact for word, fact in items.items() if fact is not None}}
+    if mode == "validation":
+        facts = {**facts, **_own_words(field)}
+        facts = or_blank(facts) if getattr(field, "allow_blank", False) else facts
+    return facts
 
 
 def _may_be_none(serializer: Any, field: Any) -> bool:
