@@ -76,15 +76,15 @@ def _refuse(*_: object) -> object:
     raise ValueError("This function is not allowed in the expressions of an actions.json.")
 
 
-def _pad(text: object, width: object, fill: object = " ") -> object:
+def _pad(text: object = None, width: object = None, fill: object = " ", *_: object) -> object:
     """Do the same as JSONata's `$pad`, up to a limited width."""
     if text is None:
         return None
     if not isinstance(text, str) or isinstance(width, bool) or not isinstance(width, (int, float)):
         raise ValueError("$pad takes a text and a width.")
-    size = int(width)
-    if abs(size) > MAX_PAD_CHARACTERS:
+    if not abs(width) <= MAX_PAD_CHARACTERS:
         raise ValueError(f"$pad is limited to {MAX_PAD_CHARACTERS} characters.")
+    size = int(width)
     missing = abs(size) - len(text)
     if missing <= 0:
         return text

@@ -228,8 +228,23 @@ async def test_a_workflow_proves_that_it_can_begin_uncovers_the_page_and_is_veri
 
 @pytest.mark.parametrize("lost", ["submit", "done"])
 async def test_without_all_that_a_workflow_needs_a_tool_has_the_handler(lost: str):
-    app, _ = bookshop(map={"targets": {name: target for name, target in TARGETS.items() if name != lost}})
-    assert (await published(app))["tools"][0]["x_actions"]["handler"] == "agents.invoke"
+    for target in ({}, {lost: {"role": "button", "name": "Find"}}):  # the published runtime finds nothing by its role
+        kept = {name: target for name, target in TARGETS.items() if name != lost}
+        app, _ = bookshop(map={"targets": kept | target})
+        assert (await published(app))["tools"][0]["x_actions"]["handler"] == "agents.invoke"
+
+
+async def test_a_workflow_without_a_form_of_its_own_is_ready_when_its_button_is_there():
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+    site.action("press", description="Press.")(app.post("/press")(lambda: None))
+    site.page("/", actions=["press"], map={"targets": {"submit": "#press", "done": "p"}})
+    app.get("/")(lambda: None)
+    app.add_middleware(AgentPublisher, site=site)
+    [press] = (await published(app))["tools"]
+    ready, hiding, *_ = press["workflow"]["steps"]
+    assert (ready["primitive"], hiding["primitive"]) == ("locator.wait_for", "overlay.menu.hide")
+    assert press["workflow"]["x_state_machine"] == {"requires_state": {"selector": "#press"}}
+    assert ready["args"]["locator"] == {"selector": "#press"}
 
 
 async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkbox_is_clicked():

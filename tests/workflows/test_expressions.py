@@ -40,6 +40,24 @@ def test_an_expression_has_its_value(expression: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "cause"),
+    [
+        ("$error('no')", "no"),
+        ("$number('x')", "Cannot convert 'x' to number"),
+        ("$pad('a')", "$pad takes a text and a width"),
+        ("$map([1], function($i){$pad('a', 1e9)})", "$pad is limited to 10000 characters"),
+        ("($e := $lookup({'f': $millis}, 'f'))", "$millis is not allowed in the expressions of an actions.json"),
+        ("$absent(1)", "Attempted to invoke a non-function: $absent"),
+    ],
+)
+def test_an_expression_that_fails_names_its_cause(expression: str, cause: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        evaluate(expression, DOCUMENT, 16_000)
+    assert refused.value.message.endswith(f"{cause}.")
+    assert "host function" not in refused.value.message
+
+
+@pytest.mark.parametrize(
     ("expression", "code"),
     [
         ("$eval('1')", "disallowed_expression_function"),

@@ -8,7 +8,7 @@ page has answered is a projection of its own, with the postcondition of the tool
 import json
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from awp_publish.documents.members import present
 from awp_publish.maps import reading
@@ -85,8 +85,7 @@ def outcome_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str,
     projections = [item for page in pages for item in reading.objects(map_of(page), "state_projections")]
     is_verified = any(action.id in reading.part(projection, "postconditions") for projection in projections)
     done = None if page is None or is_verified else _part(action, page, "done")
-    css = css_of(done or {})
-    if page is None or done is None or css is None or _workflow(action, page) is None:
+    if page is None or done is None or _workflow(action, page) is None:
         return None
     matches = "records.done"
     if "text_equals" in done:
@@ -102,7 +101,7 @@ def outcome_of(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str,
         "snapshot": {
             "version": 1,
             "source": "dom",
-            "extract": [{"id": "done", "selector": css}],
+            "extract": [{"id": "done", "selector": css_of(done)}],
             "projection": {"language": "jsonata", "expression": slot(f"{{'is_shown': $count({matches}) > 0}}")},
         },
         "postconditions": {
@@ -122,11 +121,15 @@ def _form(action: Action, page: Page) -> JsonObject | None:
 
 
 def _part(action: Action, page: Page, name: str) -> JsonObject | None:
-    """Return a named part of an action's form; with several forms its name begins with the action's id."""
-    return targets_of(page).get(f"{action.id}_{name}") or targets_of(page).get(name)
+    """Return a named part of an action's form; with several forms its name begins with the action's id.
+
+    Only one with a selector: the published runtime finds the elements of steps by nothing else.
+    """
+    target = targets_of(page).get(f"{action.id}_{name}") or targets_of(page).get(name)
+    return None if target is None or css_of(target) is None else target
 
 
-def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
+def _workflow(action: Action, page: Page) -> dict[str, Any] | None:
     """Return the workflow that fills in and sends an action's form; None if there is no portable one.
 
     Its first step refuses optional inputs that the form cannot take.
@@ -147,10 +150,8 @@ def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
     if properties and not filling:
         return None
     steps = [_refusal(unfit)] if unfit else []
-    required_state = None
-    if form is not None:
-        required_state = _wanted(form)
-        steps.append({"id": "form_ready", "primitive": "locator.wait_for", "args": _until(required_state)})
+    required_state = _wanted(submit if form is None or css_of(form) is None else form)
+    steps.append({"id": "form_ready", "primitive": "locator.wait_for", "args": _until(required_state)})
     steps.append({"id": "hide_overlay", "primitive": "overlay.menu.hide", "on_error": "continue"})
     answered = _until(_wanted(done))
     steps += [*filling, *_click("submit", _wanted(submit), {"settle_after": answered})]
@@ -158,21 +159,19 @@ def _workflow(action: Action, page: Page) -> dict[str, list[Step]] | None:
     steps.append({"id": "page", "primitive": "page.info"})
     if len(steps) > MAX_STEPS:
         return None
-    workflow = {
+    return {
         "version": 1,
         "expression_language": "jsonata",
         "steps": steps,
         "output": slot("{'ok': true, 'url': steps.page.output.url, 'title': steps.page.output.title}"),
-        "x_state_machine": None if required_state is None else {"requires_state": required_state},
+        "x_state_machine": {"requires_state": required_state},
     }
-    return present(workflow)  # type: ignore[return-value]
 
 
 def _wanted(target: JsonObject) -> Step:
-    """Return the locator of a primitive. Role and name are left out beside a selector: not all runtimes read them."""
-    css = css_of(target)
-    found: Step = {"selector": css} if css else {name: target[name] for name in ("role", "name") if name in target}
-    return found | {name: target[name] for name in ("text_equals", "text_contains") if name in target}
+    """Return the locator of a primitive: what the published runtime reads of a target."""
+    texts = {name: target[name] for name in ("text_equals", "text_contains") if name in target}
+    return {"selector": css_of(target), **texts}
 
 
 def _until(locator: Step) -> Step:
