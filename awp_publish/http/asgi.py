@@ -452,7 +452,8 @@ class AgentPublisher:
                 entrance=self._entrance,
                 here=contexts,
             )
-        hooks = [context.setup.plugin.calls(context) for context in contexts.values() if context.setup.plugin.calls]
+        plugins = reversed(contexts.values())  # what a site names is outside of what every site has
+        hooks = [context.setup.plugin.calls(context) for context in plugins if context.setup.plugin.calls]
         accept = next((hook.accept for hook in hooks if hook.accept is not None), None)
         routes = RouteCaller(self._called, catalog)
         invoker = Invoker(

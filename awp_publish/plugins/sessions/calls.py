@@ -53,6 +53,9 @@ class SessionCalls:
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
+        if call.on_cookies is not None:  # what carries the call keeps them: it has a session of its own
+            await run(call, deliver)
+            return
         scope = cast(Scope, call.context)
         fields, taken = read_fields(scope["headers"]), list[str]()
         at = self._addresses.get(call.action.id, self._address)

@@ -18,7 +18,8 @@ from starlette.types import ASGIApp
 
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.call import Principal
+from awp_publish.calls.application_users import ApplicationUser, SessionUser
+from awp_publish.calls.call import Credentials, Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.verifiers import people_of
 from awp_publish.http.admission import read_admission_of
@@ -62,6 +63,8 @@ class People:
         given = options.user if options.user is not None else self.framework.user()
         self._user: Callable[[Any], Any] = given if given is not None else lambda _: None
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
+        # What they read, every call asks for; the granted scopes of a request are not those of a token.
+        self._is_of_application = isinstance(given, (SessionUser, ApplicationUser))
         self._is_async = inspect.iscoroutinefunction(self._user)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
         application = serving.called.routes
@@ -115,9 +118,11 @@ class People:
 
     async def recognize(self, scope: MutableMapping[str, Any]) -> Visitor | None:
         """Return the same as `ask`, with the name "" for somebody whose name the site's own function leaves out."""
-        if self._is_authenticator:
+        if self._is_of_application:
+            answer: object = await self._user(Credentials({}, "", scope.get("session"), scope.get("user")))
+        elif self._is_authenticator:
             credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
-            answer: object = await self._user(credentials)
+            answer = await self._user(credentials)
         elif self._is_async:
             answer = await self._user(Request(scope))
         else:
