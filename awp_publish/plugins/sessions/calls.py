@@ -98,6 +98,7 @@ class SessionCalls:
 
             call.on_cookies, call.is_fresh = take, self._reentry.outside is not None
             await run(call, hand_out)
+            call.on_cookies = None  # refers back to the call: a reference cycle
             return
 
         call.session_id = session.key

@@ -148,13 +148,14 @@ class _PersonCall:
             call.on_cookies, call.is_fresh = self._take, False
         if call.action.id not in self._calls.asked_at_route:
             await self._run_asked_before(run, own, read())
-            return
-        self._own = call.context = own
-        call.credentials = lambda: read()._replace(session=None, user=None, scopes=frozenset())
-        call.identified = at.state.principal_of(access)
-        call.is_fresh = at.reentry.outside is not None
-        call.on_arrival = self._arrive
-        await run(call, self._deliver_known)
+        else:
+            self._own = call.context = own
+            call.credentials = lambda: read()._replace(session=None, user=None, scopes=frozenset())
+            call.identified = at.state.principal_of(access)
+            call.is_fresh = at.reentry.outside is not None
+            call.on_arrival = self._arrive
+            await run(call, self._deliver_known)
+        call.on_cookies = call.on_arrival = None  # both refer back to the call: reference cycles
 
     async def _run_asked_before(self, run: Run, own: Scope, shown: Credentials) -> None:
         """Ask who is signed in by a request of its own, and run the call in it."""
