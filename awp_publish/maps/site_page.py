@@ -129,7 +129,7 @@ class _Look:
             if not hidden and "aria-hidden" in attributes:
                 attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
             hidden = hidden or at in self.visibility.by_rule
-            self._withdrawn[number] = hidden or self.visibility.is_hidden_by(tag, attributes)
+            self._withdrawn[number] = hidden or self.visibility.is_hidden_by(attributes)
         return self._withdrawn[number]
 
 

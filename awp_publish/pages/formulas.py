@@ -58,7 +58,7 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
             given = attributes[picture]
             alternative = " ".join(given.get("alt", "").split())
             seen = {name: value for name, value in given.items() if name != "aria-hidden"}
-            if picture in visibility.by_rule or visibility.is_hidden_by(tags[picture], seen):
+            if picture in visibility.by_rule or visibility.is_hidden_by(seen):
                 continue
             if visibility.hides(picture) or not alternative:
                 words = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)

@@ -38,8 +38,9 @@ class ExhaustedError(ValueError):
 class Matcher:
     """Matches selectors in one scope of a page: its nodes from `start` to `end`.
 
-    `is_checked` says which boxes are checked now; without it the page's own attributes do. `steps` counts the elements
-    that were looked at.
+    `is_checked` says which boxes are checked now; without it the page's own attributes do. A shadow root has a `host`
+    and `slotted` elements outside of it, which `:host` and `::slotted()` mean: they are matched too, see
+    `Selector.reaches_out`. `steps` counts the elements that were looked at.
     """
 
     def __init__(
@@ -49,8 +50,12 @@ class Matcher:
         end: int,
         is_checked: Callable[[int], bool] | None = None,
         scope: int = 0,
+        host: int = -1,
+        slotted: Set[int] = frozenset(),
     ) -> None:
-        self._page, self._start, self._end, self._scope = page, start, end, scope
+        self._page, self.start, self.end, self._scope = page, start, end, scope
+        self._host, self._slotted = host, slotted
+        self._outside = sorted({*slotted, *((host,) if host >= 0 else ())})
         self._is_checked = is_checked or self._has_check
         self.steps = 0
         self._matches: dict[Selector, list[int]] = {}
@@ -58,8 +63,8 @@ class Matcher:
         self._listed: dict[str, list[list[int]]] = {}
         self._by_tag: dict[str, list[int]] = {}
         by_classes: dict[str, list[int]] = {}
-        for at, given in enumerate(page.attributes[start:end], start):
-            if given:
+        for at in (*self._outside, *range(start, end)):
+            if given := page.attributes[at]:
                 if names := given.get("class"):
                     by_classes.setdefault(names, []).append(at)
                 if name := given.get("id"):
@@ -72,11 +77,11 @@ class Matcher:
 
     @cached_property
     def _all(self) -> list[int]:
-        return [at for at in range(self._start, self._end) if self._page.tags[at] not in _NO_ELEMENT]
+        return [at for at in (*self._outside, *range(self.start, self.end)) if self._page.tags[at] not in _NO_ELEMENT]
 
     @cached_property
     def _tags(self) -> Set[str]:
-        return set(self._page.tags[self._start : self._end]).difference(_NO_ELEMENT)
+        return set(map(self._page.tags.__getitem__, self._all))
 
     def has(self, compound: Compound) -> bool:
         """Return False if no element has the tag, the ids and the classes of a compound."""
@@ -91,7 +96,7 @@ class Matcher:
 
     def _tagged(self, tag: str) -> list[int]:
         if tag not in self._by_tag:
-            self._by_tag[tag] = [at for at in range(self._start, self._end) if self._page.tags[at] == tag]
+            self._by_tag[tag] = [at for at in self._all if self._page.tags[at] == tag]
         return self._by_tag[tag]
 
     def matching(self, selector: Selector, among: Sequence[int] | None = None) -> list[int]:
@@ -106,7 +111,10 @@ class Matcher:
                 last = len(selector.steps) - 1
                 for number, (combinator, compound) in enumerate(selector.steps):
                     candidates = self._candidates(compound) if among is None or number < last else among
-                    elements = self._only(list(self._related(elements, candidates, combinator)), compound)
+                    related = list(self._related(elements, candidates, combinator)) if combinator else candidates
+                    elements = self._only(related, compound)
+                    if not elements:
+                        break
             if among is None:
                 self._matches[selector] = elements
         return elements
@@ -126,7 +134,7 @@ class Matcher:
             raise ExhaustedError("The selector would take too long on this page.")
         return candidates
 
-    def _only(self, elements: list[int], compound: Compound) -> list[int]:
+    def _only(self, elements: Sequence[int], compound: Compound) -> list[int]:
         """Return those of some elements that a compound describes."""
         tags, attributes = self._page.tags, self._page.attributes
         if compound.tag:
@@ -141,16 +149,17 @@ class Matcher:
         for state in compound.states:
             holds = self._test(state)
             elements = [at for at in elements if holds(at)]
-        return elements
+        return list(elements)
 
     def _related(self, elements: list[int], candidates: Sequence[int], combinator: str) -> Iterator[int]:
-        """Yield those of the candidates to which a combinator leads from any of these elements; all for "".
+        """Yield those of the candidates to which a combinator leads from any of these elements.
 
         Both are in document order.
         """
         parents, ends = self._page.parents, self._page.ends
-        if not combinator:
-            yield from candidates
+        if self._host >= 0 and self._host in elements and combinator in (" ", ">"):
+            inside = (at for at in candidates if at >= self.start)
+            yield from (at for at in inside if combinator == " " or parents[parents[at]] == self._host)
         elif combinator == " ":
             place = reach = 0
             for at in candidates:
@@ -174,7 +183,7 @@ class Matcher:
         """Return the next element beside one, 0 if there is none."""
         tags, parents, ends = self._page.tags, self._page.parents, self._page.ends
         beside = ends[at]
-        while beside < self._end and parents[beside] == parents[at]:
+        while beside < self.end and parents[beside] == parents[at]:
             if tags[beside] not in _NO_ELEMENT:
                 return beside
             beside = ends[beside]
@@ -190,12 +199,23 @@ class Matcher:
             return lambda at: at not in matched
         if name == "has":
             return {at for selector in state.selectors for at in self._holders(selector)}.__contains__
+        if name == "slotted":
+            slotted = sorted(self._slotted)
+            return {at for each in state.selectors for at in self._only(slotted, each.steps[-1][1])}.__contains__
+        if name == "host":
+            own = [self._host] if self._host >= 0 else []
+            is_host = not state.selectors or any(self._only(own, each.steps[-1][1]) for each in state.selectors)
+            return lambda at: at == self._host and is_host
+        if name == "lang":
+            languages = tuple(selector.steps[0][1].tag for selector in state.selectors)
+            return lambda at: self._language(at).startswith(languages)
         if name.startswith("nth-"):
             places = self._numbered(name, state.selectors)
             return lambda at: at in places and _counts(places[at] - state.offset, state.step)
         tests: Mapping[str, Callable[[int], bool]] = {
             "any-link": lambda at: page.tags[at] in ("a", "area") and "href" in page.attributes[at],
             "checked": self._is_checked,
+            "defined": lambda at: True,  # scripts define the elements of a page
             "disabled": lambda at: page.tags[at] in _MAY_BE_DISABLED and "disabled" in page.attributes[at],
             "empty": lambda at: not any(page.tags[inner] != "!" for inner in range(at + 1, page.ends[at])),
             "enabled": lambda at: page.tags[at] in _MAY_BE_DISABLED and "disabled" not in page.attributes[at],
@@ -207,6 +227,13 @@ class Matcher:
         if name in NEVER:
             return lambda at: False
         return tests["any-link" if name == "link" else name]
+
+    def _language(self, at: int) -> str:
+        while at >= 0:
+            if language := self._page.attributes[at].get("lang"):
+                return language.lower()
+            at = self._page.parents[at]
+        return ""
 
     def _has_check(self, at: int) -> bool:
         given = self._page.attributes[at]
@@ -228,7 +255,7 @@ class Matcher:
             seen = set[int]()
             for at in elements:
                 above = parents[at]
-                while above >= self._start and above not in seen:
+                while above >= self.start and above not in seen:
                     seen.add(above)
                     yield above
                     above = parents[above] if combinator == " " else -1

@@ -79,7 +79,7 @@ class RoleAttributes:
         attrs: Attrs = {"input_type": kind}
         if kind in BUTTONS:
             attrs["button_type"] = "submit" if kind == "image" else kind
-        attrs |= _texts(given, "value", "placeholder")
+        attrs |= _texts(given, "placeholder") if kind == "password" else _texts(given, "value", "placeholder")
         if kind == "image":
             attrs |= _texts(given, "alt")
             attrs |= {"src": self._address(given["src"])} if given.get("src") else {}

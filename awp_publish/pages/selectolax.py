@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from awp_publish.pages.encodings import to_utf8
 from awp_publish.pages.nesting import MAX_TREE_DEPTH, bound_markup, may_exceed
-from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES, Tree
+from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES, SHADOW_MODES, Tree, shadow_mode_of
 
 _TEXT: Final = 2
 """Lexbor's number for text (`LXB_TAG__TEXT`)."""
@@ -61,6 +61,7 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     templates = by_tag.get("template", [])
     waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
     tree.contents.update(dict.fromkeys(templates, (0, 0)))
+    _drop_false_roots(tree, templates)
     while waiting:
         fragment, host = waiting.pop()
         inner: dict[str, list[int]] = {}
@@ -69,8 +70,27 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
         tree.contents[host] = start, len(tree.tags)
         if "template" in inner:
             tree.contents.update(dict.fromkeys(inner["template"], (0, 0)))
+            _drop_false_roots(tree, inner["template"])
             waiting += zip(fragment.template_fragments(), inner["template"], strict=False)
     return tree
+
+
+_HOSTS: Final = frozenset(
+    ("article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main")
+) | {"nav", "p", "section", "span"}
+"""Elements that may have a shadow root, besides those of custom names (DOM, 4.2.14)."""
+
+
+def _drop_false_roots(tree: Tree, templates: list[int]) -> None:
+    """Make templates that cannot be shadow roots plain ones: those of other elements, and all but the first of one."""
+    hosts = set[int]()
+    for template in templates:
+        given, host = tree.attributes[template], tree.parents[template]
+        if shadow_mode_of(given) is None:
+            continue
+        if host in hosts or (tree.tags[host] not in _HOSTS and "-" not in tree.tags[host]):
+            tree.attributes[template] = {name: given[name] for name in given if name not in SHADOW_MODES}
+        hosts.add(host)
 
 
 def _copy(

@@ -39,8 +39,8 @@ ANY: Final = frozenset(("is", "where", "matches", "-webkit-any", "-moz-any"))
 _COUNTING: Final = frozenset(("nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type"))
 _WITH_SELECTORS: Final = ANY | {"not", "has", "host", "host-context", "slotted", "cue"}
 NEVER: Final = frozenset(
-    ("active", "focus", "focus-visible", "focus-within", "fullscreen", "hover", "target", "target-within", "visited")
-)
+    ("active", "autofill", "focus", "focus-visible", "focus-within", "fullscreen", "hover", "modal", "popover-open")
+) | {"target", "target-within", "user-invalid", "user-valid", "visited"}
 """States that a page does not have when it is read."""
 
 _PLACES: Final = {
@@ -52,14 +52,15 @@ _PLACES: Final = {
     "only-of-type": ("nth-of-type", "nth-last-of-type"),
 }
 _READ: Final = NEVER | {
-    *("any-link", "checked", "disabled", "empty", "enabled", "link", "optional", "required", "root", "scope"),
+    *("any-link", "checked", "defined", "disabled", "empty", "enabled", "host", "link", "optional", "required"),
+    *("root", "scope"),
 }
 _KNOWN: Final = frozenset(
     (
-        *("after", "autofill", "before", "default", "defined", "dir", "first-letter", "first-line", "host"),
-        *("host-context", "in-range", "indeterminate", "invalid", "lang", "modal", "open", "out-of-range", "part"),
-        *("placeholder-shown", "popover-open", "read-only", "read-write", "slotted", "user-invalid", "user-valid"),
-        "valid",
+        *("after", "backdrop", "before", "cue", "default", "details-content", "dir", "file-selector-button"),
+        *("first-letter", "first-line", "grammar-error", "highlight", "host-context", "in-range", "indeterminate"),
+        *("invalid", "lang", "marker", "open", "out-of-range", "part", "placeholder", "placeholder-shown"),
+        *("read-only", "read-write", "selection", "slotted", "spelling-error", "target-text", "valid"),
     )
 )
 """What browsers know and what is not read of a page."""
@@ -117,8 +118,13 @@ class Selector:
     @property
     def is_unknown(self) -> bool:
         """Return True if no browser knows it either."""
-        name = self.unread[1:].rstrip("(")
-        return self.unread.startswith(":") and name[:1] not in (":", "-") and name.lower() not in _KNOWN
+        name = self.unread.strip(":(").lower()
+        return self.unread.startswith(":") and name not in _KNOWN and not name.startswith(("-webkit-", "view-"))
+
+    @property
+    def reaches_out(self) -> bool:
+        """Return True if it is for the host of a shadow root, or for what is in its slots."""
+        return any(state.name in ("host", "slotted") for state in self.steps[-1][1].states)
 
 
 def selector_fault(text: str) -> str | None:
@@ -250,8 +256,8 @@ def _add_simple(parts: _Parts, match: re.Match[str]) -> None:
     if match["type"] is not None:
         if parts.is_filled:
             raise SelectorError(f'"{match[0]}" has to come first')
-        _, bar, name = match[0].rpartition("|")
-        parts.unread = parts.unread or (match[0] if bar or name == "&" else "")
+        space, bar, name = match[0].rpartition("|")
+        parts.unread = parts.unread or (match[0] if (bar and space != "*") or name == "&" else "")
         parts.tag = "" if name == "*" else unescape(name).lower()
         parts.weigh(0, 0, int(name != "*"))
     elif match["id"] is not None:
@@ -288,6 +294,9 @@ def _add_function(parts: _Parts, written: str, name: str, argument: str, depth: 
         step, offset = _read_count(count)
         if count["of"]:
             selectors = tuple(_read_list(count["of"], depth, forgiving))
+    elif name == "lang":
+        languages = (part.strip(" '\"*-").lower() for part in argument.split(","))
+        selectors = tuple(Selector((("", Compound(tag=language)),), (0, 1, 0)) for language in languages)
     elif name in ANY and not argument.strip():
         pass
     elif name in _WITH_SELECTORS:
@@ -298,8 +307,9 @@ def _add_function(parts: _Parts, written: str, name: str, argument: str, depth: 
                 selectors = tuple(_read_list(argument, depth, forgiving, relative=name == "has"))
         except SelectorError as error:
             raise SelectorError(f"in :{name}(), {error}") from None
-    if name not in ANY | _COUNTING | {"not", "has"} or written.startswith("::"):
-        parts.unread = parts.unread or written
+    is_slotted = forgiving and written.lower() == "::slotted("  # only style sheets have slots
+    if name not in ANY | _COUNTING | {"not", "has", "host", "lang"} or (written.startswith("::") and not is_slotted):
+        parts.unread = parts.unread or written * (not is_slotted)
     parts.unread = next((one.unread for one in selectors if one.unread), parts.unread)
     parts.states.append(PseudoClass(name, selectors, step, offset))
     if name in _COUNTING:

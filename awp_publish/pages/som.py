@@ -82,6 +82,7 @@ def compile_som(
 
 def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     structured, visibility = read_structured(tree), Visibility(tree)
+    tree = visibility.tree
     most = budget.value
     left_out = 0 if most is None else trim_structured(structured, most // _STRUCTURED_SHARE)
     if most is not None and tree.html_bytes > MIN_BOUND:

@@ -1,56 +1,238 @@
-"""Which elements the style rules of a page hide, by the cascade (CSS 2.2, 6.4).
+"""Which elements the style rules of a page hide, by the cascade (CSS Cascade 5).
 
-Only what a page itself says in `style` and `<style>` is read. A condition that depends on the reader (a width, a state
-such as `:hover`) is taken as unknown, and its rules are left out. Time is bounded (see `Matcher`): beyond it no further
-rules are applied.
+Only what a page itself says in `style` and `<style>` is read. What depends on a state such as `:hover` is left out.
+Time is bounded (see `Matcher`): beyond it no further rules are applied.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
+from math import inf
+from typing import Final
 
-from awp_publish.pages.declarations import Declarations, hides, read_declarations
+from awp_publish.pages.declarations import INHERITED, TOGETHER, Declarations, hides_box, hides_text, read_declarations
 from awp_publish.pages.matching import ExhaustedError, Matcher, PageNodes
-from awp_publish.pages.sheets import Sheet, read_sheet
+from awp_publish.pages.sheets import COMPUTED, Layer, Sheet
+
+NOTHING: Final[Mapping[int, Declarations]] = {}
+_VARIABLE: Final = re.compile(r"var\(\s*(--[^\s,()]+)\s*(?:,([^()]*))?\)")
+_NAME: Final = re.compile(r"var\(\s*(--[^\s,()]+)")
+_MAX_REPLACED: Final = 8
+"""Variables of one value that are looked up, with those in their values."""
+
+_FIELDS: Final = frozenset(("button", "input", "select", "textarea"))
+_PICTURES: Final = frozenset(("audio", "canvas", "embed", "iframe", "img", "object", "svg", "video"))
+_OPERATED: Final = _FIELDS | {"a", "area", "summary"}
+"""Elements whose icon may stand for a text beside every screen."""
 
 
-def hidden_by_rules(page: PageNodes, sheets: Iterable[str], start: int, end: int) -> set[int]:
-    """Return the elements of a scope that its sheets hide, together with their `style`."""
-    read = [sheet for sheet in map(read_sheet, sheets) if sheet.blocks]
-    return hidden_in(Matcher(page, start, end), page, read) if any(sheet.hiding for sheet in read) else set()
+class Styles:
+    """What the sheets of one scope of a page hide, together with its `style` attributes.
+
+    `boxes` are the elements that are hidden with all in them, `texts` are texts that are hidden. `base` are elements of
+    the scope of which something is declared elsewhere, by browsers or by a shadow root; `outside` is what this shadow
+    root declares of its host and of what is in its slots.
+    """
+
+    def __init__(
+        self,
+        page: PageNodes,
+        matcher: Matcher,
+        sheets: Sequence[Sheet],
+        styled: Iterable[int] = (),
+        base: Mapping[int, Declarations] = NOTHING,
+    ) -> None:
+        self._page, self._matcher, self._sheets, self._base = page, matcher, sheets, base
+        self._ranks = _ranks(block.layer for sheet in sheets for block in sheet.blocks)
+        self._custom: dict[int, dict[str, tuple[str, bool]]] = {}
+        self._looked_up = frozenset[str]()
+        self._cascaded: dict[int, Declarations] = {}
+        self.boxes, self.texts = set[int](), set[int]()
+        among = {*styled, *base}
+        reached = set[int]()
+        properties = {"display"} if base else set[str]()
+        for at in styled:
+            properties.update(read_declarations(page.attributes[at]["style"]))
+        with suppress(ExhaustedError):
+            for sheet in sheets:
+                for rule in sheet.hiding_rules(matcher.names):
+                    if elements := matcher.matching(rule.selector):
+                        (reached if rule.selector.reaches_out else among).update(elements)
+                        properties.update(rule.declarations)
+        self._properties = frozenset(chain.from_iterable(TOGETHER.get(name, ()) for name in properties))
+        among = {at for at in among if matcher.start <= at < matcher.end}
+        self.outside = {
+            at: declared for at, declared in self._declared(sorted(reached), self._properties, True).items() if declared
+        }
+        self._cascade(among, self._properties)
+        self.boxes.update(at for at in among if hides_box(self._cascaded[at]))
+        closed, tops, hiding = 0, list[int](), set[str]()
+        for at in sorted(among):
+            if at in self.boxes:
+                closed = max(closed, page.ends[at])
+            elif at >= closed and (names := [name for name in INHERITED if hides_text(name, self._cascaded[at])]):
+                closed = page.ends[at]
+                tops.append(at)
+                hiding.update(names)
+        inside = (at for top in tops for at in range(top, page.ends[top]) if page.tags[at])
+        self._cascade(inside, frozenset(name.removesuffix("-size") for name in hiding))
+        for at in tops:
+            self._look_into(at)
+
+    def _cascade(self, elements: Iterable[int], properties: frozenset[str]) -> None:
+        """Compute what is declared of some elements."""
+        among = sorted(set(elements).difference(self._cascaded))
+        declared = self._declared(among, properties)
+        self._cascaded.update(declared)
+        if open_ := [at for at in among if any(_is_open(name, value) for name, (value, _) in declared[at].items())]:
+            self._read_variables(open_)
+            for at in open_:
+                values = ((name, self._replace(at, name, value), key) for name, (value, key) in declared[at].items())
+                self._cascaded[at] = {name: (value, key) for name, value, key in values if value}
+
+    def _names(self, among: Iterable[int]) -> set[str]:
+        page = self._page
+        names = {page.tags[at] for at in among}
+        for given in (page.attributes[at] for at in among):
+            names.update([*given.get("class", "").split(), given.get("id", "")])
+        return names
+
+    def _declared(
+        self, among: Sequence[int], properties: frozenset[str], is_outside: bool = False, *, custom: bool = False
+    ) -> dict[int, Declarations]:
+        """Return the declarations that take effect of those that apply to each element."""
+        declared: dict[int, list[tuple[float, Declarations]]] = {at: [] for at in among}
+        if among and self._sheets:
+            names = self._names(among)
+            each = (sheet.variables(properties) if custom else sheet.rules(names, properties) for sheet in self._sheets)
+            ranked = [(self._ranks[rule.layer], rule) for rules in each for rule in rules]
+            ranked.sort(key=lambda each: (each[0], each[1].selector.weight))  # those of one weight are in order
+            with suppress(ExhaustedError):
+                for rank, rule in ranked:
+                    if rule.selector.reaches_out == is_outside:
+                        for at in self._matcher.matching(rule.selector, among):
+                            if at in declared:
+                                declared[at].append((rank, rule.declarations))
+        for at, own in declared.items():
+            if at in self._base:
+                own.insert(0, (-1.0, self._base[at]))
+            if not is_outside and (style := self._page.attributes[at].get("style")):
+                own.append((inf, read_declarations(style)))
+        return {at: _merge(own) for at, own in declared.items()}
+
+    def _read_variables(self, elements: Sequence[int]) -> None:
+        """Compute the custom properties that some elements use."""
+        line = set[int]()
+        for at in elements:
+            while at >= 0 and at not in line:
+                line.add(at)
+                at = self._page.parents[at]
+        among = sorted(line)
+        values = [value for at in elements for name, (value, _) in self._cascaded[at].items() if _is_open(name, value)]
+        for _ in range(_MAX_REPLACED):
+            names = frozenset(_NAME.findall(" ".join(values)))
+            if names <= self._looked_up:
+                break
+            for at, declared in self._declared(among, names - self._looked_up, custom=True).items():
+                self._custom.setdefault(at, {}).update(declared)
+            self._looked_up |= names
+            values = [declared[name][0] for declared in self._custom.values() for name in names if name in declared]
+
+    def _replace(self, at: int, name: str, value: str) -> str:
+        """Return a value with its variables replaced, "" if one is not declared."""
+        if not _is_open(name, value):
+            return value
+        for _ in range(_MAX_REPLACED):
+            if (variable := _VARIABLE.search(value)) is None:
+                return value.strip()
+            holder = at
+            while holder >= 0 and variable[1] not in self._custom.get(holder, ()):
+                holder = self._page.parents[holder]
+            if holder < 0 and variable[2] is None:
+                return ""
+            found = self._custom[holder][variable[1]][0] if holder >= 0 else variable[2]
+            value = f"{value[: variable.start()]}{found}{value[variable.end() :]}"
+        return ""
+
+    def _look_into(self, top: int) -> None:
+        """Find what is hidden of an element whose text is: all, or all but what declares otherwise."""
+        page = self._page
+        states = dict[int, tuple[bool, ...]]()
+        shown = set[int]()
+        is_operated = any(page.tags[at] in ("a", "button") for at in _around(page, top))
+        end = 0
+        for at in range(top, page.ends[top]):
+            tag = page.tags[at]
+            if at < end:
+                continue
+            state = states.get(page.parents[at], (False, False, False))
+            is_shown = False
+            if tag:
+                if at in self.boxes or hides_box(self._cascaded.get(at, {})):
+                    end = page.ends[at]
+                    continue
+                state = states[at] = _state(tag, self._cascaded.get(at, {}), state, is_operated)
+                is_shown = not state[0] and (tag in _PICTURES or tag in _FIELDS)
+            elif not any(state) and not page.texts[at].isspace():
+                is_shown = True
+            while is_shown and at >= top and at not in shown:
+                shown.add(at)
+                at = page.parents[at]
+        if top not in shown:
+            self.boxes.add(top)
+            return
+        for at in sorted(shown):
+            child = at + 1
+            while child < page.ends[at]:
+                if child not in shown:
+                    (self.boxes if page.tags[child] else self.texts).add(child)
+                child = page.ends[child]
 
 
-def hidden_in(matcher: Matcher, page: PageNodes, sheets: Sequence[Sheet]) -> set[int]:
-    """Return the elements that the sheets hide. The others need not be looked at: no rule hides them."""
-    declared: dict[int, list[Declarations]] = {}
-    with suppress(ExhaustedError):
-        for sheet in sheets:
-            for rule in sheet.hiding_rules(matcher.names):
-                declared.update((at, []) for at in matcher.matching(rule.selector))
-    among = sorted(declared)
-    names = {page.tags[at] for at in among}
-    for given in (page.attributes[at] for at in among):
-        names.update([*given.get("class", "").split(), given.get("id", "")])
-    numbered = enumerate(sheets) if among else ()
-    rules = [(rule.selector.weight, number, rule) for number, sheet in numbered for rule in sheet.rules(names)]
-    rules.sort(key=lambda each: each[:2])  # those of one sheet are in order
-    with suppress(ExhaustedError):
-        for _, _, rule in rules:
-            for at in matcher.matching(rule.selector, among):
-                if at in declared:
-                    declared[at].append(rule.declarations)
-    return {at for at, own in declared.items() if hides(_cascade([*own, _style_of(page, at)]))}
+def _is_open(name: str, value: str) -> bool:
+    return name in COMPUTED and "var(" in value
 
 
-def _style_of(page: PageNodes, at: int) -> Declarations:
-    style = page.attributes[at].get("style")
-    return read_declarations(style) if style else {}
+def _around(page: PageNodes, at: int) -> Iterator[int]:
+    while at >= 0:
+        yield at
+        at = page.parents[at]
 
 
-def _cascade(declared: Iterable[Declarations]) -> Declarations:
-    """Return the declarations that take effect of several that apply to one element, the strongest last."""
+def _state(tag: str, given: Declarations, state: tuple[bool, ...], is_operated: bool) -> tuple[bool, ...]:
+    """Return which of the inherited properties hide the text of an element, from what they do around it."""
+    declared = [hides_text(name, given) for name in INHERITED]
+    is_hidden, is_small, is_outdented = (
+        before if own is None else own for own, before in zip(declared, state, strict=True)
+    )
+    if tag in _FIELDS and declared[1] is None:
+        is_small = False
+    return is_hidden, is_small, is_outdented and not is_operated and tag not in _OPERATED
+
+
+def _merge(declared: Iterable[tuple[float, Declarations]]) -> Declarations:
+    """Return the declarations that take effect of several with their ranks, the strongest last.
+
+    Important ones of a layer precede those of later ones, which precede those of none.
+    """
     merged: dict[str, tuple[str, bool]] = {}
-    for declarations in declared:
+    ranks = dict[str, float]()
+    for rank, declarations in declared:
         for name, (value, is_important) in declarations.items():
-            if name not in merged or is_important or not merged[name][1]:
-                merged[name] = value, is_important
+            if name in merged and merged[name][1] and not (is_important and (rank == inf or rank <= ranks[name])):
+                continue
+            merged[name] = value, is_important
+            ranks[name] = rank
     return merged
+
+
+def _ranks(layers: Iterable[Layer]) -> Mapping[Layer, float]:
+    """Return the place of each layer in the cascade: in the order of their first naming, what is in none last."""
+    places: dict[Layer, tuple[float, ...]] = {(): (inf,)}
+    for layer in layers:
+        for length in range(1, len(layer) + 1):
+            part = layer[:length]
+            if part not in places:
+                places[part] = (*places[part[:-1]][:-1], float(len(places)), inf)
+    return {layer: float(rank) for rank, layer in enumerate(sorted(places, key=places.__getitem__))}

@@ -5,7 +5,8 @@ paths from which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i
 of a declarative shadow root is not among its host's children; its path goes through the host: `0/2#shadow/0`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import count
 from typing import Final
 
@@ -85,9 +86,13 @@ class Template(Element):
         return shadow_mode_of(self.attributes)
 
 
+SHADOW_MODES: Final = ("shadowrootmode", "shadowroot")
+"""The attribute of a declarative shadow root, and its old spelling."""
+
+
 def shadow_mode_of(given: Mapping[str, str]) -> str | None:
     """Return `open` or `closed` for a template that is a declarative shadow root; otherwise None."""
-    mode = given.get("shadowrootmode", given.get("shadowroot", "")).strip().lower()
+    mode = next((given[name] for name in SHADOW_MODES if name in given), "").strip().lower()
     return mode if mode in ("open", "closed") else None
 
 
@@ -190,6 +195,14 @@ class Tree:
         places = {self.tags[child]: child for child in reversed(self.children(0))}
         self._head_at = places["head"] if "head" in places else self.add("head", NO_ATTRIBUTES, 0)
         self.body_at = places["body"] if "body" in places else self.add("body", NO_ATTRIBUTES, 0)
+
+    def without(self, texts: Iterable[int]) -> "Tree":
+        """Return the same tree without some texts. It shares everything else but nodes with this one."""
+        tree = copy(self)
+        tree.texts, tree._nodes = self.texts[:], {}
+        for at in texts:
+            tree.texts[at] = ""
+        return tree
 
     def children(self, at: int) -> list[int]:
         """Return the children of an element."""

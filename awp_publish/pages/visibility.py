@@ -1,12 +1,14 @@
 """Which elements of a page are visible (SOM 1.0, section 6), and their visible text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from awp_publish.pages.declarations import style_hides
-from awp_publish.pages.sheets import reads_media
+from awp_publish.pages.declarations import Declarations, may_hide
+from awp_publish.pages.matching import Matcher
+from awp_publish.pages.media import holds_media
+from awp_publish.pages.sheets import read_sheet
 from awp_publish.pages.slots import FlatTree
-from awp_publish.pages.styles import hidden_by_rules
+from awp_publish.pages.styles import Styles
 from awp_publish.pages.tree import COMMENT, Tree, shadow_mode_of, written_in
 
 STRIPPED: Final = frozenset(
@@ -35,38 +37,74 @@ _INLINE_TAGS: Final = (
 INLINE: Final = frozenset(_INLINE_TAGS.split())
 """Elements that do not separate their text from the text before them."""
 
-_HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "popover", "style"))
 _NEVER_HIDDEN: Final = ("html", "body")
 """A page that hides all of itself is shown by its scripts, as AMP's are."""
+
+_CLOSED: Final = {"display": ("none", False)}
+"""What browsers declare of a popover."""
 
 
 class Visibility:
     """The hidden elements of one page.
 
-    `by_rule` are those that the page's own `<style>` rules hide, and the children of a host that its shadow root has no
-    slot for. A shadow root has rules of its own only. `withdrawn` are these and those that an attribute hides; a slot
-    with content counts as hidden, because its content is where the page has it.
+    `by_rule` are those that styles hide, and what is in no slot, or in a hidden one. A shadow root has rules of its own
+    only. `withdrawn` are these and those that an attribute hides; a slot with content counts as hidden, because its
+    content is where the page has it. `tree` is that of the page, without texts that are hidden where their element is
+    not.
     """
 
     __slots__ = ("by_rule", "flat", "tree", "withdrawn")
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.flat = tree, FlatTree(tree)
-        found = {*self.flat.unassigned, *self.flat.assigned}
-        if sheets := [written_in(tree, style) for style in tree.find("style") if self._applies(style)]:
-            found |= hidden_by_rules(tree, sheets, 0, tree.size)
+        styled = {
+            at for at in (0, *tree.conspicuous) if (style := tree.attributes[at].get("style")) and may_hide(style)
+        }
+        boxes, texts = set(self.flat.unassigned), set[int]()
+        base: dict[int, Declarations] = {at: _CLOSED for at in tree.conspicuous if "popover" in tree.attributes[at]}
         for template, (start, end) in tree.contents.items():
-            if shadow_mode_of(tree.attributes[template]) is None:
-                continue
-            styles = (at for at in range(start, end) if tree.tags[at] == "style" and self._applies(at))
-            if sheets := [written_in(tree, style) for style in styles]:
-                found |= hidden_by_rules(tree, sheets, start, end)
-        self.by_rule = frozenset(at for at in found if tree.tags[at] not in _NEVER_HIDDEN)
-        attributes = ((at, tree.attributes[at]) for at in (0, *tree.conspicuous))
-        self.withdrawn = self.by_rule | {at for at, given in attributes if self.is_hidden_by(tree.tags[at], given)}
+            if shadow_mode_of(tree.attributes[template]) is not None:
+                host = tree.parents[template]
+                matcher = Matcher(tree, start, end, host=host, slotted=frozenset(tree.children(host)))
+                inner = self._styles(matcher, range(start, end), styled, base)
+                boxes |= inner.boxes
+                texts |= inner.texts
+                base.update(inner.outside)
+        outer = self._styles(Matcher(tree, 0, tree.size), tree.find("style"), styled, base)
+        boxes |= outer.boxes
+        texts |= outer.texts
+        hidden = {at for at in (0, *tree.conspicuous) if self.is_hidden_by(tree.attributes[at])}
+        self._empty_slots(boxes, hidden)
+        if silent := [at for at in (*boxes, *texts) if not tree.tags[at]]:
+            self.tree = tree.without(silent)
+        self.by_rule = frozenset(
+            at for at in {*boxes, *self.flat.assigned} if tree.tags[at] not in _NEVER_HIDDEN and tree.tags[at]
+        )
+        self.withdrawn = self.by_rule | hidden
+
+    def _styles(
+        self, matcher: Matcher, among: Iterable[int], styled: set[int], base: Mapping[int, Declarations]
+    ) -> Styles:
+        """Return what the sheets among some nodes hide."""
+        tree = self.tree
+        sheets = [read_sheet(written_in(tree, at)) for at in among if tree.tags[at] == "style" and self._applies(at)]
+        within = {at: declared for at, declared in base.items() if matcher.start <= at < matcher.end}
+        own = (at for at in styled if matcher.start <= at < matcher.end)
+        return Styles(tree, matcher, [sheet for sheet in sheets if sheet.blocks], own, within)
+
+    def _empty_slots(self, boxes: set[int], hidden: set[int]) -> None:
+        """Add the content of slots that are hidden, or in something that is."""
+        tree = self.tree
+        for slot, assigned in sorted(self.flat.assigned.items()):
+            at = slot
+            while at >= 0 and at not in boxes and at not in hidden and tree.tags[at] != "template":
+                at = tree.parents[at]
+            if at >= 0 and tree.tags[at] != "template":
+                boxes.update(assigned)
 
     def _applies(self, style: int) -> bool:
-        return reads_media(self.tree.attributes[style].get("media", "").strip())
+        given = self.tree.attributes[style]
+        return holds_media(given.get("media", "")) is True and given.get("type", "").lower() in ("", "text/css")
 
     def hides(self, at: int) -> bool:
         """Return True if nothing of an element is visible."""
@@ -88,18 +126,9 @@ class Visibility:
         """Return True if the page itself hides an element: by an attribute, its style, or a rule."""
         return at in self.withdrawn
 
-    def is_hidden_by(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """Return True if attributes hide their element."""
-        if _HIDING_ATTRIBUTES.isdisjoint(attributes):
-            return False
-        if (
-            "hidden" in attributes
-            or "popover" in attributes
-            or attributes.get("aria-hidden", "").strip().lower() == "true"
-        ):
-            return True
-        style = attributes.get("style")
-        return bool(style) and tag not in _NEVER_HIDDEN and style_hides(style)
+    def is_hidden_by(self, attributes: Mapping[str, str]) -> bool:
+        """Return True if attributes hide their element (SOM 1.0, 6.1)."""
+        return "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true"
 
 
 def title_of(tree: Tree, drawing: int) -> str:

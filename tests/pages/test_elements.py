@@ -329,8 +329,8 @@ def test_a_paragraph_of_nothing_is_none_in_a_shadow_root_too():
 
 def test_shadow_roots_are_with_their_hosts():
     html = (
-        "<my-card class=x>light<template shadowrootmode=open><h2>T</h2>text<my-b><template shadowroot=closed><button>B"
-        "</button></template></my-b></template></my-card>"
+        "<my-card class=x>light<template shadowrootmode=open><h2>T</h2>text<my-b><template shadowrootmode=closed>"
+        "<button>B</button></template></my-b><slot></slot></template></my-card>"
     )
     host, light = elements_in(html)[0], elements_in(html)[-1]
     assert (host["role"], light["text"]) == ("section", "light")

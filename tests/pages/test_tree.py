@@ -129,7 +129,7 @@ def test_of_elements_with_one_id_the_first_one_has_it():
 
 
 def test_a_shadow_root_may_have_an_id_and_be_met_by_a_selector():
-    html = "<a id=i aria-labelledby='i i'><template shadowrootmode=open id=i><b>x</b></template></a><p id=i>y"
+    html = "<x-a id=i aria-labelledby='i i'><template shadowrootmode=open id=i><b>x</b></template></x-a><p id=i>y"
     tree = parse(html)
     assert tree.with_id("i") is tree.node_at("0/0")
     assert tree.select("*") == ["0", "0/0", "0/1"]

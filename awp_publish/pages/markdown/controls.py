@@ -61,7 +61,7 @@ class Controls:
             return self._field(control, self._kind_of_select(control), self._options(control))
         if tag == "textarea":
             return self._field(control, "text area", self._quoted(self._visible.plain_text(control)))
-        value = self._visible.attributes[control].get("value", "")
+        value = self._visible.attributes[control].get("value", "") if kind != "password" else ""
         return self._field(control, kind if kind == "file" else f"{kind} field", self._quoted(value))
 
     def name(self, node: int) -> str:

@@ -95,9 +95,10 @@ class _Page:
     """Writes one page: its main content, the rest, and finally its navigation and the forms of header and footer."""
 
     def __init__(self, tree: Tree, url: str) -> None:
-        self._tree, self._url = tree, url.partition("#")[0]
+        self._url = url.partition("#")[0]
         self._visible = VisibleNodes(tree)
         visibility = self._visible.visibility
+        tree = self._tree = visibility.tree
         self._names = AccessibleNames(visibility)
         base, formulas = base_of(tree, url) or url, read_formulas(visibility)
         self._inline = Inline(url, base, self._visible, formulas, self._names)

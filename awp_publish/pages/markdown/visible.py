@@ -28,7 +28,8 @@ class VisibleNodes:
     __slots__ = ("attributes", "children", "tags", "tree", "visibility")
 
     def __init__(self, tree: Tree) -> None:
-        self.tree, self.visibility = tree, Visibility(tree)
+        self.visibility = Visibility(tree)
+        tree = self.tree = self.visibility.tree
         self.tags, self.attributes = tree.tags, tree.attributes
         self.children: Callable[[int], Sequence[int]] = (
             self.visibility.flat.children if tree.contents else tree.children
