@@ -225,9 +225,16 @@ def file_schema(*, image: bool = False) -> Schema:
     }
 
 
+def _file(field: forms.Field) -> Schema:
+    """A file, or several (Django, uploading multiple files)."""
+    several = getattr(field.widget, "allow_multiple_selected", False)
+    return {"type": "array", "items": file_schema()} if several else file_schema()
+
+
 def is_file(schema: Schema | Mapping[str, object]) -> bool:
-    """Return True if a schema is that of a file."""
-    several = schema.get("anyOf")
+    """Return True if a schema is that of a file or of several."""
+    items = schema.get("items")
+    several = (items if isinstance(items, Mapping) else schema).get("anyOf")
     return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
 
 
@@ -241,7 +248,7 @@ def _kinds() -> Iterable[tuple[type[forms.Field] | tuple[type[forms.Field], ...]
     # A required checkbox must be checked.
     yield forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}
     yield forms.ImageField, lambda field: file_schema(image=True)
-    yield forms.FileField, lambda field: file_schema()
+    yield forms.FileField, _file
     yield forms.FloatField, partial(_fixed, {"type": "number"})
     yield forms.DecimalField, partial(_fixed, {"type": "number"})
     yield forms.IntegerField, partial(_fixed, {"type": "integer"})

@@ -57,10 +57,9 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     if view.cls is None or not issubclass(view.cls, APIView):
         return None
     made = _make_view(view, method)
-    behind = view.handlers[0]
-    own = str(getattr(behind, "__module__", "")).startswith("rest_framework.")
+    behind = _answering(view)
     mentioned = set(getattr(getattr(behind, "__code__", None), "co_names", ()))
-    extends = own or "super" in mentioned
+    extends = _is_of_framework(behind) or "super" in mentioned
     renderers = made.renderer_classes
     # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
     is_json = isinstance(renderers, (list, tuple)) and "json" in str(
@@ -76,7 +75,7 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     declared = _serializer_of(view, made)
     if declared is None:
         return replace(operation, **_queries(made)) if _is_list(view, method) and extends else operation
-    reads_it = extends or any("erializer" in name for name in mentioned) or wrapped_function(behind) is not None
+    reads_it = extends or any("erializer" in name for name in mentioned) or _is_of_framework(view.handlers[0])
     taken = read_serializer(declared, method, "validation") if method not in NO_BODY_METHODS and reads_it else None
     if taken is not None:
         parameters = taken.parameters
@@ -175,7 +174,8 @@ WORDS: Final[Mapping[str, str]] = {
 def _words_of(view: "View", made: Any, method: str) -> str | None:
     """Return an action's description: the function's own words, else the class's for this action, else what it does."""
     written = view.cls.__doc__ if view.cls is not None else None
-    own = docstring_of(view.handlers[0]) if not _is_of_framework(view.handlers[0]) else None
+    answering = _answering(view)
+    own = docstring_of(answering) if not _is_of_framework(answering) else None
     inner = wrapped_function(view.handlers[0])
     if own is None and inner is not None:
         own = docstring_of(inner)
@@ -196,6 +196,17 @@ def _words_of(view: "View", made: Any, method: str) -> str | None:
         return sections[""] or None
     names = {"one": force_str(model._meta.verbose_name), "many": force_str(model._meta.verbose_name_plural)}
     return f"{WORDS[action].format(**names)} {sections['']}".strip()
+
+
+def _answering(view: "View") -> object:
+    """Return the function that answers: the project's own `create`, where `post` is REST framework's."""
+    function = view.handlers[0]
+    for _ in WORDS:
+        names = getattr(getattr(function, "__code__", None), "co_names", ()) if _is_of_framework(function) else ()
+        function = next(
+            (getattr(view.cls, name) for name in names if name in WORDS and hasattr(view.cls, name)), function
+        )
+    return function
 
 
 _SECTION: Final = re.compile(r"^([a-z][a-z0-9_]*):(?:\s|$)")

@@ -30,7 +30,22 @@ def upload(request: HttpRequest) -> JsonResponse:
     return JsonResponse([file.name, file.content_type, file.read().decode()], safe=False)
 
 
-urlpatterns = [path("upload", upload)]
+class SeveralFiles(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class Tables(forms.Form):
+    tables = forms.FileField(widget=SeveralFiles)
+
+
+@site.action("upload_all", inputs=Tables)
+@require_POST
+def upload_all(request: HttpRequest) -> JsonResponse:
+    """Upload tables."""
+    return JsonResponse([file.name for file in request.FILES.getlist("tables")], safe=False)
+
+
+urlpatterns = [path("upload", upload), path("upload-all", upload_all)]
 SETTINGS = override_settings(
     ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
 )
@@ -51,6 +66,9 @@ def test_a_file_keeps_its_name_and_its_media_type():
             body = json.dumps({"input": {"table": value}})
             answer = client.post("/agents/upload/invoke", body, content_type="application/json", secure=True)
             assert answer.json() == [name, kind, "x,y"]
+        body = json.dumps({"input": {"tables": [{"filename": f"{n}.csv", "content": BASE64} for n in "ab"]}})
+        answer = client.post("/agents/upload_all/invoke", body, content_type="application/json", secure=True)
+        assert answer.json() == ["a.csv", "b.csv"]
 
 
 def test_documents_say_that_a_file_is_base64():

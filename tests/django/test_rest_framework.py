@@ -272,12 +272,29 @@ class Prints(generics.CreateAPIView):
     authentication_classes = ()
 
 
+class Scans(serializers.Serializer):
+    scans = serializers.ListField(child=serializers.FileField())
+
+
+class Scanned(generics.CreateAPIView):
+    """Scans of a book."""
+
+    serializer_class = Scans
+
+    def create(self, request):
+        """Add scans, and hear only how they are called."""
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return Response([(file.name, file.content_type) for file in serializer.validated_data["scans"]])
+
+
 router = routers.DefaultRouter()
 router.register("books", BookSet)
 urlpatterns = [
     path("authors/", Authors.as_view(), name="authors"),
     path("covers/", Covers.as_view(), name="covers"),
     path("print/", PrintView.as_view(), name="print"),
+    path("scans/", Scanned.as_view(), name="scans"),
     path("sums/", Sums.as_view(), name="sums"),
     path("prints/", Prints.as_view(), name="prints"),
     path("editions/", Editions.as_view(), name="editions"),
@@ -301,6 +318,7 @@ site.include(
         "editions",
         "prints",
         "print",
+        "scans",
         "sums",
     ]
 )
@@ -406,6 +424,13 @@ def test_each_action_of_a_viewset_has_words_of_its_own():
 def test_an_action_that_reads_no_serializer_asks_for_nothing_of_it():
     assert set(published("POST", "/books/{pk}/hold/").inputs["properties"]) == {"pk"}
     assert call("GET", "/books/{pk}/cover/", {"pk": "7"}) == (200, {"cover": "7"})
+
+
+def test_a_view_that_answers_in_its_own_way_has_its_own_words_and_no_outputs_and_takes_several_files():
+    scans = [{"filename": f"{page}.csv", "content_type": "text/csv", "content": "YQ=="} for page in (1, 2)]
+    assert call("POST", "/scans/", {"scans": scans}) == (200, [["1.csv", "text/csv"], ["2.csv", "text/csv"]])
+    answered = published("POST", "/scans/")
+    assert (answered.description, answered.outputs) == ("Add scans, and hear only how they are called.", {})
 
 
 def test_nested_errors_have_pointers():
