@@ -493,6 +493,7 @@ class Site:
             openapi=find_openapi(app),
             recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
         )
+        self.left_out = tuple(included.left_out.values())
         for setup in setups:
             if setup.plugin.derive is not None:
                 catalog = setup.plugin.derive(setup, catalog)
@@ -505,7 +506,6 @@ class Site:
             refuse_private_memory(catalog, [words for words in kept if words is not None])
         of_plugins = (setup.plugin.check(setup, catalog) for setup in setups if setup.plugin.check is not None)
         self.findings = (*included.findings, *(finding for findings in of_plugins for finding in findings))
-        self.left_out = tuple(included.left_out.values())
         self.included = included.names
         if self._inclusions:
             included.log()

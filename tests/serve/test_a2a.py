@@ -239,6 +239,18 @@ def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
         AgentPublisher(FastAPI(), site=site).open()
 
 
+def test_it_says_what_an_inclusion_has_left_out_where_that_is_all():
+    site, app = make_shop(plugins=["a2a"]), FastAPI()
+    app.post("/orders")(lambda: None)
+    site.include()
+    with pytest.raises(DeclarationError) as refused:
+        AgentPublisher(app, site=site).open()
+    [error] = refused.value.errors
+    assert "site.include() made an action of no route: " in error.detail
+    assert "POST /orders (it writes; name it: " in error.detail
+    assert "operations=" in error.remedy
+
+
 def test_the_examples_of_the_card_call_their_skills_as_texts(open_client):
     site = make_shop(plugins=["a2a"])
 

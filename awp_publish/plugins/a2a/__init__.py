@@ -8,6 +8,7 @@ from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.a2a.agent_card import PROTOCOL, PUSHES
 from awp_publish.plugins.a2a.wire import WIRE
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.options import listing
 
 VERSION: Final = "1.0"
 """The version of A2A that the door speaks."""
@@ -16,7 +17,11 @@ VERSION: Final = "1.0"
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     if not catalog.actions and catalog.door("a2a") is not None:
         wrong = 'plugins: "a2a" has nothing to offer: an agent card lists at least one skill.'  # A2A 1.0, AgentCard
-        raise DeclarationError("site", wrong, "Declare an action, or leave a2a out.")
+        remedy = "Declare an action, or leave a2a out."
+        if left_out := [f"{route.method} {route.path} ({route.why})" for route in setup.site.left_out]:
+            wrong = f"{wrong} site.include() made an action of no route: {listing(left_out)}."
+            remedy = "Name the routes that agents may call: site.include(operations=[...]), or leave a2a out."
+        raise DeclarationError("site", wrong, remedy)
     yield from ()
 
 
