@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Bridge, SessionUser, Site
 from tests.client import TestClient
+from tests.serve.awp_client import AwpClient
 from tests.serve.guarded import KEYS
 
 BOOKS = {"emma": "Emma", "dracula": "Dracula"}
@@ -61,7 +62,9 @@ async def order(request: Request) -> Response:
 
 
 def make_site(bridge: str | Bridge = "bridge", **options: Any) -> Site:
-    site = Site("Shop", "Sells.", url="https://shop.example", plugins=[bridge, "mcp"], secret_keys=KEYS, **options)
+    site = Site(
+        "Shop", "Sells.", url="https://shop.example", plugins=[bridge, "mcp", "a2a", "awp"], secret_keys=KEYS, **options
+    )
     text = {"type": "string"}
     site.declare(
         "search_books",
@@ -300,6 +303,12 @@ def test_the_tool_is_one_thing_in_every_document_and_not_in_the_map(open_client)
         listed = client.get(path).json()
         known = {one["id"]: one["name"] for one in listed.get("actions", listed.get("agents"))}
         assert known["actions_site"] == tool["title"] == "Pages of this site"
+    [skill] = [
+        one for one in client.get("/.well-known/agent-card.json").json()["skills"] if one["id"] == "actions_site"
+    ]
+    with AwpClient.greeted(client) as caller:
+        [of_awp] = [one for one in caller.do("skills.list")["skills"] if one["name"] == "actions_site"]
+    assert skill["name"] == of_awp["title"] == tool["title"]
     for path in ("/agent.json", "/llms.txt", "/.well-known/agent-skills/shop/SKILL.md"):
         assert "actions_site" in client.get(path).text, path
     assert "actions_site" not in client.get("/actions.json").text

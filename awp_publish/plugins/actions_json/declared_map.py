@@ -160,17 +160,18 @@ def _refuse_mistakes(document: Mapping[str, Any]) -> None:
     """Raise ValueError for the first mistake that a map with these parts would have."""
     if wrong := next(_misspelt(document, _schema_of_maps(), ""), None):
         raise ValueError(wrong)
-    diagnostics = [{"name": name, "target": target} for name, target in document["targets"].items()]
-    for parts in ({"states": [{"name": "targets", "diagnostics": diagnostics}]}, document):
-        whole = {"protocol": rules.PROTOCOL, "version": rules.VERSION, "tools": [], **parts}
-        errors = [finding for finding in ACTIONS_JSON.judge(whole) if finding.level == ERROR]
-        for finding in in_order(errors, whole, ""):
-            if _is_about_a_name(finding, whole):
-                continue
-            pointer = finding.pointer
-            if parts is not document:
-                number, _, rest = pointer.removeprefix("/states/0/diagnostics/").partition("/target")
-                pointer = child("/targets", list(document["targets"])[int(number)]) + rest
+    targets, states = document["targets"], document.get("states", [])
+    named = [{"name": f"t{number}", "target": target} for number, target in enumerate(targets.values())]
+    if isinstance(states, list):  # targets are checked as those of one more state
+        states = [*states, {"name": "targets.of.this.page", "diagnostics": named}]
+    whole = {"protocol": rules.PROTOCOL, "version": rules.VERSION, "tools": [], **document, "states": states}
+    errors = [finding for finding in ACTIONS_JSON.judge(whole) if finding.level == ERROR]
+    for finding in in_order(errors, whole, ""):
+        if not _is_about_a_name(finding, whole):
+            pointer, inside = finding.pointer, f"/states/{len(states) - 1}/diagnostics/"
+            if pointer.startswith(inside) and named:
+                number, _, rest = pointer.removeprefix(inside).partition("/target")
+                pointer = child("/targets", list(targets)[int(number)]) + rest
             raise ValueError(f"{pointer}: {finding.message} {finding.hint}".removesuffix("."))
 
 

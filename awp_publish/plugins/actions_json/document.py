@@ -17,8 +17,9 @@ from awp_publish.documents.members import (
     present,
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
+from awp_publish.maps import reading
 from awp_publish.model import Catalog, JsonObject, __version__
-from awp_publish.plugins.actions_json.page_map import OWN_PARTS, imports_of, parts_of
+from awp_publish.plugins.actions_json.page_map import OWN_PARTS, imports_of, offered_by, parts_of
 from awp_publish.plugins.actions_json.tools import outcome_of, tool_of
 
 PATH: Final = "/.well-known/actions.json"
@@ -52,10 +53,11 @@ SITE_INPUTS: Final[JsonObject] = {
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the map (V1, Root Object). The same declarations always give the same bytes."""
     pages, site = [page for page in catalog.pages if page.id], catalog.site
-    imports = imports_of(catalog)
-    by_page = [parts_of(catalog, page) for page in pages]
+    imports, offered = imports_of(catalog), offered_by(catalog)
+    by_page = [parts_of(catalog, page, offered) for page in pages]
     parts = {section: [part for one in by_page for part in one[section]] for section in OWN_PARTS}
-    outcomes = (outcome_of(catalog, action, pages) for action in catalog.actions)
+    verified = {name for part in parts["state_projections"] for name in reading.part(part, "postconditions")}
+    outcomes = [outcome_of(catalog, action, pages) for action in catalog.actions if action.id not in verified]
     parts["state_projections"] += [present(outcome) for outcome in outcomes if outcome is not None]
     surface = {
         "origin": catalog.url,

@@ -4,7 +4,7 @@ Names are local to a page. In the map they have the page's id as a prefix, and s
 dot may be another page's or an import's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -103,11 +103,8 @@ def check_references(catalog: Catalog) -> None:
                 raise DeclarationError(f'page "{page.path}"', end_sentence(f"map: {pointer}: {wrong}"))
 
 
-def parts_of(catalog: Catalog, page: Page) -> dict[str, list[JsonObject]]:
-    """Return the parts of a page as they are published: with its id before their names, at its address, and without
-    what names an action that the catalog does not have.
-    """
-    scope, declared, names = scope_of(catalog, page), map_of(page), names_of(map_of(page))
+def offered_by(catalog: Catalog) -> Callable[[Any], Any]:
+    """Return a function that keeps those of several named tools that there are for a reader of this catalog."""
     tools = PRIMITIVES.keys() | {action.id for action in catalog.actions}
     spaces = tuple(f"{entry['namespace']}." for entry in imports_of(catalog))
 
@@ -115,6 +112,14 @@ def parts_of(catalog: Catalog, page: Page) -> dict[str, list[JsonObject]]:
         kept = [name for name in named if name in tools or str(name).startswith(spaces)]
         return {name: named[name] for name in kept} if isinstance(named, dict) else kept
 
+    return offered
+
+
+def parts_of(catalog: Catalog, page: Page, offered: Callable[[Any], Any]) -> dict[str, list[JsonObject]]:
+    """Return the parts of a page as they are published: with its id before their names, at its address, and without
+    what names a tool that is not offered.
+    """
+    scope, declared, names = scope_of(catalog, page), map_of(page), names_of(map_of(page))
     parts: Any = {section: rename(declared, section, f"{page.id}.", names) for section in OWN_PARTS}
     for place in TARGETS:
         parts = change(parts, tokens(place), partial(at_address, scope))
