@@ -36,6 +36,10 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 }
 
 
+_MEANT: Final = {"css": "selector", "attr": "attribute", "prop": "property", "where": "target"}
+"""Words of other tools, and those of V1."""
+
+
 def _pattern(places: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(place.replace("[]", r"\d+") for place in places))
 
@@ -48,9 +52,9 @@ def read_map(value: object) -> JsonObject:
     """Read and check a page's map. Raises ValueError for a mistake, with the JSON Pointer to it."""
     if not isinstance(value, Mapping):
         raise ValueError(f"must be a dictionary with the page's parts of actions.json: {', '.join(_PARTS)}")
-    for name in value:
+    for name in map(str, value):
         if name not in _PARTS:
-            reason = _ELSEWHERE.get(name) or lost("part of a page", str(name), _PARTS)
+            reason = _ELSEWHERE.get(name) or lost("part of a page", name, _PARTS)
             raise ValueError(f"{child('', name)}: {reason}")
     targets = _read_targets(value.get("targets", {}))
     document = {"targets": targets}
@@ -69,7 +73,9 @@ def read_map(value: object) -> JsonObject:
 def _read_targets(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError("/targets: must be a dictionary of target descriptors by name")
-    written = {name: {"selector": target} if isinstance(target, str) else target for name, target in value.items()}
+    written: object = {
+        name: {"selector": target} if isinstance(target, str) else target for name, target in value.items()
+    }
     targets: dict[str, Any] = _plain(written, "/targets", {})
     for name, target in targets.items():
         if not rules.is_identifier(name):
@@ -88,7 +94,7 @@ def _plain(value: object, pointer: str, targets: Mapping[str, Any]) -> Any:
             raise ValueError(f"{pointer}: {lost('targets', value, targets)}")
     if _AT_SCHEMAS.fullmatch(pointer) and value is not None and not isinstance(value, (str, int, float, list)):
         return _schema(value, pointer)
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: _plain(member, child(pointer, name), targets) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item, f"{pointer}/{index}", targets) for index, item in enumerate(value)]
@@ -116,7 +122,7 @@ def _schema(declared: object, pointer: str) -> JsonObject:
 
 def _complete(document: dict[str, Any]) -> None:
     """Add what has one value only, and what follows from other parts of a page's map."""
-    states = {state.get("name"): state for state in _objects(document, "states")}
+    states = {str(state.get("name")): state for state in _objects(document, "states")}
     for entry in _objects(document, "imports"):
         entry.setdefault("namespace", entry.get("id"))
     for transition in _objects(document, "transitions"):
@@ -162,14 +168,15 @@ def _refuse_mistakes(document: Mapping[str, Any]) -> None:
         raise ValueError(wrong)
     targets, states = document["targets"], document.get("states", [])
     named = [{"name": f"t{number}", "target": target} for number, target in enumerate(targets.values())]
+    inside = f"/states/{len(states)}/diagnostics/" if isinstance(states, list) else ""
     if isinstance(states, list):  # targets are checked as those of one more state
         states = [*states, {"name": "targets.of.this.page", "diagnostics": named}]
     whole = {"protocol": rules.PROTOCOL, "version": rules.VERSION, "tools": [], **document, "states": states}
     errors = [finding for finding in ACTIONS_JSON.judge(whole) if finding.level == ERROR]
     for finding in in_order(errors, whole, ""):
         if not _is_about_a_name(finding, whole):
-            pointer, inside = finding.pointer, f"/states/{len(states) - 1}/diagnostics/"
-            if pointer.startswith(inside) and named:
+            pointer = finding.pointer
+            if inside and pointer.startswith(inside):
                 number, _, rest = pointer.removeprefix(inside).partition("/target")
                 pointer = child("/targets", list(targets)[int(number)]) + rest
             raise ValueError(f"{pointer}: {finding.message} {finding.hint}".removesuffix("."))
@@ -196,7 +203,7 @@ def _misspelt(value: object, schema: Mapping[str, Any], pointer: str) -> Iterato
             inner = known.get(name, schema.get("additionalProperties"))
             if inner is not None:
                 yield from _misspelt(member, inner, child(pointer, name))
-            elif known and (near := get_close_matches(name, known.keys() - value.keys(), 1, 0.8)):
+            elif known and (near := get_close_matches(_MEANT.get(name, name), known.keys() - value.keys(), 1, 0.8)):
                 yield f'{child(pointer, name)}: there is no such member; did you mean "{near[0]}"?'
     elif isinstance(value, list):
         for index, item in enumerate(value):
