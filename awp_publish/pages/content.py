@@ -17,6 +17,7 @@ from typing import Final
 from awp_publish.pages.listings import MIN_CARDS, CardList, find_listing
 from awp_publish.pages.masses import Masses, enclose, lineage, weigh
 from awp_publish.pages.offers import Offer, find_offer, says_article, says_product
+from awp_publish.pages.pruning import Pruning
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility
 
@@ -81,6 +82,9 @@ _ADDED: Final = 0.2
 
 _MAX_LINKS: Final = 0.3
 """The part of an added text that may be links."""
+
+_MENU: Final = 10
+"""If a block of links on a page without list and text has a larger part than one in so many, it is the content."""
 
 _ITEMS: Final = 4
 """Items that a list has at least."""
@@ -162,10 +166,11 @@ class MainContent:
     is_chosen: bool = False
 
 
-def find_content(tree: Tree, visibility: Visibility) -> MainContent:
+def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainContent:
     """Return the main content of a page, which is never empty if the page has text."""
     body = tree.body_at
     masses = weigh(tree, visibility)
+    pruning = Pruning(tree, masses, address)
     whole = _landmark(tree, masses)
     found = _best(tree, masses)
     article = _around(tree, masses, found)
@@ -174,7 +179,7 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     is_list = listing is not None and _is_list(tree, masses, listing, article)
     is_beside = listing is not None and offer is not None and offer.end < listing.cards[0] and says_product(tree)
     if listing is not None and is_list and not (is_beside and len(listing.cards) <= _OTHERS):
-        return _of_list(tree, masses, whole, listing)
+        return _of_list(tree, masses, whole, listing, pruning)
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
     listed = _largest_list(tree, masses, whole, article) // (2 if sentences >= _LONG else 1)
@@ -184,15 +189,22 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     rest = sentences - _listed_in(tree, masses, of_links)
     is_scarce = sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD)
     if offer is not None:
-        return _of_offer(tree, masses, whole, article, offer, listing)
+        return _of_offer(tree, masses, whole, article, offer, listing, pruning)
     if outer or is_scarce or rest < max(MIN_ARTICLE / 2, sentences / 3):
         if sentences > max(MIN_ARTICLE, masses.chars[whole]) and not whole <= article < tree.ends[whole]:
             whole = body
-        outside = {at for at in masses.beside if _is_outside(tree, at)} if whole == body else set[int]()
-        return MainContent(whole, frozenset(outside), around=_holders(tree, masses, whole))
-    left_out = masses.beside | of_links
+        heading = next((at for at in masses.headings if masses.chars[at]), whole)
+        others = pruning.leading_elsewhere(whole, heading, heading, masses.chars[whole] // _MENU)
+        others |= _wrappers(tree, masses, whole, others)
+        others |= _headings_of(tree, masses, others)
+        return MainContent(whole, frozenset(others), around=_holders(tree, masses, whole))
     article = _with_heading(tree, masses, whole, article)
-    left_out |= _siblings(tree, masses, found, article) | _symbols(tree, masses, article)
+    if says_article(tree):
+        left_out = masses.beside | of_links
+        left_out |= _siblings(tree, masses, found, article)
+    else:
+        left_out = pruning.leading_elsewhere(article, -1, -1, None)
+    left_out |= _symbols(tree, masses, article)
     parts = {
         at
         for at in left_out
@@ -238,19 +250,19 @@ def _leads(tree: Tree, masses: Masses, listing: CardList) -> bool:
     return 0 <= heading < first and before * 2 <= after and before <= _INTRODUCTION
 
 
-def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList) -> MainContent:
-    node = whole
+def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList, pruning: Pruning) -> MainContent:
+    node, heading = whole, next((at for at in masses.headings if masses.chars[at]), listing.node)
     if whole == tree.body_at:
-        heading = next((at for at in masses.headings if masses.chars[at]), listing.node)
-        node = enclose(tree, listing.node, heading)
-    if node == tree.body_at:
-        outside = frozenset(at for at in masses.beside if _is_outside(tree, at))
-        return MainContent(node, outside, around=_holders(tree, masses, node))
-    return MainContent(node, frozenset(), is_chosen=True, around=frozenset(_above(tree, node)))
+        node = pruning.with_filters(_clear_of_landmarks(tree, masses, enclose(tree, listing.node, heading)))
+    left_out = pruning.leading_elsewhere(node, min(heading, listing.cards[0]), listing.cards[-1], masses.chars[node])
+    left_out |= _wrappers(tree, masses, node, left_out)
+    left_out |= _headings_of(tree, masses, left_out)
+    is_chosen = node != tree.body_at
+    return MainContent(node, frozenset(left_out), is_chosen=is_chosen, around=frozenset(_above(tree, node)))
 
 
 def _of_offer(
-    tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: CardList | None
+    tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: CardList | None, pruning: Pruning
 ) -> MainContent:
     others = set[int]()
     if listing is not None and listing.leads_away and listing.node > offer.end:
@@ -261,6 +273,7 @@ def _of_offer(
     node = enclose(tree, offer.node, article)
     if article == offer.node or node == tree.body_at:  # no text is about it
         node = whole if whole != tree.body_at else _clear_of_landmarks(tree, masses, offer.node)
+    others |= pruning.leading_elsewhere(node, offer.start, offer.end, None)
     others |= _wrappers(tree, masses, node, others)
     others |= _headings_of(tree, masses, others)
     return MainContent(node, frozenset(others), is_chosen=node != tree.body_at, around=frozenset(_above(tree, node)))

@@ -60,9 +60,6 @@ _LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
 _HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
 """Tags of elements whose class and id are examined."""
 
-SECTIONING: Final = frozenset(("article", "aside", "main", "nav", "section"))
-"""Tags of elements whose headers and footers are not landmarks of the page (HTML-AAM, 3.5)."""
-
 BEGINNERS: Final = _HINTED | _LANDMARK_TAGS.keys()
 """Tags of elements that may begin a region without a role."""
 

@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.masses import Masses
+from awp_publish.pages.masses import MAX_CARD, Masses
 from awp_publish.pages.tree import Tree
 
 MIN_CARDS: Final = 4
 """Cards that a list has at least."""
-
-_MAX_CARD: Final = 1_200
-"""Characters that a card has at most; longer blocks are texts."""
 
 _MAX_NODES: Final = 500
 """Nodes of a card that are examined."""
@@ -97,7 +94,7 @@ def find_listing(tree: Tree, masses: Masses, whole: int) -> CardList | None:
     groups = defaultdict[tuple[str, str], list[int]](list)
     skip, end = -1, ends[whole]
     for at in masses.blocks:
-        if at < skip or chars[at] > _MAX_CARD or at not in with_links or not whole < at < end:
+        if at < skip or chars[at] > MAX_CARD or at not in with_links or not whole < at < end:
             continue
         if at in masses.beside:
             skip = ends[at]

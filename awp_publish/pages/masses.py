@@ -8,6 +8,12 @@ from awp_publish.pages.input_types import UNSEEN
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 
+MAX_CARD: Final = 1_200
+"""Characters that a card has at most; longer blocks are texts."""
+
+SECTIONING: Final = frozenset(("article", "aside", "main", "nav", "section"))
+"""Elements whose headers and footers are not those of the page (HTML-AAM)."""
+
 _LANDMARKS: Final = frozenset(("aside", "footer", "form", "header", "nav", "search"))
 _LANDMARK_ROLES: Final = frozenset(
     ("alertdialog", "banner", "complementary", "contentinfo", "dialog", "form", "navigation", "search")

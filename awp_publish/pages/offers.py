@@ -22,6 +22,8 @@ _MAX_TEXT: Final = 1_500
 _FORM_LEVELS: Final = 12
 _CHOOSING: Final = frozenset(("radio", "number", "checkbox", "submit"))
 _TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"(\w+)\"")
+_ARTICLES: Final = ("Article", "BlogPosting")
+_PUBLISHED: Final = re.compile(r"(?i)published|\bpub\w*date|date(?!modified)")
 _SEVERAL: Final = frozenset(("CollectionPage", "ItemList", "OfferCatalog", "SearchResultsPage"))
 """Types of schema.org that a page of several products has."""
 
@@ -78,16 +80,24 @@ def says_product(tree: Tree) -> bool:
 
 
 def says_article(tree: Tree) -> bool:
-    """Return True if a page says that it is an article, in its JSON-LD or for previews of links: a weak sign."""
-    previews = (tree.attributes[at] for at in tree.find("meta"))
+    """Return True if a page says that it is an article: a weak sign.
+
+    It says so by types of schema.org, or for previews of links. Some say the latter of any page, but not when it was
+    published.
+    """
+    if any(one.endswith(_ARTICLES) for one in _types_of(tree)):
+        return True
+    metas = [tree.attributes[at] for at in tree.find("meta")]
     is_preview = any(
-        one.get("property", "") == "og:type" and one.get("content", "").strip().lower() == "article" for one in previews
+        one.get("property") == "og:type" and one.get("content", "").strip().lower() == "article" for one in metas
     )
-    return is_preview or any(one.endswith(("Article", "BlogPosting")) for one in _types_of(tree))
+    names = (one.get("property") or one.get("name") or one.get("itemprop", "") for one in metas)
+    return is_preview and any(_PUBLISHED.search(name) for name in names)
 
 
 def _types_of(tree: Tree) -> list[str]:
-    return [
+    marked = (tree.attributes[at].get("itemtype", "").rstrip("/") for at in (0, tree.body_at, *tree.find("article")))
+    return [one.rpartition("/")[2] for one in marked if one] + [
         found
         for at in tree.find("script")
         if tree.attributes[at].get("type", "").strip().lower() == "application/ld+json"

@@ -1,8 +1,10 @@
 """Parses HTML to our tree with selectolax (Lexbor), as the HTML Standard describes it with scripting enabled.
 
-The content of `<noscript>` is dropped, because readers of the page do not see it.
+The content of `<noscript>` is dropped, because readers of the page do not see it, unless the page is written there
+alone: it is for readers who run no scripts, as we do not.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +21,14 @@ _NOTED: Final = CONSPICUOUS | {"id"}
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Otherwise each option is compared with all others of its select, to fill a `<selectedcontent>`."""
 
+_FALLBACK: Final = re.compile(rb"<noscript\b[^>]*+>((?:[^<]++|<(?!/?noscript\b))*+)</noscript\b", re.IGNORECASE)
+_FALLBACK_TAG: Final = re.compile(rb"(?<=<|/)noscript\b", re.IGNORECASE)
+_MIN_FALLBACK: Final = 2_000
+_MAX_BESIDE: Final = 400
+"""Bytes of a `<noscript>` from which it may be the page, and characters that a page says beside it at most."""
+
+_UNSAID: Final = frozenset((COMMENT, "noscript", "script", "style", "template", "title"))
+
 _LEAST_NODES: Final = 256
 """Nodes for which space is reserved at the beginning."""
 
@@ -30,6 +40,17 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     declaration. Markup that is nested too deeply to be parsed in linear time is flattened (see `bound_markup`).
     """
     data = to_utf8(html, charset)
+    tree = _parse(data)
+    start = data.lower().find(b"<body") if b"noscript" in data else -1
+    if start >= 0 and any(len(found[1]) >= _MIN_FALLBACK for found in _FALLBACK.finditer(data, start)):
+        texts = zip(tree.parents, tree.texts, strict=True)
+        if sum(len(text.strip()) for above, text in texts if tree.tags[above] not in _UNSAID) <= _MAX_BESIDE:
+            tree.unlink()
+            return _parse(data[:start] + _FALLBACK_TAG.sub(b"div", data[start:]))
+    return tree
+
+
+def _parse(data: bytes) -> Tree:
     try:
         return _build(bound_markup(data) if may_exceed(data) else data, len(data), strict=True)
     except _TooDeepError:  # by rules that only a parser knows

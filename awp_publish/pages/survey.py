@@ -29,13 +29,13 @@ from awp_publish.pages.landmarks import (
     FORM,
     MAIN,
     NAVIGATION,
-    SECTIONING,
     Landmark,
     Landmarks,
     is_content,
     is_link,
     is_permalink,
 )
+from awp_publish.pages.masses import SECTIONING
 from awp_publish.pages.roles import ACTIONS, HIDDEN, MAPPED_TAGS, role_of
 from awp_publish.pages.tables import is_layout
 from awp_publish.pages.tree import Tree, shadow_mode_of

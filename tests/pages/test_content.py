@@ -61,6 +61,7 @@ def test_what_is_beside_an_article_in_main_is_not_in_its_region():
     assert "Another story of the week, number 3" in elsewhere
 
 
+PUBLISHED = "<meta property=og:type content=article><meta property=article:published_time content=2026-11-28>"
 ICON = "<svg><path d='M0 0'/></svg>"
 BESIDE = {
     "links of symbols that share the page": f"<div>Share <a href=//x.example/share aria-label=Chirp>{ICON}</a></div>",
@@ -70,8 +71,9 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
-def test_what_is_appended_to_an_article_is_not_in_its_markdown(beside):
-    html = f"{CHROME}<main><article><h1>Storm</h1><div class=text>{STORY}</div>{beside}</article></main>{FOOTER}"
+def test_what_is_appended_to_an_article_that_says_so_is_not_in_its_markdown(beside):
+    article = f"<article><h1>Storm</h1><div class=text>{STORY}</div>{beside}</article>"
+    html = f"{PUBLISHED}{CHROME}<main>{article}</main>{FOOTER}"
     written = write_content(html, "https://paper.example/storm")
     assert "Part 5:" in written
     assert "Chirp" not in written
@@ -85,6 +87,28 @@ def test_the_headings_and_the_parts_of_an_article_stay_whatever_is_in_its_sectio
     )
     written = write_content(f"{CHROME}<main><h1>Storm</h1>{parts}</main>{FOOTER}", "https://paper.example/storm")
     assert all(f"## Chapter {number}" in written for number in range(6))
+
+
+@pytest.mark.parametrize("says", ["<meta property=og:type content=article>", ""])
+def test_a_page_that_is_not_said_to_be_an_article_keeps_the_links_and_forms_among_its_texts(says):
+    form = "<form method=post action=/mail><input type=email name=m><button>Go</button></form>"
+    act = f"<div><a href=/try>Try it</a></div>{form}"
+    parts = "".join(f"<div><h2>Chapter {number}</h2><p>{SENTENCE * 2}</p>{act}</div>" for number in range(6))
+    written = write_content(f"{says}{CHROME}<main><h1>Service</h1>{parts}</main>{FOOTER}", "https://x.example/storm")
+    assert written.count("Try it") == 6
+    assert written.count("email field `m`") == 6
+    assert "Another story" not in written
+
+
+def test_a_page_of_links_keeps_them_and_loses_its_menus():
+    menu = "".join(f"<a href=/menu/{number}>Menu {number}</a>" for number in range(6))
+    words = {letter: "".join(f"<li><a href=/{letter}/{n}>Word {letter}{n}</a>" for n in range(9)) for letter in "ABC"}
+    groups = "".join(f"<div><h2>Letter {letter}</h2><ul>{items}</ul></div>" for letter, items in words.items())
+    html = f"<div><div>{menu}</div><div><h1>Words</h1>{groups}</div><aside>{SENTENCE * 3}</aside></div>"
+    written = write_content(html, "https://x.example/words")
+    assert all(f"Word {letter}8" in written for letter in "ABC")
+    assert "Menu 3" not in written
+    assert "The boat" not in written
 
 
 def test_comments_with_links_of_their_authors_do_not_make_an_article_a_list():

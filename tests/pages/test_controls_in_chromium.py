@@ -58,6 +58,14 @@ PAGES = {
     "a product with a long text": "<main><h1>Assam</h1><form method=post action=/cart><label>Size <select name=s>"
     "<option>50 g<option>100 g</select></label><label>Number <input type=number name=n></label>"
     "<button>Add to basket</button></form><div>{}</div></main>".format(f"<p>{SENTENCE * 3}</p>" * 8),
+    "a thread": "<main><h1>Storm</h1>{}<form><textarea name=t aria-label='Your answer'></textarea><button>Post</button>"
+    "</form></main>".format(
+        "".join(
+            f"<div class=post><div><a href=/u/{number}>Ada {number}</a></div><p>{SENTENCE * 4}</p><div>"
+            f"<a href=/like/{number}>Like {number}</a><a href=/quote/{number}>Quote {number}</a></div></div>"
+            for number in range(8)
+        )
+    ),
     "a basket": "<main><h1>Basket</h1><form method=post action=/update><table>{}</table><button>Update</button></form>"
     "<form method=post action=/order><button>Check out</button></form></main>".format(
         "".join(

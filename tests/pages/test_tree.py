@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from awp_publish.pages import compile_som, parse
+from awp_publish.pages.markdown import write_markdown
 from awp_publish.pages.tree import Element, Template
 
 
@@ -58,6 +59,15 @@ def test_attributes_without_a_value_are_empty_and_names_are_in_lower_case():
     field = tree.body.children[0]
     assert (field.tag, dict(field.attributes)) == ("input", {"disabled": "", "name": "Q"})
     assert [node.tag for node in tree.walk() if node.tag] == ["body", "input", "svg", "foreignobject"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_read"), [("", True), ("<div id=app></div>", True), ("<p>word</p>" * 101, False)]
+)
+def test_a_page_that_is_written_in_noscript_alone_is_read_there(beside, is_read):
+    posts = "".join(f"<p>Post {number} of the thread, as a page without scripts has it.</p>" for number in range(40))
+    page = f"<head><noscript><link rel=x></noscript></head><body>{beside}<noscript>{posts}</noscript>"
+    assert ("Post 39" in write_markdown(page, "https://x.example/")) == is_read
 
 
 def test_noscript_is_empty_and_leaves_the_head_in_one_piece():

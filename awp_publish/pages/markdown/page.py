@@ -1,6 +1,7 @@
 """Writes one page as Markdown: its blocks, its main content, its navigation and its forms."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -72,15 +73,12 @@ OMISSION: Final = "Left out beside the main content:"
 MIN_OMITTED: Final = 200
 """Characters up to which a text is not left out: to say so would take as long."""
 
+_COUNTED: Final = ("link", "form", "character")
+MAX_NAVIGATION: Final = 10
+"""Links up to which a navigation of the site is kept on a page on which one acts: to the basket, to sign in."""
+
 MIN_LINKS: Final = 3
 """Links up to which they are not left out."""
-
-MAX_NAVIGATION: Final = 25
-MAX_ASIDE: Final = 2_000
-"""Links and characters up to which what is beside the content is a part of a page on which one acts."""
-
-MIN_CHOICES: Final = 3
-"""Boxes that make what is beside the content a filter of it."""
 
 _CHROME: Final = frozenset({"header", "footer", "aside", "search"})
 _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
@@ -139,17 +137,10 @@ class _Page:
 
     @cached_property
     def _content(self) -> MainContent:
-        return find_content(self._tree, self._visible.visibility)
+        return find_content(self._tree, self._visible.visibility, self._url)
 
-    def write(self, omitted: Sequence[int] = ()) -> str:
-        """Return the text, without the elements `omitted` but with the forms in them.
-
-        It begins with the page's title if the page has no heading of its own.
-        """
-        self._write(omitted)
-        return self._lines.text()
-
-    def _write(self, omitted: Sequence[int]) -> None:
+    def write(self) -> str:
+        """Return the whole text. It begins with the page's title if the page has no heading of its own."""
         tree = self._tree
         self._tell_apart(())
         for heading in tree.find("h1"):
@@ -164,8 +155,6 @@ class _Page:
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         navigation, forms = self._chrome()
-        navigation = [one for one in navigation if not any(at <= one < tree.ends[at] for at in omitted)]
-        later.update(omitted)
         skipping = set(later)
         later.update(navigation, forms)
         mains = (one for one in tree.find("main") if self._is_seen(one))
@@ -180,58 +169,58 @@ class _Page:
         self._blocks(self._visible.children(tree.body_at), 0)
         later.clear()
         later.update(skipping)
-        if navigation:
-            # Each is a line; links of earlier lines are not repeated.
-            written, lines = set[str](), list[str]()
-            for one in navigation:
-                pieces = list[Piece]()
-                for piece in self._inline.pieces(one):
-                    if isinstance(piece, Mark) and piece.kind == "markdown":
-                        if piece.text in written:
-                            continue
-                        written.add(piece.text)
-                    pieces.append(piece)
-                lines.append(" · ".join(line for paragraph in join_pieces(pieces) for line in paragraph))
-            if any(lines) and not self._lines.is_empty:
-                self._lines.block(["## Navigation"])
-            for line in filter(None, lines):
-                self._lines.block([escape_line(line)])
+        self._write_chrome(navigation, forms)
+        return self._lines.text()
+
+    def _write_chrome(self, navigation: Sequence[int], forms: Sequence[int]) -> None:
+        """Write each navigation as a line, without links of earlier lines, and forms."""
+        written, lines = set[str](), list[str]()
+        for one in navigation:
+            pieces = list[Piece]()
+            for piece in self._inline.pieces(one):
+                if isinstance(piece, Mark) and piece.kind == "markdown":
+                    if piece.text in written:
+                        continue
+                    written.add(piece.text)
+                pieces.append(piece)
+            lines.append(" · ".join(line for paragraph in join_pieces(pieces) for line in paragraph))
+        if any(lines) and not self._lines.is_empty:
+            self._lines.block(["## Navigation"])
+        for line in filter(None, lines):
+            self._lines.block([escape_line(line)])
         if forms:
             if not self._lines.is_empty:
                 self._lines.block(["## Forms"])
             self._blocks(forms, 0)
 
     def write_content(self, whole: str) -> str:
-        """Return the main content, and a last line on what was left out.
-
-        Only an article stands alone. On other pages (a list, a form, a basket) small navigations are needed to act, so
-        only large ones are left out.
-        """
+        """Return the main content, and a last line on what was left out."""
         content = self._content
-        omitted = self._beside(content) if content.is_article else self._beside_acting(content)
-        links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
-        if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:
+        omitted = self._beside(content)
+        navigation, forms = ([], []) if content.is_article else self._chrome_of(omitted)
+        counts = Counter[str]()
+        for one in omitted:
+            counts.update(self._counts(one))
+        for one in (*navigation, *forms):
+            counts.subtract(self._counts(one))
+        if counts["link"] <= MIN_LINKS and not counts["form"] and counts["character"] <= MIN_OMITTED:
             return self.write()
         paging = [
             link
             for link, text in find_paging(self._tree).items()
             if self._is_in(link, omitted) and self._is_seen(link) and (len(text) <= MAX_TEXT or not content.is_article)
         ]
-        if content.is_article:
-            self._tell_apart(omitted)
-            self._write_article(content.node, omitted)
-        else:
-            forms = 0  # they are written in any case
-            self._write(omitted)
+        self._tell_apart(omitted)
+        self._write_main(content.node, omitted)
         if paging:
             self._text([piece for link in paging for piece in (*self._inline.pieces(link), " ")])
-        counts = ((links, "link"), (forms, "form"), (characters, "character"))
-        parts = [f"{count} {name}{'s' * (count != 1)}" for count, name in counts if count]
+        self._write_chrome(navigation, forms)
+        parts = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in _COUNTED if counts[name]]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
         self._lines.block([f"{OMISSION} {listed}. {whole}".strip()])
         return self._lines.text()
 
-    def _write_article(self, node: int, omitted: Sequence[int]) -> None:
+    def _write_main(self, node: int, omitted: Sequence[int]) -> None:
         tree = self._tree
         headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
         if not any(node <= one < tree.ends[node] and not self._is_in(one, omitted) for one in headings):
@@ -255,7 +244,7 @@ class _Page:
             inner = node
 
     def _beside(self, content: MainContent) -> list[int]:
-        """Return the largest visible elements of the page that are no part of an article."""
+        """Return the largest visible elements of the page that are no part of its main content."""
         tree = self._tree
         found = [at for at in sorted(content.left_out) if self._visible.shows(at)] + list(self._around(content.node))
         outer, end = list[int](), -1
@@ -265,55 +254,18 @@ class _Page:
                 end = tree.ends[at]
         return outer
 
-    def _beside_acting(self, content: MainContent) -> list[int]:
-        """Return what is beside the content of a page on which one acts: with much in it, or about other things."""
-        tree, found, end = self._tree, list[int](), -1
-        content_tags = ("h1", "main", "article") if content.node == tree.body_at else ("h1", "main")
-        chrome = sorted({at for tag in (*_CHROME, "nav") for at in tree.find(tag)}.union(self._around(content.node)))
-        for at in chrome:
-            if (
-                at < end
-                or at in content.around
-                or (content.node < at and content.node != tree.body_at and self._is_in(at, [content.node]))
-            ):
-                continue
-            if not self._is_seen(at) or any(tag in content_tags for tag in tree.tags[at : tree.ends[at]]):
-                continue
-            end = tree.ends[at]
-            links, _, characters = self._counts(at)
-            if (links > MAX_NAVIGATION or characters > MAX_ASIDE) and not self._filters(at):
-                found.append(at)
-        others = content.left_out if content.is_chosen else ()
-        return sorted([*found, *(at for at in others if self._visible.shows(at))])
-
-    def _filters(self, top: int) -> bool:
-        """Return True if what is in an element changes what the page shows: choices, or links to the page itself."""
-        tags, attributes = self._tree.tags, self._tree.attributes
-        page, own, links, choices = self._url.partition("?")[0], 0, 0, 0
-        for node in range(top + 1, self._tree.ends[top]):
-            given = attributes[node]
-            if tags[node] == "a" and "href" in given:
-                links += 1
-                address = given["href"].strip()
-                leads_to = self._inline.address(address) if "?" in address else None
-                own += leads_to is not None and leads_to.partition("?")[0] == page
-            elif tags[node] == "input":
-                choices += given.get("type", "").strip().lower() in ("checkbox", "radio", "range")
-        return choices >= MIN_CHOICES or own * 2 > links
-
-    def _counts(self, top: int) -> tuple[int, int, int]:
+    def _counts(self, top: int) -> dict[str, int]:
         """Return the numbers of visible links, forms and characters in a node."""
-        links = forms = characters = 0
-        tags, attributes = self._tree.tags, self._tree.attributes
+        counts, tags, attributes = dict.fromkeys(_COUNTED, 0), self._tree.tags, self._tree.attributes
         for node in (top, *self._visible.walk(top)):
             tag = tags[node]
             if not tag:
-                characters += len(self._tree.texts[node].strip())
+                counts["character"] += len(self._tree.texts[node].strip())
             elif tag == "a":
-                links += "href" in attributes[node]
+                counts["link"] += "href" in attributes[node]
             elif tag == "form":
-                forms += 1
-        return links, forms, characters
+                counts["form"] += 1
+        return counts
 
     def _is_seen(self, node: int) -> bool:
         around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
@@ -338,6 +290,15 @@ class _Page:
                 if "nav" not in tags and not _HOLDERS & tags and self._is_seen(one):
                     found.append(one)
         return navigation, forms
+
+    def _chrome_of(self, omitted: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return what of the elements beside the content is needed to act: small navigations, and searches."""
+        navigation, forms = self._chrome()
+        attributes = self._tree.attributes
+        return (
+            [at for at in navigation if self._is_in(at, omitted) and self._counts(at)["link"] <= MAX_NAVIGATION],
+            [at for at in forms if self._is_in(at, omitted) and attributes[at].get("method", "").lower() != "post"],
+        )
 
     def _blocks(self, children: Iterable[int], depth: int) -> None:
         """Write the content of an element: blocks, and text between them."""
