@@ -10,7 +10,7 @@ from awp_publish.declare.discover.routes import FORM_TYPES, Operation
 from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
-from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, title_of
+from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, in_doubles, member_names
 from awp_publish.schema.handlers import first_paragraph
@@ -39,11 +39,6 @@ _NOT_OF_THE_ANSWER: Final = re.compile(
 """Headers about the transport, or of ours."""
 
 
-def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
-    named = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
-    return frozenset(name.encode("latin-1", "replace") for name in named if not _NOT_OF_THE_ANSWER.fullmatch(name))
-
-
 def make_action(
     subject: str,
     action_id: str,
@@ -63,7 +58,8 @@ def make_action(
     operation, target, awas = implementation.operation, implementation.target, options.awas
     inputs, secret_names = mark_secrets(operation.inputs)
     operation = replace(operation, inputs=in_doubles(inputs), outputs=in_doubles(operation.outputs))
-    answer_headers = _answer_headers(description, operation)
+    headers = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    headers = {name for name in headers if not _NOT_OF_THE_ANSWER.fullmatch(name)}
     description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
@@ -81,31 +77,7 @@ def make_action(
         raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
     if isinstance(confirm, str):
         _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
-    kind: ActionType = "state_change"
-    if target is None:
-        kind = "custom"
-    elif effect == "read":
-        kind = "data_retrieval"
-    elif target.content_type in FORM_TYPES:
-        kind = "form_submission"
-    selectors = awas.get("selectors", {})
-    if isinstance(selectors, str):
-        of_action, of_input = _STYLES[selectors]
-        names = member_names(operation.inputs)
-        escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # escaped as in a CSS string
-        css = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
-        selectors = dict(zip(names, css, strict=True))
-    elif selectors:
-        _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
-    examples = tuple(options.examples)
-    try:
-        validate = compile_schema(operation.inputs, asserts_formats=True) if examples else None
-    except UnusableSchema as error:
-        raise DeclarationError(subject, f"{error}.", SCHEMA_REMEDY) from error
-    for index, example in enumerate(examples):
-        for violation in validate(example) if validate else ():
-            wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
-            raise DeclarationError(subject, end_sentence(wrong))
+    _check_examples(subject, options.examples, operation)
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
         refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
@@ -119,19 +91,19 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
-        answer_headers=answer_headers,
+        answer_headers=frozenset(name.encode("latin-1", "replace") for name in headers),
         secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
         rehearsal=implementation.rehearse()
         if implementation.rehearse is not None and (confirm is not False or is_background)
         else None,
-        type=awas.get("type") or kind,
+        type=awas.get("type") or _type_of(target, effect),
         effect=effect,
         tags=tuple(options.tags),
-        examples=examples,
+        examples=tuple(options.examples),
         selector=awas.get("selector"),
-        selectors=selectors,
+        selectors=_selectors_of(subject, action_id, awas.get("selectors", {}), operation),
         result=awas.get("result"),
         auth_required=auth_required,
         route_authenticates=operation.auth_required and not implementation.checked_by_site,
@@ -160,6 +132,38 @@ def make_action(
         expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
+
+
+def _type_of(target: Target | None, effect: Effect) -> ActionType:
+    if target is None:
+        return "custom"
+    if effect == "read":
+        return "data_retrieval"
+    return "form_submission" if target.content_type in FORM_TYPES else "state_change"
+
+
+def _selectors_of(
+    subject: str, action_id: str, selectors: str | Mapping[str, str], operation: Operation
+) -> Mapping[str, str]:
+    """Return the selectors of the inputs; the name of a style of attributes is short for all of them."""
+    if not isinstance(selectors, str):
+        _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
+        return selectors
+    of_action, of_input = _STYLES[selectors]
+    escaped = {name: name.replace("\\", "\\\\").replace("'", "\\'") for name in member_names(operation.inputs)}
+    return {name: f"[{of_action}='{action_id}'] [{of_input}='{css}']" for name, css in escaped.items()}
+
+
+def _check_examples(subject: str, examples: Iterable[object], operation: Operation) -> None:
+    """Raise DeclarationError for an example that the inputs do not take."""
+    for index, example in enumerate(examples):
+        try:
+            violations = compile_schema(operation.inputs, asserts_formats=True)(example)
+        except UnusableSchema as error:
+            raise DeclarationError(subject, f"{error}.", SCHEMA_REMEDY) from error
+        for violation in violations:
+            wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
+            raise DeclarationError(subject, end_sentence(wrong))
 
 
 def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:

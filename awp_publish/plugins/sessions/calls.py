@@ -8,7 +8,7 @@ from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deli
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import Scope, read_fields
+from awp_publish.http.exchange import Fields, Scope, read_fields
 from awp_publish.http.reentry import Outside, Reentry, Run
 from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.cookies import CookieSessions, KeptSession, has_own_cookies, logger
@@ -57,7 +57,7 @@ class SessionCalls:
             await run(call, deliver)
             return
         scope = cast(Scope, call.context)
-        fields, taken = read_fields(scope["headers"]), list[str]()
+        fields = read_fields(scope["headers"])
         at = self._addresses.get(call.action.id, self._address)
         if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
@@ -73,34 +73,41 @@ class SessionCalls:
                 call.objection = problem
                 await run(call, deliver)
             return
-
         if session is None:
-            new_id = call.conversation or ""
-            if call.has_shown_conversation or not self.sessions.is_own(new_id):
-                new_id = ""  # others may know it, and who signs in gets an id that nobody else knows
+            await self._run_outside(run, call, deliver, fields, at)
+        else:
+            await self._run_in(session, run, call, deliver, at)
 
-            def take(set_cookies: list[bytes]) -> None:
-                nonlocal new_id
-                taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
-                if taken and self.sessions.are_worth_keeping(taken, at):
-                    new_id = new_id or self.sessions.new_id()
-                    call.session_id = session_key(new_id)
+    async def _run_outside(self, run: Run, call: Call, deliver: Deliver, fields: Fields, at: WebAddress) -> None:
+        """Run a call that has no session. One begins if the call sets cookies that are worth keeping."""
+        scope, taken, new_id = cast(Scope, call.context), list[str](), call.conversation or ""
+        if call.has_shown_conversation or not self.sessions.is_own(new_id):
+            new_id = ""  # others may know it, and who signs in gets an id that nobody else knows
 
-            async def hand_out(result: Result) -> None:
-                if call.session_id:
-                    address = client_address(scope, fields, self._proxies)
-                    try:  # without cookies, a caller with an id was identified by other credentials
-                        if await self.sessions.begin(session_key(new_id), call.caller_key, address, taken, at):
-                            call.headers += ((SESSION_HEADER, new_id.encode()),)
-                    except StoreUnavailable:  # the caller gets the answer nevertheless
-                        logger.exception(_NOT_KEPT, call.action.id, call.request_id)
-                await deliver(result)
+        def take(set_cookies: list[bytes]) -> None:
+            nonlocal new_id
+            taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
+            if taken and self.sessions.are_worth_keeping(taken, at):
+                new_id = new_id or self.sessions.new_id()
+                call.session_id = session_key(new_id)
 
-            call.on_cookies, call.is_fresh = take, self._reentry.outside is not None
-            await run(call, hand_out)
-            call.on_cookies = None  # refers back to the call: a reference cycle
-            return
+        async def hand_out(result: Result) -> None:
+            if call.session_id:
+                address = client_address(scope, fields, self._proxies)
+                try:  # without cookies, a caller with an id was identified by other credentials
+                    if await self.sessions.begin(session_key(new_id), call.caller_key, address, taken, at):
+                        call.headers += ((SESSION_HEADER, new_id.encode()),)
+                except StoreUnavailable:  # the caller gets the answer nevertheless
+                    logger.exception(_NOT_KEPT, call.action.id, call.request_id)
+            await deliver(result)
 
+        call.on_cookies, call.is_fresh = take, self._reentry.outside is not None
+        await run(call, hand_out)
+        call.on_cookies = None  # refers back to the call: a reference cycle
+
+    async def _run_in(self, session: KeptSession, run: Run, call: Call, deliver: Deliver, at: WebAddress) -> None:
+        """Run a call with the cookies of its session, and keep those that it sets."""
+        taken = list[str]()
         call.session_id = session.key
         call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
 
@@ -118,7 +125,7 @@ class SessionCalls:
                 logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
-        scope = with_cookies(scope, self.sessions.header_for(session, at))
+        scope = with_cookies(cast(Scope, call.context), self.sessions.header_for(session, at))
         await self._reentry.run(run, call, keep, scope, self._put_scope, taken)
 
     async def _find(self, call: Call) -> KeptSession | None:
