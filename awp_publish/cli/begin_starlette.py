@@ -115,7 +115,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     while end > 0 and not lines[end - 1].strip():
         end -= 1
     rest = lines[end:]
-    lines = [*lines[:end], "", *([] if _ends_flat(lines[:end]) else [""]), *published, *rest]
+    lines = [*lines[:end], "", *([] if end and not lines[end - 1][:1].isspace() else [""]), *published, *rest]
     imports = [node for node in application.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     before = [node for node in imports if node.lineno < application.line]
     last = before[-1].end_lineno or 0
@@ -123,11 +123,6 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     lines[last:last] = added
     newline = "\r\n" if "\r\n" in text else "\n"
     return FileChange(application.path, text, newline.join(lines) + newline)
-
-
-def _ends_flat(lines: list[str]) -> bool:
-    """Return True if the last line belongs to no function or class, after which one empty line is enough."""
-    return bool(lines) and not lines[-1][:1].isspace()
 
 
 def _is_main(node: ast.stmt) -> bool:

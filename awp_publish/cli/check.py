@@ -57,7 +57,9 @@ def check(
             else:  # what start-up logs and the overview shows
                 site = application.site
                 routes = find_routes(unwrap(application.app))
-                own = {path: document for path, document in documents.items() if path not in _fallbacks()}
+                # A route of the application takes precedence over these.
+                fallbacks = {one.path for each in known_protocols() for one in each.documents if one.is_fallback}
+                own = {path: document for path, document in documents.items() if path not in fallbacks}
                 findings += check_published(site, site.catalog.public, own, routes, "")
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
@@ -183,11 +185,6 @@ def _is_site(target: str) -> bool:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _fallbacks() -> set[str]:
-    """Return the paths at which a route of the application takes precedence over our document."""
-    return {one.path for protocol in known_protocols() for one in protocol.documents if one.is_fallback}
 
 
 def _documents_of(target: str) -> dict[str, bytes]:

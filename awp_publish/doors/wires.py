@@ -62,10 +62,6 @@ def _read_plain(call: WireCall, request: WireRequest, response: WireResponse) ->
     return read_http(call, request, response)
 
 
-def _find_plain(read: ReadDocument) -> object:
-    return f"{root_in(read)}/actions" if actions_in(read) else None
-
-
 WIRES: Final = (
     Wire(name="woa", title="WoA", path=Paths().invoke, write=_write_woa, read=read_http, find=_find_woa),
     Wire(
@@ -74,7 +70,7 @@ WIRES: Final = (
         path=Paths().actions,
         write=_write_plain,
         read=_read_plain,
-        find=_find_plain,
+        find=lambda read: f"{root_in(read)}/actions" if actions_in(read) else None,
         path_in=lambda catalog: catalog.paths.actions,
     ),
 )

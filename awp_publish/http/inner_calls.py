@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.page import Fetch
-from awp_publish.calls.call import Call, Credentials, RawHeaders, Result, Signed
+from awp_publish.calls.call import Call, RawHeaders, Result, Signed
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
@@ -147,7 +147,8 @@ class InnerCalls:
             await deliver(problem)
             return
         if inner_call.signed is not None and call.has_credentials:
-            call.credentials = partial(_with_signature, call.credentials, inner_call.signed)
+            read, signed = call.credentials, inner_call.signed
+            call.credentials = lambda: read()._replace(signed=signed)
         call.conversation, call.has_cookie_jar = inner_call.conversation, inner_call.has_cookie_jar
         await invoker.run(call, deliver)
 
@@ -165,7 +166,3 @@ class _InnerRequest:
 
     async def disconnected(self) -> None:
         await wait_for_disconnect(self.receive)
-
-
-def _with_signature(read: Callable[[], Credentials], signed: Signed) -> Credentials:
-    return read()._replace(signed=signed)

@@ -101,15 +101,13 @@ class _Require(GateCheck[Ask]):
         if call.principal is None or self._gate.scopes:
             self._gate.require(call.principal)
         # Only an agent that has signed can be one of them, however else the caller is known.
-        if (allowed := self._action.allow_agents) and not self._is_among(allowed, call):
+        agents, allowed = self._agents, self._action.allow_agents
+        if allowed and (agents is None or agents.names_of(call.presented).isdisjoint(allowed)):
             raise InsufficientPermissions(
                 f"Action {self._action.id} is only for {', '.join(allowed)}; this caller is {call.label}.",
                 recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
-                headers=getattr(self._agents, "demands", ()),
+                headers=getattr(agents, "demands", ()),
             )
-
-    def _is_among(self, allowed: tuple[str, ...], call: Call) -> bool:
-        return self._agents is not None and not self._agents.names_of(call.presented).isdisjoint(allowed)
 
 
 def _identify(action: Action, facts: Facts) -> GateCheck[Any] | None:

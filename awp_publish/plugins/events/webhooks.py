@@ -117,7 +117,9 @@ class Webhooks:
         self._store = store
         self._events = events
         self.kinds: dict[str, Carry] = {}
-        self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {APPENDED: self._fan_out}
+        self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {
+            APPENDED: lambda log: self.wake(log, Unschedule(APPENDED, log))
+        }
         self._has_lifespan = False
         # Separate from the event loop's few threads, which are needed to check credentials.
         self._threads = ThreadsOfTheirOwn()
@@ -378,9 +380,6 @@ class Webhooks:
             for task in carried.values():
                 task.cancel()
             await asyncio.gather(*carried.values(), return_exceptions=True)
-
-    async def _fan_out(self, log: str) -> None:
-        await self.wake(log, Unschedule(APPENDED, log))
 
     async def wake(self, log: str, *also: Step) -> None:
         """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""

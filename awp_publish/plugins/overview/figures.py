@@ -70,16 +70,12 @@ def traffic_section(traffic: Traffic, *, with_callers: bool) -> Html:
             breakdown.caption,
             breakdown.heads,
             ((code(line[0]), *line[1:]) for line in breakdown.rows),
-            class_=_kind_of(breakdown.heads),
+            class_="numbers of-doors" if breakdown.heads[1] == "door" else "numbers",
         )
         for breakdown in traffic.breakdowns(with_callers=with_callers)
         if breakdown.heads[:2] != ("action", "ok")  # these stand in the table of actions
     ]
     return fill("traffic", days=DAYS, by_day=Html(traffic.table()), tables=breakdowns)
-
-
-def _kind_of(heads: Sequence[str]) -> str:
-    return "numbers of-doors" if heads[1] == "door" else "numbers"
 
 
 def action_section(traffic: Traffic, action_id: str) -> Html | None:

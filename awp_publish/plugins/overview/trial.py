@@ -168,13 +168,12 @@ class Trial:
                 for number, example in enumerate(action.examples, 1)
             ]
             or None,
-            excerpts=None if self.is_only_shown else self._excerpts(),
+            excerpts=None
+            if self.is_only_shown
+            else list(excerpts(self._action, self._view.documents))
+            or tag("p", "No public document names this action.", class_="none"),
             traffic=action_section(traffic, action.id),
         )
-
-    def _excerpts(self) -> object:
-        listed = list(excerpts(self._action, self._view.documents))
-        return listed or tag("p", "No public document names this action.", class_="none")
 
     def _form(self) -> Html:
         action, inputs, given = self._action, self._action.inputs, self._inputs

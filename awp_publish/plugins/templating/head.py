@@ -120,12 +120,9 @@ def _written(writer: HeadWriter, path: str, start: Message, first: Message) -> t
 def _takes(headers: Headers) -> bool:
     fields = dict(headers)
     kind = fields.get(b"content-type", b"").lower()
-    is_plain = not any(name in fields for name in _OF_THESE_BYTES)
-    return is_plain and kind.startswith(b"text/html") and b"utf-8" in kind and not _is_strong(fields.get(b"etag"))
-
-
-def _is_strong(etag: bytes | None) -> bool:
-    return etag is not None and not etag.startswith(b"W/")
+    has_strong_tag = not fields.get(b"etag", b"W/").startswith(b"W/")
+    is_plain = not has_strong_tag and not any(name in fields for name in _OF_THESE_BYTES)
+    return is_plain and kind.startswith(b"text/html") and b"utf-8" in kind
 
 
 PLUGIN = Plugin(name="head", is_default=True, around=_around)
