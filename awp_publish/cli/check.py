@@ -58,7 +58,8 @@ def check(
                 site = application.site
                 routes = find_routes(unwrap(application.app))
                 # A route of the application takes precedence over these.
-                fallbacks = {one.path for each in known_protocols() for one in each.documents if one.is_fallback}
+                published = (document for protocol in known_protocols() for document in protocol.documents)
+                fallbacks = {document.path for document in published if document.is_fallback}
                 own = {path: document for path, document in documents.items() if path not in fallbacks}
                 findings += check_published(site, site.catalog.public, own, routes, "")
             if pages:

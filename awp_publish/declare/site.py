@@ -502,7 +502,7 @@ class Site:
             if gate.check is not None:
                 gate.check(catalog, self)
         if not self.store.is_shared:
-            kept = (one.plugin.keeps(one, catalog) for one in setups if one.plugin.keeps is not None)
+            kept = (setup.plugin.keeps(setup, catalog) for setup in setups if setup.plugin.keeps is not None)
             refuse_private_memory(catalog, [words for words in kept if words is not None])
         of_plugins = (setup.plugin.check(setup, catalog) for setup in setups if setup.plugin.check is not None)
         self.findings = (*included.findings, *(finding for findings in of_plugins for finding in findings))

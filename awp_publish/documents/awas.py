@@ -224,8 +224,8 @@ def _action(
             rules = {name: rule for name, rule in rules.items() if name != "enum"}
             fact = present(fact | {"validation": rules or None})
         parameters.append(fact)
-        for one in (inputs[-1], fact) if field.marks else ():
-            one.update(field.marks)
+        for part in (inputs[-1], fact) if field.marks else ():
+            part.update(field.marks)
     # The default, 200 for a success, is left out.
     outputs = {
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,

@@ -43,6 +43,6 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
             place: min(errors, key=lambda label, errors=errors: (not any(errors[label]), len(errors[label])))  # type: ignore[misc]
             for place, errors in unions.items()
         }
-        found = [one for one in found if len(one[1]) <= level or meant[one[1][level][0]] == one[1][level][1]]
+        found = [error for error in found if len(error[1]) <= level or meant[error[1][level][0]] == error[1][level][1]]
         level += 1
     return tuple(dict.fromkeys(Violation(pointer_to(path), words) for path, _, words, _ in found))

@@ -43,11 +43,15 @@ class InspectedSite:
     def add(self, seen: Seen) -> None:
         """Add an action under a unique id. The same request is only added once."""
         target = seen.action.target
-        for one in self.seen:
-            other = one.action.target
+        for request in self.seen:
+            other = request.action.target
             if target is not None and other is not None and (target.method, target.path) == (other.method, other.path):
                 names = seen.action.inputs.get("properties")
-                if seen.origin != "form" or one.origin != "form" or names == one.action.inputs.get("properties"):
+                if (
+                    seen.origin != "form"
+                    or request.origin != "form"
+                    or names == request.action.inputs.get("properties")
+                ):
                     return
         if len(self.seen) >= MAX_ACTIONS:
             self.left_out.append((seen.at, f"{seen.action.id}: there are already {MAX_ACTIONS} actions"))

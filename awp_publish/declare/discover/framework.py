@@ -45,5 +45,5 @@ def framework_of(app: object) -> WebFramework | None:
     if kind not in _BY_CLASS:
         # An application can only be of a framework that was imported.
         loaded = (point.load() for point in announced(ENTRY_POINTS) if point.name in sys.modules)
-        _BY_CLASS[kind] = next((one for one in loaded if issubclass(kind, one.application)), None)
+        _BY_CLASS[kind] = next((framework for framework in loaded if issubclass(kind, framework.application)), None)
     return _BY_CLASS[kind]

@@ -45,7 +45,7 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
         elif isinstance(route, Mount):
             yield from mounted(route, prefix, walk)
         elif isinstance(route, Host):
-            yield from (replace(one, host=one.host or route.host) for one in walk(route.app, prefix))
+            yield from (replace(inner, host=inner.host or route.host) for inner in walk(route.app, prefix))
         elif not isinstance(route, (WebSocketRoute, HiddenRoute)):
             yield opaque(prefix)  # somebody's own kind of route
 

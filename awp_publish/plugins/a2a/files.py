@@ -43,7 +43,7 @@ def with_files(action: Action, given: JsonObject, parts: Iterable[Part]) -> Json
             filled[name] = [*(before if isinstance(before, list) else []), content]
         else:
             filled[name] = content
-            free = [one for one in free if one != name]
+            free = [other for other in free if other != name]
     return filled
 
 

@@ -106,9 +106,11 @@ class Pushes:
             kept.authentication.scheme = kept.authentication.scheme or "StandardWebhooks"
             kept.authentication.credentials = f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
         given = (kept.authentication.credentials, kept.token)
-        key = next((one for one in given if one.startswith("whsec_")), kept.token or kept.authentication.credentials)
+        key = next(
+            (secret for secret in given if secret.startswith("whsec_")), kept.token or kept.authentication.credentials
+        )
         known = await self._configs(record)
-        before = next((one for one in known if one.about["config"]["id"] == kept.id), None)
+        before = next((hook for hook in known if hook.about["config"]["id"] == kept.id), None)
         if before is None and len(known) >= MAX_CONFIGS:
             raise UnsupportedOperationError(f"The task has {MAX_CONFIGS} push notification configs already.")
         logs = [_log_of(record.task.id)]
@@ -139,26 +141,26 @@ class Pushes:
 
     async def listed(self, record: TaskRecord) -> list[TaskPushNotificationConfig]:
         """Return the configs of a task."""
-        return [ParseDict(one.about["config"], TaskPushNotificationConfig()) for one in await self._configs(record)]
+        return [ParseDict(hook.about["config"], TaskPushNotificationConfig()) for hook in await self._configs(record)]
 
     async def find(self, record: TaskRecord, config_id: str) -> TaskPushNotificationConfig:
         """Return one config of a task, by default the only one. Raises TaskNotFoundError."""
         known = await self.listed(record)
-        found = [one for one in known if one.id == config_id or (not config_id and len(known) == 1)]
+        found = [config for config in known if config.id == config_id or (not config_id and len(known) == 1)]
         if not found:
             raise TaskNotFoundError("The task has no such push notification config.")
         return found[0]
 
     async def delete(self, record: TaskRecord, config_id: str) -> None:
         """Delete a config of a task, if it exists."""
-        for one in await self._configs(record):
-            if one.about["config"]["id"] == config_id:
-                await self._webhooks.remove(one)
+        for hook in await self._configs(record):
+            if hook.about["config"]["id"] == config_id:
+                await self._webhooks.remove(hook)
 
     async def _configs(self, record: TaskRecord) -> list[Any]:
         if self._webhooks is None:
             raise PushNotificationNotSupportedError
-        return [one for one in await self._webhooks.at(_log_of(record.task.id)) if not one.has_expired()]
+        return [hook for hook in await self._webhooks.at(_log_of(record.task.id)) if not hook.has_expired()]
 
     async def carry(self, hook: Any) -> float | None:
         """Send the changes of a task. Returns None if nothing more will ever be sent."""

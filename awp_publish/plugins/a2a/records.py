@@ -341,7 +341,7 @@ def _read(raw: bytes) -> TaskRecord:
     try:
         facts = orjson.loads(head)
         owner, skill, given, job = (facts[name] for name in ("owner", "skill", "input", "job"))
-        if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
+        if not all(isinstance(text, str) for text in (owner, skill, job)) or not isinstance(given, dict | None):
             raise TypeError
         task = Task.FromString(body)
         return TaskRecord(task, owner, skill, given, job, "cancelled" in facts, "open" in facts, owner, raw)

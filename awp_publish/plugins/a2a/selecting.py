@@ -153,7 +153,7 @@ class SkillSelector:
             if given is None and found and name in found[0]:
                 raise InvalidEnvelope(f"A data part carries the input of a skill in its member input, not in {name}.")
         # A person's "yes" is not a new input: the message before the last one was a question.
-        asked = [part.data.struct_value.fields for one in before.task.history[-2:-1] for part in one.parts]
+        asked = [part.data.struct_value.fields for message in before.task.history[-2:-1] for part in message.parts]
         is_answer = action is earlier and any("confirmation" in fields for fields in asked)
         if given is None and text and action.id in self._text_inputs and not is_answer:
             given = {self._text_inputs[action.id]: text}

@@ -146,7 +146,7 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
     described = describe(problem, renderer, request_id)
     question = described.get("confirmation")
     summary = question.get("summary") if isinstance(question, Mapping) else None
-    words = "\n".join(str(one) for one in (described["detail"], summary, described["recovery"]) if one)
+    words = "\n".join(str(text) for text in (described["detail"], summary, described["recovery"]) if text)
     own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
     _set_headers(task, (*headers, *own))
     data = make_data_parts(described) or [Part(text=orjson.dumps(described).decode(), media_type=JSON)]

@@ -14,22 +14,22 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
         raise DeclarationError("site", "publishes every action without approval.", 'Write Site(plugins=["approval"]).')
     names, standing = options.names, approval.standing()
     if options.all:
-        names = [one.action for one in standing if one.state in ("new", "changed")]
+        names = [row.action for row in standing if row.state in ("new", "changed")]
     if names or options.all:
         path, standing = approval.approve(*names), approval.standing()
         console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
-    waiting = [one for one in standing if one.state != "approved"]
-    hidden = sum(one.state != "gone" for one in waiting)
+    waiting = [row for row in standing if row.state != "approved"]
+    hidden = sum(row.state != "gone" for row in waiting)
     console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until approved")
-    told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
-    console.json({"actions": told, "hidden": hidden})
+    rows = [{"action": row.action, "state": row.state, "changed": list(row.changed)} for row in standing]
+    console.json({"actions": rows, "hidden": hidden})
     return int(hidden > 0)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the actions that are approved."""
-    told = "approve these actions as they are now; without any, only list them"
-    parser.add_argument("names", nargs="*", metavar="action", help=told)
+    rows = "approve these actions as they are now; without any, only list them"
+    parser.add_argument("names", nargs="*", metavar="action", help=rows)
     parser.add_argument("--all", action="store_true", help="approve everything that is waiting")
 
 

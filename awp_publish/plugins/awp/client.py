@@ -178,10 +178,10 @@ class AwpClient:
             except RateLimited as problem:
                 raise door.skills.refusal(problem, request.trace) from problem
             self.identity = identity
-        events = [one for one in ids if door.events.find(one, identity.principal) is not None]
+        events = [event for event in ids if door.events.find(event, identity.principal) is not None]
         hello = replace(hello, events=hello.events.intersection({MUTATION, *events}))
         self._wanted, self._is_concurrent = hello.events, hello.concurrency
-        self.followed = {one: hello.cursors.get(one) for one in hello.events - {MUTATION}}
+        self.followed = {event: hello.cursors.get(event) for event in hello.events - {MUTATION}}
         described = {
             "method": identity.method,
             "principal": identity.principal.id if identity.principal is not None else None,

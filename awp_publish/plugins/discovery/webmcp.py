@@ -32,7 +32,7 @@ def render(catalog: Catalog) -> bytes:
         # A text may be somebody else's; numbers and enumerated values are not.
         facts = resolved(action.outputs, action.outputs)
         inner = members(object_facts(facts, action.outputs))
-        parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
+        parts = [resolved(part, action.outputs) for part in inner.values()] if inner else [facts]
         annotations = {
             "readOnlyHint": action.effect == "read",
             "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,

@@ -248,7 +248,7 @@ class Events:
                 body = orjson.dumps(data)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            errors = [Violation("".join(f"/{part}" for part in one["loc"]), one["msg"]) for one in found]
+            errors = [Violation("".join(f"/{part}" for part in error["loc"]), error["msg"]) for error in found]
         except (TypeError, ValueError) as error:  # raised by orjson, and by pydantic for unserialisable values
             raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
         if not errors and not body.startswith(b"{"):
@@ -276,7 +276,7 @@ class Events:
                     try:
                         await self._write_entries(log, taken)
                     except BaseException:
-                        group.waiting[:0] = [one for one in taken if one is not entry and not one.is_done]
+                        group.waiting[:0] = [other for other in taken if other is not entry and not other.is_done]
                         raise
         finally:
             with suppress(ValueError):
@@ -286,15 +286,15 @@ class Events:
 
     async def _write_entries(self, log: str, entries: Sequence[_Entry]) -> None:
         store, head, waiting = self._store(), self._heads.get(log), list[_Entry]()
-        for one in entries:
-            one.is_done = bool(one.once) and any(one.once == other.once for other in waiting)
-            waiting += [] if one.is_done else [one]
+        for entry in entries:
+            entry.is_done = bool(entry.once) and any(entry.once == other.once for other in waiting)
+            waiting += [] if entry.is_done else [entry]
         for tried in range(MAX_TRIES):
             epoch, number = _read_head(head) if head is not None else (secrets.token_hex(4), 0)
             new = f"{epoch}:{number + len(waiting)}".encode()
             steps: list[Step] = [replacement(_head_key(log), head, new, HEAD_SECONDS)]
-            once = {len(steps) + place: one for place, one in enumerate(one for one in waiting if one.once)}
-            steps += [Add(one.once, b"1", KEPT_SECONDS) for one in once.values()]
+            once = {len(steps) + place: entry for place, entry in enumerate(entry for entry in waiting if entry.once)}
+            steps += [Add(entry.once, b"1", KEPT_SECONDS) for entry in once.values()]
             keys = [_entry_key(log, epoch, number + 1 + place) for place in range(len(waiting))]
             steps += [Add(key, one.body, KEPT_SECONDS) for key, one in zip(keys, waiting, strict=True)]
             steps.append(Schedule(APPENDED, log, 0.0))
@@ -303,8 +303,8 @@ class Events:
                 if len(self._heads) >= MAX_HEADS:
                     self._heads.clear()
                 self._heads[log] = new
-                for one in waiting:
-                    one.is_done = True
+                for entry in waiting:
+                    entry.is_done = True
                 if number // TRIMMED != (number + len(waiting)) // TRIMMED:
                     await self._trim(log, epoch, number + len(waiting))
                 return
@@ -339,7 +339,7 @@ class Events:
         self._listeners = (*self._listeners, listener)
 
         def forget() -> None:
-            self._listeners = tuple(one for one in self._listeners if one is not listener)
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
 
         return forget
 
@@ -400,7 +400,7 @@ class Events:
             took, asked = list[Occurrence](), most
             while number < last and not took:
                 numbers = range(number + 1, min(number + asked, last) + 1)
-                entries = (await store.run([Look(_entry_key(log, epoch, one)) for one in numbers])).seen
+                entries = (await store.run([Look(_entry_key(log, epoch, number)) for number in numbers])).seen
                 for one, raw in zip(numbers, entries, strict=True):
                     if not isinstance(raw, bytes):
                         truncated = True

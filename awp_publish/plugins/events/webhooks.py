@@ -174,7 +174,7 @@ class Webhooks:
         ran = await self._store().run([Look(key)])
         if isinstance(ran.seen[0], bytes):
             return
-        ran = await self._store().run([Count(one, VERIFICATIONS, 60.0) for one in counts])
+        ran = await self._store().run([Count(key, VERIFICATIONS, 60.0) for key in counts])
         if ran.failed is not None:
             raise TooMany("verifications a minute", VERIFICATIONS)
         challenge = secrets.token_urlsafe(32)
@@ -202,7 +202,7 @@ class Webhooks:
         """Return the webhooks that are registered for a log."""
         raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
-        values = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        values = (await self._store().run([Look(f"{WEBHOOK}{hook_id}") for hook_id in ids])).seen if ids else ()
         return [read_webhook(value) for value in values if isinstance(value, bytes)]
 
     async def put(self, hook: Webhook, before: Webhook | None) -> bool:
@@ -220,7 +220,7 @@ class Webhooks:
             if ran.failed != 1 or tried:
                 break
             over = await store.take(of_caller, LEASE, MAX_OF_CALLER)
-            await store.run([Unschedule(of_caller, one) for one in over])
+            await store.run([Unschedule(of_caller, hook_id) for hook_id in over])
         if ran.failed == 1:
             raise TooMany("subscriptions", MAX_OF_CALLER)
         if ran.failed is not None:
@@ -385,7 +385,7 @@ class Webhooks:
         """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""
         raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
-        await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
+        await self._store().run([*(Schedule(DUE, hook_id, 0.0) for hook_id in ids), *also])
 
     async def _carry(self, webhook_id: str) -> None:
         try:

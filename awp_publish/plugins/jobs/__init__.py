@@ -41,7 +41,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     events = setup.ask("events")
     if events is None or not setup.site.authenticators or not _has_jobs(catalog):
         return catalog
-    if JOB_ENDED not in {one.id for one in events.all()}:
+    if JOB_ENDED not in {event.id for event in events.all()}:
         events.declare(
             JOB_ENDED, JOB_PAYLOAD, "One of your background jobs has finished. Its result is at poll_endpoint.", KNOWN
         )

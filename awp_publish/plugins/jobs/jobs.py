@@ -342,7 +342,7 @@ class JobStore:
         self._listeners = (*self._listeners, listener)
 
         def unlisten() -> None:
-            self._listeners = tuple(one for one in self._listeners if one is not listener)
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
 
         return unlisten
 

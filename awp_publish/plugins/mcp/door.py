@@ -123,7 +123,7 @@ class McpDoor(Endpoint):
         # In quotation marks, as in challenges, because one address is a prefix of the other.
         self._addresses = None
         if (path := catalog.metadata_path) is not None:  # RFC 9728: MCP's ends with the path of the endpoint
-            site, own = (catalog.absolute(one) for one in (path, path + catalog.paths.mcp))
+            site, own = (catalog.absolute(address) for address in (path, path + catalog.paths.mcp))
             self._addresses = f'"{site}"'.encode(), f'"{own}"'.encode()
         listed = [origin for origin in door.admission.allow_origins if origin != "*"]
         host = urlsplit(door.settings.urls[0]).netloc.lower()
@@ -332,7 +332,7 @@ async def describe_capabilities(
         if has_events:
             capabilities["events"] = {}
         if HOLDS_THREAD in exchange_of(ctx).scope:
-            for offered in (capabilities[one] for one in ("tools", "resources", "prompts") if one in capabilities):
+            for offered in (capabilities[name] for name in ("tools", "resources", "prompts") if name in capabilities):
                 offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
     return result
 

@@ -67,7 +67,8 @@ class PromptHandlers:
     ) -> Sequence[str] | None:
         """Return values for an argument of a prompt, or None for an unknown prompt or argument."""
         prompt = await self._find(context, name)
-        found = next((one for one in prompt.arguments if one.name == argument), None) if prompt is not None else None
+        arguments = prompt.arguments if prompt is not None else ()
+        found = next((declared for declared in arguments if declared.name == argument), None)
         if prompt is None or found is None:
             return None
         return await suggest(prompt.complete, found.choices, argument, value, others)

@@ -127,7 +127,7 @@ class Subscriptions:
                 await context.session.send_notification(acknowledged, related_request_id=context.request_id)
                 verified = time.monotonic()
                 while not (is_over or self._is_closing):
-                    due = min((one.due for one in followed.values()), default=float("inf")) - time.monotonic()
+                    due = min((resource.due for resource in followed.values()), default=float("inf")) - time.monotonic()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(max(min(VERIFY_SECONDS, due), 0.0)):
                             await woken.wait()
@@ -149,7 +149,7 @@ class Subscriptions:
                         is_new = self._is_elsewhere
                         events = [
                             *changes,
-                            *(ResourceUpdated(one) for one in wanted if is_new or digests.get(one) != before.get(one)),
+                            *(ResourceUpdated(uri) for uri in wanted if is_new or digests.get(uri) != before.get(uri)),
                         ]
                     elif time.monotonic() - verified >= VERIFY_SECONDS:
                         verified = time.monotonic()

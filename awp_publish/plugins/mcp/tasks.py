@@ -300,7 +300,7 @@ class TaskExtension:
         """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
         if wanted is None:
             return {}
-        if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+        if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
             raise MCPError(types.INVALID_PARAMS, "notifications.taskIds must be a list of the ids of tasks.")
         self._need(context)
         caller, followed = await admit_caller(context, self._identify), dict[str, Followed]()
@@ -341,7 +341,8 @@ class TaskExtension:
         exchange, given = exchange_of(context), params.get("arguments") or {}
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
+            are_texts = all(type(value) is str for value in given.values())
+            if not {"job_id"} <= set(given) <= self._arguments or not are_texts:
                 violation = Violation("/job_id", "must be the job_id that the tool returned.")
                 raise InvalidInput("get_job takes one input: job_id, a string.", errors=[violation])
             caller = await find_caller(context, self._identify, given.get(SESSION))

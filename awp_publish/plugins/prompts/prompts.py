@@ -105,5 +105,5 @@ def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
         definitions: Any = inputs.get("$defs", {})
         return _is_fillable(definitions[schema["$ref"].rpartition("/")[2]], inputs)
     if "anyOf" in schema:
-        return all(_is_fillable(one, inputs) for one in schema["anyOf"])
+        return all(_is_fillable(part, inputs) for part in schema["anyOf"])
     return "enum" in schema or "const" in schema or schema.get("type") in _FILLABLE

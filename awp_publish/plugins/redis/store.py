@@ -161,7 +161,7 @@ class RedisBackend:
                 request.answer = tuple(map(decode, reply))
             else:
                 failed, *saw = reply
-                seen = (Counted(one[0], one[1] / 1000) if isinstance(one, list) else one for one in saw)
+                seen = (Counted(reply[0], reply[1] / 1000) if isinstance(reply, list) else reply for reply in saw)
                 request.answer = Ran(None if failed < 0 else failed, tuple(seen))
 
     def tidy(self) -> None:
@@ -198,8 +198,8 @@ class RedisBackend:
         with self._client.pipeline(transaction=False) as pipeline:
             put: Callable[..., object] = pipeline.execute_command
             for command in commands:
-                for one in (*self._before, command):
-                    put(*one)
+                for each in (*self._before, command):
+                    put(*each)
             sent = time.monotonic()
             measures = not commands or self._clock_offset is None or sent - self._offset_measured >= CLOCK_INTERVAL
             if measures:

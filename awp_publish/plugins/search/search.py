@@ -151,11 +151,11 @@ class SiteSearch:
         wrong = "by= has to return a list of results, each with a title and a url of this site."
         if not isinstance(found, Iterable) or isinstance(found, (str, bytes, Mapping)):
             raise InvalidOutput(wrong)
-        for one in found:
+        for result in found:
             title, url = (
-                (one.get("title"), one.get("url"))
-                if isinstance(one, Mapping)
-                else (getattr(one, "title", None), getattr(one, "url", None))
+                (result.get("title"), result.get("url"))
+                if isinstance(result, Mapping)
+                else (getattr(result, "title", None), getattr(result, "url", None))
             )
             path = self._path(url) if isinstance(url, str) else ""
             if not isinstance(title, str) or not path:
@@ -241,8 +241,8 @@ class SiteSearch:
         is_more, paths = len(found) > options.max_pages, list(found)[: options.max_pages]
         for path in known.keys() - paths:
             await index.run(partial(_remove, path=path))
-        known = {path: one for path, one in known.items() if path in found}
-        total, failures, refused = sum(one.size for one in known.values()), 0, 0
+        known = {path: page for path, page in known.items() if path in found}
+        total, failures, refused = sum(page.size for page in known.values()), 0, 0
         for path in paths:
             before = known.get(path)
             if before is not None and begun <= before.checked <= now:

@@ -62,8 +62,8 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
                 taken.append(rows[at])
                 at += 1
-            depth = min((len(one) - len(one.lstrip(" ")) for one in taken if one), default=0)
-            kept = "\n".join(one[depth:] for one in taken).rstrip("\n")
+            depth = min((len(line) - len(line.lstrip(" ")) for line in taken if line), default=0)
+            kept = "\n".join(line[depth:] for line in taken).rstrip("\n")
             if rest[0] == ">":
                 kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
                 kept = re.sub(r"\n(\n+)", r"\1", kept)

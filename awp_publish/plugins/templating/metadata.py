@@ -82,8 +82,8 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
             shown["dateModified"] = site.updated.isoformat()
         graph.append(shown)
         # The declared pages above this one, beginning with the site's first page, and the page itself.
-        parts = [one for one in catalog.pages if one.path != page.path and not one.is_template]
-        above = [one for one in parts if page.path.startswith(one.path.rstrip("/") + "/")]
+        parts = [other for other in catalog.pages if other.path != page.path and not other.is_template]
+        above = [other for other in parts if page.path.startswith(other.path.rstrip("/") + "/")]
         trail = [*sorted(above, key=lambda one: len(one.path)), page]
         items = [
             {"@type": "ListItem", "position": number, "name": one.title, "item": catalog.absolute(one.path)}
@@ -123,11 +123,11 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
 def _as_declared(value: object, schema: object, root: Mapping[str, object]) -> object:
     facts = object_facts(resolved(schema, root), root)
     if isinstance(value, list):
-        return [_as_declared(one, facts.get("items"), root) for one in value]
+        return [_as_declared(part, facts.get("items"), root) for part in value]
     named = members(facts)
     if not isinstance(value, dict) or not named:
         return value
-    return {name: _as_declared(one, named[name], root) for name, one in value.items() if name in named}
+    return {name: _as_declared(part, named[name], root) for name, part in value.items() if name in named}
 
 
 def _json_ld(value: object) -> str:
@@ -139,7 +139,7 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
     """Return the declared page of a path, or of one of its addresses, with its own title and description if given."""
     page = find_page(catalog, path)
     if page is None:
-        known = ", ".join(one.path for one in catalog.pages)
+        known = ", ".join(page.path for page in catalog.pages)
         raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
     return replace(page, title=title or page.title, description=description or page.description)
 
@@ -147,10 +147,12 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
 def find_page(catalog: Catalog, path: str) -> Page | None:
     """Return the declared page at a path, with that path, or None."""
     address, mark, query = path.partition("?")
-    for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # those with the fewest placeholders first
-        if address == one.path or (one.is_template and re.fullmatch(address_pattern(one), address)):
-            exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
-            return replace(one, path=exact + mark + query)
+    for page in sorted(
+        catalog.pages, key=lambda page: len(page.placeholders)
+    ):  # those with the fewest placeholders first
+        if address == page.path or (page.is_template and re.fullmatch(address_pattern(page), address)):
+            exact = address if address == page.path else quote(address, safe=SAFE_IN_PATH)
+            return replace(page, path=exact + mark + query)
     return None
 
 

@@ -102,7 +102,9 @@ def collect(report: TrafficReport) -> "Iterator[Metric]":
     for (day, door, action), buckets in report.latencies.items():
         if any(buckets):
             sums, seen = list[tuple[str, float]](), 0
-            for bound, count in zip([*(f"{one / 1000:g}" for one in BOUNDS), "+Inf"], buckets, strict=True):
+            for bound, count in zip(
+                [*(f"{milliseconds / 1000:g}" for milliseconds in BOUNDS), "+Inf"], buckets, strict=True
+            ):
                 seen += count
                 sums.append((bound, seen))
             spent = report.milliseconds[day, door, action] / 1000

@@ -300,12 +300,14 @@ def describe_traffic(report: TrafficReport) -> str:
         if sums:
             lines += ["", title]
         for key, count in sorted(sums.items()) if title == "day" else list(sums.items())[:MAX_LISTED]:
-            label = "  ".join(one or "(unidentified)" for one in key)
-            lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in label)}")
+            label = "  ".join(part or "(unidentified)" for part in key)
+            lines.append(f"{count:>10}  {''.join(sign if sign.isprintable() else '?' for sign in label)}")
         if title != "day" and len(sums) > MAX_LISTED:
             lines.append(f"            and {len(sums) - MAX_LISTED} more: --json has them all")
     measured = [(door, report.quantiles(door)) for (door,) in report.sum_by("door")]
     if any(times for _, times in measured):
         lines += ["", "milliseconds  (p50, p90, p99)"]
-        lines += ["  ".join(f"{one:>9g}" for one in times.values()) + f"  {door}" for door, times in measured if times]
+        lines += [
+            "  ".join(f"{seconds:>9g}" for seconds in times.values()) + f"  {door}" for door, times in measured if times
+        ]
     return "\n".join(lines)

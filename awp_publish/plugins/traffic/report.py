@@ -142,7 +142,7 @@ class TrafficReport:
         """
         known = {*action_ids, "", OTHERS}
         rows = tuple(row for row in self.rows if row.door in PAGES or row.action in known)
-        latencies = {key: one for key, one in self.latencies.items() if key[1] in PAGES or key[2] in known}
+        latencies = {key: buckets for key, buckets in self.latencies.items() if key[1] in PAGES or key[2] in known}
         return replace(self, rows=rows, latencies=latencies)
 
     def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
@@ -274,7 +274,7 @@ class TrafficReport:
             for (one, outcome), calls in self.sum_by(name, "outcome", only=only).items():
                 counts.setdefault(one, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
             rows: list[tuple[str, ...]] = []
-            for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
+            for one in sorted(counts, key=lambda name: -sum(counts[name].values()))[:MAX_ROWS]:
                 found = self.quantiles(**{name: one}) or {}
                 times = [written_time(found[share]) if found else "" for share in ("p50", "p90", "p99")]
                 rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
@@ -297,4 +297,4 @@ class TrafficReport:
         if with_callers:
             who = count("By caller", ("caller", "label"), lambda row: is_call(row.door))
             found.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
-        return [one for one in found if one.rows]
+        return [breakdown for breakdown in found if breakdown.rows]
