@@ -97,9 +97,9 @@ class Check:
     def __call__(self, document: JsonObject) -> Iterator[Finding]:
         return map(self.complete, self.find(document))
 
-    def complete(self, found: Finding) -> Finding:
+    def complete(self, finding: Finding) -> Finding:
         """Fill in what all findings of this check have in common."""
-        return replace(found, level=self.level, check=self.id, hint=found.hint or self.hint, source=self.source)
+        return replace(finding, level=self.level, check=self.id, hint=finding.hint or self.hint, source=self.source)
 
     def explain(self, violation: SchemaViolation) -> Finding:
         """Report a violation of the schema."""

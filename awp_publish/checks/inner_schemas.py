@@ -136,18 +136,18 @@ def subschemas(schema: Schema, pointer: str) -> Iterator[tuple[str, Schema, Sche
         yield place, inner, resource
         if _HOLDING.isdisjoint(inner):
             continue
-        found: list[tuple[str, Schema, Schema]] = []
+        parts: list[tuple[str, Schema, Schema]] = []
         for name, value in inner.items():
             if isinstance(value, dict):
                 if name in _NAMED:
                     at = f"{place}/{name}"
-                    found += [(child(at, key), item, resource) for key, item in value.items() if isinstance(item, dict)]
+                    parts += [(child(at, key), item, resource) for key, item in value.items() if isinstance(item, dict)]
                 elif name in _SINGLE:
-                    found.append((f"{place}/{name}", value, resource))
+                    parts.append((f"{place}/{name}", value, resource))
             elif name in _ARRAYS and isinstance(value, list):
                 at = f"{place}/{name}"
-                found += [(f"{at}/{i}", item, resource) for i, item in enumerate(value) if isinstance(item, dict)]
-        waiting += reversed(found)
+                parts += [(f"{at}/{i}", item, resource) for i, item in enumerate(value) if isinstance(item, dict)]
+        waiting += reversed(parts)
 
 
 def _joined(base: object, reference: str) -> str:

@@ -215,8 +215,8 @@ def bad_transport_names(document: JsonObject) -> Iterator[Finding]:
     """Transports are registered (rest, mcp), or have a private name in reverse DNS form."""
     for name in members(document.get("transports")):
         if name not in _REGISTERED and not _REVERSE_DNS.fullmatch(name):
-            meant = name.strip().lower()
-            hint = f'Write "{meant}"; names are compared exactly.' if meant in _REGISTERED else ""
+            normalized = name.strip().lower()
+            hint = f'Write "{normalized}"; names are compared exactly.' if normalized in _REGISTERED else ""
             yield finding(child("/transports", name), f"The transport name {shown(name)} is not registered.", hint)
 
 

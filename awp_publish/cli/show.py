@@ -43,8 +43,8 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         pages = [page for page in catalog.pages if page.path in site.included]
         console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in taken.items()))
         console.say(*(f"page    GET {page.path}  {page.title}" for page in pages), *left_out)
-        known = {"actions": list(taken), "pages": [page.path for page in pages]}
-        console.json({**known, "left_out": [route._asdict() for route in site.left_out]})
+        published = {"actions": list(taken), "pages": [page.path for page in pages]}
+        console.json({**published, "left_out": [route._asdict() for route in site.left_out]})
         return 0
 
     def policy(action: Action) -> str:

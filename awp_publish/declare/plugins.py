@@ -150,9 +150,9 @@ def _named(name: str) -> Plugin:
     plugin = installed().get(name)
     if plugin is None:
         near = get_close_matches(name, installed(), n=1)
-        meant = f'Did you mean "{near[0]}"? ' if near else ""
+        suggestion = f'Did you mean "{near[0]}"? ' if near else ""
         listed = ", ".join(installed())
-        raise DeclarationError("site", f'plugins: there is no plug-in "{name}".', f"{meant}There are: {listed}.")
+        raise DeclarationError("site", f'plugins: there is no plug-in "{name}".', f"{suggestion}There are: {listed}.")
     return plugin
 
 

@@ -319,12 +319,12 @@ class Site:
         """
         subject = f"site.model({getattr(model, '__name__', model)})"
         self.refuse_when_frozen(subject)
-        shown, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+        returned, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
         if not isinstance(read_only, bool):
             raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
         rows: list[Callable[[], Any]] = []
         if not isinstance(model, type) or not any(
-            declare(self, model, shown, searched, rows, not read_only) for declare in MODEL_KINDS
+            declare(self, model, returned, searched, rows, not read_only) for declare in MODEL_KINDS
         ):
             remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
             raise DeclarationError(subject, "is not a model that is known here.", remedy)
@@ -554,10 +554,10 @@ class Site:
 
 def _at(url: str, catalog: Catalog) -> Catalog:
     """Return a catalog at an address: one issuer of tokens, if the site issues them itself (RFC 8414 section 3.3)."""
-    known = catalog.site.authentication
-    if known is None or not known.is_own_server:
+    authentication = catalog.site.authentication
+    if authentication is None or not authentication.is_own_server:
         return replace(catalog, url=url)
-    own = replace(known, authorization_servers=(url,))
+    own = replace(authentication, authorization_servers=(url,))
     return replace(catalog, url=url, site=replace(catalog.site, authentication=own))
 
 

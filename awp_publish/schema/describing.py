@@ -163,8 +163,8 @@ class Walker:
                     pass  # all unknown members are counted
                 elif not path and name in walk.elsewhere:
                     detail = f"is not an input: {walk.elsewhere[name]}"
-                elif meant := did_you_mean(name, known):
-                    detail += f". {meant}"
+                elif suggestion := did_you_mean(name, known):
+                    detail += f". {suggestion}"
                 elif not has_listed and known:
                     has_listed = True
                     detail += f". Known members: {listing(list(known), name)}"

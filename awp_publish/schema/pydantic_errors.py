@@ -17,7 +17,7 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
     errors of the most likely alternative are returned: the one that a validator of the application refuses, or else the
     one with the fewest errors.
     """
-    found: list[tuple[tuple[str | int, ...], list[tuple[tuple[str | int, ...], object]], str, bool]] = []
+    candidates: list[tuple[tuple[str | int, ...], list[tuple[tuple[str | int, ...], object]], str, bool]] = []
     for location, words, kind in listed:
         path, labels, value = list[str | int](), list[tuple[tuple[str | int, ...], object]](), given
         for index, part in enumerate(location):
@@ -31,11 +31,11 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
                 continue
             path.append(part)
         detail = words.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        found.append((tuple(path), labels, detail, kind in _OWN_CHECKS))
+        candidates.append((tuple(path), labels, detail, kind in _OWN_CHECKS))
     level = 0
-    while any(len(labels) > level for _, labels, _, _ in found):
+    while any(len(labels) > level for _, labels, _, _ in candidates):
         unions: dict[tuple[str | int, ...], dict[object, list[bool]]] = {}
-        for _, labels, _, is_own in found:
+        for _, labels, _, is_own in candidates:
             if len(labels) > level:
                 place, label = labels[level]
                 unions.setdefault(place, {}).setdefault(label, []).append(is_own)
@@ -43,6 +43,8 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
             place: min(errors, key=lambda label, errors=errors: (not any(errors[label]), len(errors[label])))  # type: ignore[misc]
             for place, errors in unions.items()
         }
-        found = [error for error in found if len(error[1]) <= level or meant[error[1][level][0]] == error[1][level][1]]
+        candidates = [
+            error for error in candidates if len(error[1]) <= level or meant[error[1][level][0]] == error[1][level][1]
+        ]
         level += 1
-    return tuple(dict.fromkeys(Violation(pointer_to(path), words) for path, _, words, _ in found))
+    return tuple(dict.fromkeys(Violation(pointer_to(path), words) for path, _, words, _ in candidates))

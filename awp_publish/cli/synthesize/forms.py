@@ -43,27 +43,27 @@ def read_form(
     title: str,
 ) -> Seen | str:
     """Return the action of a form, or why there is none. Takes its controls out of the `associated` ones."""
-    given = form.attributes
+    attributes = form.attributes
     try:
-        there = urljoin(base, given["action"].strip()) if given.get("action", "").strip() else url
+        there = urljoin(base, attributes["action"].strip()) if attributes.get("action", "").strip() else url
         parts = urlsplit(there)
     except ValueError:
         return "a form has no usable address"
-    method = given.get("method", "get").strip().upper()
+    method = attributes.get("method", "get").strip().upper()
     if method not in ("GET", "POST", ""):
         return f"a form with the method {short(method).lower()} sends nothing"
     method = method or "GET"
     if not is_here(there, url):
         return f"a form sends to another site: {parts.netloc[:80]}"
     fields = _Fields.read(form, labels, associated)
-    if "search" in given.get("role", "").lower() or given.get("action", "").rstrip("/").endswith("search"):
+    if "search" in attributes.get("role", "").lower() or attributes.get("action", "").rstrip("/").endswith("search"):
         kind_of: ActionType = "search"
     else:
         searches = any(name.lower() in _SEARCHING for name in fields.properties)
         kind_of = "form_submission" if method == "POST" else "search" if searches else "filter"
     legends = (text_of(node) for node in below(form) if node.tag in ("legend", "h1", "h2", "h3"))
     named = (
-        given.get("aria-label")
+        attributes.get("aria-label")
         or next((button for button in fields.buttons if button.strip()), "")
         or next(legends, "")
     )
@@ -88,7 +88,7 @@ def read_form(
         target=Target(method, escaped(path), parameters, content_type),
         type=kind_of,
         effect="read" if method == "GET" else "write",
-        selector=f"#{given['id']}" if re.fullmatch(r"[A-Za-z][\w-]*", given.get("id", "")) else None,
+        selector=f"#{attributes['id']}" if re.fullmatch(r"[A-Za-z][\w-]*", attributes.get("id", "")) else None,
         page=urlsplit(url).path or "/",
     )
     return Seen(action, url, OF_BOUND_FORM if fields.bound else OF_FORM, "form", fields.bound)

@@ -98,8 +98,8 @@ def render_skill(catalog: Catalog) -> bytes:
     ]
     lines += [f"# {one_line(site.name)}", "", one_line(site.description), "", "## Actions", "", *usage(catalog)]
     for workflow in site.workflows:
-        told = f": {one_line(workflow.description)}" if workflow.description else ""
-        lines += ["", f"## {one_line(workflow.name)}{told}", ""]
+        description = f": {one_line(workflow.description)}" if workflow.description else ""
+        lines += ["", f"## {one_line(workflow.name)}{description}", ""]
         lines += [f"{number}. {step}" for number, step in enumerate(workflow.steps, 1)]
     if examples := [
         f"- {action.id}: {orjson.dumps(example).decode()}" for action in catalog.actions for example in action.examples
@@ -113,9 +113,9 @@ def render_skill(catalog: Catalog) -> bytes:
 def _description(catalog: Catalog) -> str:
     site = catalog.site
     doing = ", ".join(action.id for action in catalog.actions)
-    told = f"{first_sentence(site.description)} Use it to call the actions of {one_line(site.name)}: {doing}."
+    description = f"{first_sentence(site.description)} Use it to call the actions of {one_line(site.name)}: {doing}."
     most = MAX_SKILL_DESCRIPTION
-    return told if len(told) <= most else told[: most - 1].rpartition(" ")[0] + "…"
+    return description if len(description) <= most else description[: most - 1].rpartition(" ")[0] + "…"
 
 
 _INDEX: Final = to_json(render)

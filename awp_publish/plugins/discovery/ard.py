@@ -82,12 +82,12 @@ _DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
 
 def _queries(action: Action) -> list[str]:
     """Return what a person who wants this may say: the action's name, with the texts of its examples."""
-    said = [action.name]
+    queries = [action.name]
     for example in action.examples:
-        told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
-        if told:
-            said.append(f"{action.name}: {' '.join(told)}")
-    return said
+        values = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
+        if values:
+            queries.append(f"{action.name}: {' '.join(values)}")
+    return queries
 
 
 def _filled(queries: list[str], description: str) -> list[str]:

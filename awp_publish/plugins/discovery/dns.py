@@ -55,8 +55,8 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
         "; AID: the address at which to begin.",
     ]
     if address:
-        known = catalog.site.authentication
-        auth = ";a=oauth2_code" if known is not None and known.type == "oauth2" else ""
+        authentication = catalog.site.authentication
+        auth = ";a=oauth2_code" if authentication is not None and authentication.type == "oauth2" else ""
         text = f"v=aid2;u={address};p={protocol}{auth}"
         name = "".join(sign for sign in catalog.site.name if sign.isprintable() and sign not in ';"\\')
         named = f"{text};s={name}"

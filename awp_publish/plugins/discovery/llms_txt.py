@@ -170,7 +170,7 @@ def listed_pages(catalog: Catalog) -> list[Page]:
     Only declared and included routes count: what others show may be for their visitor alone.
     """
     kept_out = tuple(catalog.site.robots.disallow)
-    found = dict[str, Page]()
+    pages = dict[str, Page]()
     for page in catalog.pages:
         choices = [page.choices.get(name, ()) for name in page.placeholders]
         if page.path.count("{") != len(choices) or prod(map(len, choices)) > MAX_ADDRESSES:
@@ -180,9 +180,9 @@ def listed_pages(catalog: Catalog) -> list[Page]:
             for name, value in zip(page.placeholders, values, strict=True):
                 path = path.replace(f"{{{name}}}", quote(value, safe=""))
             if not path.startswith(kept_out):
-                found.setdefault(path, replace(page, path=path, title=title))
+                pages.setdefault(path, replace(page, path=path, title=title))
     declared = {page.path: page for page in catalog.pages}
-    return [declared.get(path, page) for path, page in found.items()]
+    return [declared.get(path, page) for path, page in pages.items()]
 
 
 PROTOCOL = Protocol(

@@ -30,8 +30,8 @@ def check_robots(value: Robots) -> Robots:
             raise ValueError(f'bots: {name!r} is not the name of a crawler, such as "GPTBot"')
     for name, signal in value.content_signal.items():
         if name not in _SIGNALS or signal not in _SIGNALS[name]:
-            known = "; ".join(f"{key}: {', '.join(values)}" for key, values in _SIGNALS.items())
-            raise ValueError(f"content_signal: {name}={signal} is not known. There are: {known}")
+            signals = "; ".join(f"{key}: {', '.join(values)}" for key, values in _SIGNALS.items())
+            raise ValueError(f"content_signal: {name}={signal} is not known. There are: {signals}")
     if value.content_usage is not None and not re.fullmatch(r"[!-~]+(?: [!-~]+)*", value.content_usage):
         raise ValueError('content_usage must be one line of AIPREF, such as "train-ai=n"')
     if value.license is not None:

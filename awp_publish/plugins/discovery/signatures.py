@@ -30,8 +30,8 @@ def _kind(facts: JsonObject) -> str:
     """Return the type of a value in short; "" for a text."""
     choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
     if isinstance(choices, Sequence) and not isinstance(choices, str):
-        shown = [str(choice) if isinstance(choice, str) else json_text(choice) for choice in choices[:MAX_CHOICES]]
-        return "|".join([*shown, *(["..."] if len(choices) > MAX_CHOICES else [])])
+        listed = [str(choice) if isinstance(choice, str) else json_text(choice) for choice in choices[:MAX_CHOICES]]
+        return "|".join([*listed, *(["..."] if len(choices) > MAX_CHOICES else [])])
     if (encoding := encoding_of(facts)) is not None:
         return encoding
     kind = facts.get("type")

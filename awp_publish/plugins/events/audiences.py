@@ -16,30 +16,30 @@ Positions: TypeAlias = dict[str, tuple[str, int]]
 """For each log, the epoch and the number of the last entry that was read."""
 
 
-def read_audience(subject: str, given: str | Principal, people: str | None = "") -> str:
+def read_audience(subject: str, audience: str | Principal, people: str | None = "") -> str:
     """Return an audience in its canonical form: public, known, principal:KEY or scope:NAME. Raises DeclarationError.
 
     `people` are those whom an id without an issuer means, None if there are several kinds.
     """
-    if isinstance(given, str) and given.startswith("principal:") and given != "principal:":
-        given = Principal(given.removeprefix("principal:"))
-    if isinstance(given, Principal):
-        if not given.issuer and people is None:
+    if isinstance(audience, str) and audience.startswith("principal:") and audience != "principal:":
+        audience = Principal(audience.removeprefix("principal:"))
+    if isinstance(audience, Principal):
+        if not audience.issuer and people is None:
             raise DeclarationError(
                 subject,
-                f'audience: "{given.id}" may mean somebody else to each of the site\'s authenticators.',
+                f'audience: "{audience.id}" may mean somebody else to each of the site\'s authenticators.',
                 "Give a Principal with its issuer, such as current_caller(); people= names an authenticator's.",
             )
-        return f"principal:{(given if given.issuer else replace(given, issuer=people or '')).key}"
-    if isinstance(given, str) and given in (PUBLIC, KNOWN):
-        return given
-    if isinstance(given, str) and given.startswith(("principal:", "scope:")):
-        if not given.partition(":")[2]:
+        return f"principal:{(audience if audience.issuer else replace(audience, issuer=people or '')).key}"
+    if isinstance(audience, str) and audience in (PUBLIC, KNOWN):
+        return audience
+    if isinstance(audience, str) and audience.startswith(("principal:", "scope:")):
+        if not audience.partition(":")[2]:
             raise DeclarationError(
-                subject, f"audience: {given!r} names nobody.", 'Write "principal:ID" or "scope:NAME".'
+                subject, f"audience: {audience!r} names nobody.", 'Write "principal:ID" or "scope:NAME".'
             )
-        return given
-    return f"scope:{check(subject, AUDIENCE, given, 'audience')}"
+        return audience
+    return f"scope:{check(subject, AUDIENCE, audience, 'audience')}"
 
 
 def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:

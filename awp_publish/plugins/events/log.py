@@ -179,14 +179,14 @@ class Events:
 
     def _find(self, event_id: str) -> _Declared:
         """Return the declaration of an event. Raises DeclarationError."""
-        known = self._known.get(event_id)
-        if known is not None:
-            return known
+        declared = self._known.get(event_id)
+        if declared is not None:
+            return declared
         subject, declaration = f'event "{event_id}"', self._declarations.get(event_id)
         if declaration is None:
-            meant = did_you_mean(event_id, self._declarations)
+            suggestion = did_you_mean(event_id, self._declarations)
             raise DeclarationError(
-                subject, "is not declared.", meant or f'Write @site.event("{event_id}", payload=...).'
+                subject, "is not declared.", suggestion or f'Write @site.event("{event_id}", payload=...).'
             )
         payload, decorated = declaration.payload, declaration.decorated
         if payload is None and isinstance(decorated, type):
@@ -208,8 +208,8 @@ class Events:
         described = schema.get("description")
         words = declaration.description or own or (described if isinstance(described, str) and described else None)
         event = Event(event_id, words or title_of(event_id), schema, inputs, declaration.audience)
-        known = self._known[event_id] = _Declared(event, writes, conforms, takes)
-        return known
+        declared = self._known[event_id] = _Declared(event, writes, conforms, takes)
+        return declared
 
     async def emit(
         self, event_id: str, data: object, audience: str | Principal | None = None, *, unique: str | None = None
@@ -247,8 +247,8 @@ class Events:
             else:
                 body = orjson.dumps(data)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False)
-            errors = [Violation("".join(f"/{part}" for part in error["loc"]), error["msg"]) for error in found]
+            errors_found = error.errors(include_url=False, include_input=False)
+            errors = [Violation("".join(f"/{part}" for part in error["loc"]), error["msg"]) for error in errors_found]
         except (TypeError, ValueError) as error:  # raised by orjson, and by pydantic for unserialisable values
             raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
         if not errors and not body.startswith(b"{"):
@@ -376,7 +376,7 @@ class Events:
         }
         if positions is None:
             return Batch((), ends, ends)
-        truncated, has_more, found = False, False, list[list[Occurrence]]()
+        truncated, has_more, pages = False, False, list[list[Occurrence]]()
         # Positions in other logs (of a lost scope, or from a forged cursor) never advance and would look like news for
         # ever.
         before, after = ({log: positions[log] for log in named if log in positions} for _ in range(2))
@@ -408,16 +408,16 @@ class Events:
                         took.append(_read_entry(event.id, raw, log, one))
                 number, asked = numbers[-1], 4 * asked  # growing steps skip expired entries quickly
             has_more |= number < last
-            found.append(took)
+            pages.append(took)
             after[log] = (epoch, number)
-        given = list(merge(*found, key=lambda one: one.timestamp))
-        if len(given) > most:
-            for later in given[most:]:
+        occurrences = list(merge(*pages, key=lambda one: one.timestamp))
+        if len(occurrences) > most:
+            for later in occurrences[most:]:
                 if after[later.log][1] >= later.number:
                     after[later.log] = (after[later.log][0], later.number - 1)
-            has_more, given = True, given[:most]
-        kept = [occurrence for occurrence in given if occurrence.timestamp >= floor]
-        truncated |= len(kept) < len(given)
+            has_more, occurrences = True, occurrences[:most]
+        kept = [occurrence for occurrence in occurrences if occurrence.timestamp >= floor]
+        truncated |= len(kept) < len(occurrences)
         if arguments:
             kept = [occurrence for occurrence in kept if is_match(arguments, occurrence.data)]
         return Batch(tuple(kept), before, after, truncated, has_more)

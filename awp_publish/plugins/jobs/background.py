@@ -205,8 +205,8 @@ async def serve_jobs(app: AsgiApp) -> None:
 
     Raises DeclarationError if it has no background actions, StartFailed if it does not start.
     """
-    found: list[Background] = []
-    async with running(app, {BACKGROUNDS: found}):
-        if not found:
+    backgrounds: list[Background] = []
+    async with running(app, {BACKGROUNDS: backgrounds}):
+        if not backgrounds:
             raise DeclarationError("site", "has no background actions to work for.", 'Declare execution="async".')
-        await found[0].serve()
+        await backgrounds[0].serve()

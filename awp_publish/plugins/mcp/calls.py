@@ -156,10 +156,10 @@ class Tools:
             return False
         if type(request_id) is not str and not (type(request_id) is int and abs(request_id) < MAX_ID):
             return False
-        name, meta, given = params.get("name"), params.get("_meta"), params.get("arguments")
+        name, meta, arguments = params.get("name"), params.get("_meta"), params.get("arguments")
         if type(name) is not str or type(meta) is not dict or "progressToken" in meta:
             return False
-        if len(params) != (2 if given is None else 3) or (given is not None and type(given) is not dict):
+        if len(params) != (2 if arguments is None else 3) or (arguments is not None and type(arguments) is not dict):
             return False
         tool = self._find(self.modern, name)
         if tool is None or name in self.mirrored:
@@ -237,16 +237,16 @@ class Tools:
         self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: RequestContext
     ) -> WireResult:
         """Carry out a call and return its result for the SDK, which is dropped if the response was already sent."""
-        action, given, arguments = tool.action, params.get("arguments") or {}, _NOTHING
-        if tool.own and not tool.own.isdisjoint(given):
-            arguments = {name: given[name] for name in tool.own & given.keys()}
-            given = {name: value for name, value in given.items() if name not in tool.own}
+        action, inputs, arguments = tool.action, params.get("arguments") or {}, _NOTHING
+        if tool.own and not tool.own.isdisjoint(inputs):
+            arguments = {name: inputs[name] for name in tool.own & inputs.keys()}
+            inputs = {name: value for name, value in inputs.items() if name not in tool.own}
         names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         unknown = partial(_unknown_tool, names, params["name"])
         is_guarded = action.id in self._invoker.guarded
         members = {**_members_of(action, context), **arguments} if is_guarded else arguments
         try:
-            call = self._door_calls.make(action, given, exchange, members, size=exchange.size, unknown=unknown)
+            call = self._door_calls.make(action, inputs, exchange, members, size=exchange.size, unknown=unknown)
             if is_guarded:
                 try:
                     read_reply(call, params)
@@ -254,7 +254,7 @@ class Tools:
                     call.refuse(problem)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            unmade = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
+            unmade = Call(action, inputs, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
             return self.results.render(exchange, tool, unmade, context, problem)
         outcome = await self._run(exchange, tool, call, context)
         while (question := self.questions.question_for(exchange, context, outcome)) is not None:
@@ -269,7 +269,7 @@ class Tools:
                 exchange.questions = MAX_QUESTIONS
                 await self._deliver(exchange, tool, call, context, cast(Problem, outcome))
                 break
-            call = self._door_calls.make(action, given, exchange, members, size=exchange.size, unknown=unknown)
+            call = self._door_calls.make(action, inputs, exchange, members, size=exchange.size, unknown=unknown)
             call.confirmation = question["token"]
             outcome = await self._run(exchange, tool, call, context)
         if outcome is None:
@@ -387,5 +387,5 @@ def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
 
 
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
-    meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
-    return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
+    suggestion = did_you_mean(name, [public for public, tool in tools.items() if tool.action.is_public])
+    return UnknownAgent(f'This site has no tool "{name[:100]}". {suggestion}'.rstrip())

@@ -209,8 +209,8 @@ class EventExtension:
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         first = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
 
-        async def send(kind: str, **told: object) -> None:
-            notice = Notice(f"notifications/events/{kind}", {**told, "_meta": meta})
+        async def send(kind: str, **params: object) -> None:
+            notice = Notice(f"notifications/events/{kind}", {**params, "_meta": meta})
             await context.session.send_notification(cast(Any, notice), related_request_id=context.request_id)
 
         await send("active", cursor=self._events.write_cursor(first.before), truncated=first.truncated)
@@ -384,8 +384,8 @@ class EventExtension:
         event: Event | None = self._events.find(params.name, caller)
         if event is None or event not in self._catalog.events:
             scopes = caller.scopes if caller is not None else None
-            meant = did_you_mean(params.name, [event.id for event in self._catalog.events if event.is_for(scopes)])
-            detail = f'NotFound: this site has no event "{params.name[:100]}". {meant}'.rstrip()
+            suggestion = did_you_mean(params.name, [event.id for event in self._catalog.events if event.is_for(scopes)])
+            detail = f'NotFound: this site has no event "{params.name[:100]}". {suggestion}'.rstrip()
             raise MCPError(NOT_FOUND, detail, {"kind": "event"})
         wrong = self._events.check_arguments(event, params.arguments or {})
         if wrong:

@@ -170,8 +170,8 @@ class McpExchange(DoorRequest):
                     # 5.1).
                     challenge = _CHALLENGE.match(value.strip())
                     if challenge is not None and b"resource_metadata=" not in value:
-                        told = challenge[1], b"resource_metadata=" + self.addresses[1]
-                        value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
+                        changed = challenge[1], b"resource_metadata=" + self.addresses[1]
+                        value = b" ".join(changed) + (b", " + challenge[2] if challenge[2] else b"")
                 own.append((key, value))
         elif not (result.headers or added):
             return meta

@@ -68,24 +68,26 @@ class PromptHandlers:
         """Return values for an argument of a prompt, or None for an unknown prompt or argument."""
         prompt = await self._find(context, name)
         arguments = prompt.arguments if prompt is not None else ()
-        found = next((declared for declared in arguments if declared.name == argument), None)
-        if prompt is None or found is None:
+        declared_argument = next((declared for declared in arguments if declared.name == argument), None)
+        if prompt is None or declared_argument is None:
             return None
-        return await suggest(prompt.complete, found.choices, argument, value, others)
+        return await suggest(prompt.complete, declared_argument.choices, argument, value, others)
 
     async def get_prompt(self, context: RequestContext, params: types.GetPromptRequestParams) -> WireResult:
         """Answer `prompts/get`. Raises MCPError."""
         prompt = await self._find(context, params.name)
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f'This site has no prompt "{params.name[:100]}".')
-        given: dict[str, object] = {**(params.arguments or {})}
-        missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in given]
+        arguments: dict[str, object] = {**(params.arguments or {})}
+        missing = [
+            argument.name for argument in prompt.arguments if argument.required and argument.name not in arguments
+        ]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}.")
         exchange = exchange_of(context)
         try:
             async with asyncio.timeout(self._timeout):
-                written = orjson.loads(await prompt.write(given))
+                written = orjson.loads(await prompt.write(arguments))
             said = [["user", written]] if isinstance(written, str) else written
             if not isinstance(said, list) or not all(
                 isinstance(message, list)

@@ -88,8 +88,8 @@ class Resources:
             for page in (page for page in catalog.pages if not page.is_template):
                 described = {"description": page.description} if page.description else {}
                 uri = catalog.absolute(page.path)
-                known = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}
-                listed.append(known)
+                members = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}
+                listed.append(members)
         renderers = set[object]()
         for catalog, document in self._documents():
             if document.render in renderers or document in self._introductions:
@@ -110,8 +110,8 @@ class Resources:
             page for page in catalog.pages if page.is_template and len(page.placeholders) == page.path.count("{")
         ):
             described = {"description": page.description} if page.description else {}
-            known = {"uriTemplate": catalog.absolute(page.path), "name": page.path, "title": page.title}
-            listed.append({**known, **described, "mimeType": MEDIA_TYPE})
+            members = {"uriTemplate": catalog.absolute(page.path), "name": page.path, "title": page.title}
+            listed.append({**members, **described, "mimeType": MEDIA_TYPE})
         template = {
             "uriTemplate": self._url + "/{+path}",
             "name": "page",

@@ -168,8 +168,8 @@ class Subscriptions:
 
     def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
         """Return the requested notifications that are available here."""
-        known, door = self._digests(), self._door
-        uris = [uri for uri in dict.fromkeys(wanted.resource_subscriptions or ()) if uri in known]
+        digests, door = self._digests(), self._door
+        uris = [uri for uri in dict.fromkeys(wanted.resource_subscriptions or ()) if uri in digests]
         return types.SubscriptionFilter(
             tools_list_changed=wanted.tools_list_changed or None,
             prompts_list_changed=(wanted.prompts_list_changed and bool(door.catalog.prompts)) or None,

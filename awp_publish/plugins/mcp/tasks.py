@@ -338,15 +338,15 @@ class TaskExtension:
 
     async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
         """Answer a call of the tool `get_job`."""
-        exchange, given = exchange_of(context), params.get("arguments") or {}
+        exchange, arguments = exchange_of(context), params.get("arguments") or {}
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            are_texts = all(type(value) is str for value in given.values())
-            if not {"job_id"} <= set(given) <= self._arguments or not are_texts:
+            are_texts = all(type(value) is str for value in arguments.values())
+            if not {"job_id"} <= set(arguments) <= self._arguments or not are_texts:
                 violation = Violation("/job_id", "must be the job_id that the tool returned.")
                 raise InvalidInput("get_job takes one input: job_id, a string.", errors=[violation])
-            caller = await find_caller(context, self._identify, given.get(SESSION))
-            job = await self._show(given["job_id"], None, caller)
+            caller = await find_caller(context, self._identify, arguments.get(SESSION))
+            job = await self._show(arguments["job_id"], None, caller)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)

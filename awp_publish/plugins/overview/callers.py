@@ -44,13 +44,13 @@ def callers_section(view: View, asked: str) -> Html:
     ]
     columns = {text: _tools(catalog, listing, choice) for choice, text in list(choices.items())[:MAX_COLUMNS]}
     read = {path: len(document.body) for path, document in view.documents.items()}
-    shown = ("tool", "may be called", "bytes", "tokens", "listed at")
+    heads = ("tool", "may be called", "bytes", "tokens", "listed at")
     return fill(
         "sees",
         root=view.root,
         open=Html(" open") if asked else "",
         choices=[tag("option", text, value=key, selected=key == chosen) for key, text in choices.items()],
-        tools=table(f"Tools that {choices[chosen]} is shown", shown, rows, class_=""),
+        tools=table(f"Tools that {choices[chosen]} is shown", heads, rows, class_=""),
         size=size_of(sum(sizes[name] for name in listed)),
         side_by_side=_side_by_side(columns, sizes) if len(columns) > 1 else None,
         named=_count_named(len(catalog.public.actions), len(_visible(catalog, chosen).actions)),
