@@ -148,15 +148,13 @@ class Serving:
     """A plug-in of one site while the application runs.
 
     `app` is the application with all of its middleware, `called` says how its routes are called
-    (`http.dispatch.CalledApplication`), `outside` is the middleware outside of us that sets sessions, None if there is
-    none (`http.reentry.Outside`). `has_sessions` says whether the application is known to keep sessions in cookies.
+    (`http.dispatch.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies.
     """
 
     setup: Setup
     observer: Observer
     app: ASGIApp
     called: Any
-    outside: Any
     has_sessions: bool
     wires: Mapping[str, Wire]
     """The client's sides of the site's doors, by name, those first that every site has."""

@@ -47,7 +47,6 @@ from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
-from awp_publish.http.reentry import Outside
 from awp_publish.http.running import INSPECTED
 from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Action, Catalog, seconds_of
@@ -331,7 +330,6 @@ class AgentPublisher:
         routes = self._application(scope)
         cookies = _session_cookies(routes)
         outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
-        # The adapter of another framework (Django) names the scope members that lead back through its middleware.
         carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
         self._called = CalledApplication(
             self.app, routes, entrance, outside, lambda: self._state, cookies, self._entrance, carried
@@ -342,7 +340,6 @@ class AgentPublisher:
                 observer=self._observer,
                 app=self._whole,
                 called=self._called,
-                outside=Outside(outside or self.app, lambda: self._state, carried) if outside or carried else None,
                 has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
                 wires=wires_of(other.plugin for other in self.site.plugins.values()),
                 owns=self.owns,

@@ -50,8 +50,8 @@ class CalledApplication:
     `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
     the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
     there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
-    returns the outermost application for a caller's request to a page, `inside` if it is None. `carried` are scope
-    members that the application needs of a caller's request.
+    returns the outermost application for a caller's request to a page, `inside` if it is None. `carried` are the scope
+    members of a caller's request with which the adapter of another framework leads back through its middleware.
     """
 
     inside: AsgiApp

@@ -6,11 +6,11 @@ recognizes visitors.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from awp_publish.calls.call import Call, Deliver, Result
+from awp_publish.http.dispatch import CalledApplication
 from awp_publish.http.encoding import NOT_CARRIED
 from awp_publish.http.exchange import AsgiApp, Exchange, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
@@ -27,15 +27,6 @@ Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 PutScope: TypeAlias = Callable[[Call, Scope], None]
 """Makes a call one of the request with this scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """The outermost application, if anything runs outside of us. `carried` are scope members that it needs."""
-
-    app: AsgiApp
-    state: Callable[[], Mapping[str, object]]
-    carried: tuple[str, ...] = ()
 
 
 class SessionPass(Exchange):
@@ -85,8 +76,9 @@ class SessionPass(Exchange):
 class Reentry:
     """The way of calls back through the application. `outside` is None if nothing runs outside of us."""
 
-    def __init__(self, outside: Outside | None) -> None:
-        self.outside = outside
+    def __init__(self, called: CalledApplication) -> None:
+        self._called = called
+        self.outside = called.outside or (called.inside if called.carried else None)
 
     async def run(self, run: Run, call: Call, deliver: Deliver, scope: Scope, put: PutScope, taken: list[str]) -> None:
         """Run a call inside the request with this scope. `taken` receives the cookies that outer middleware sets."""
@@ -140,10 +132,10 @@ class Reentry:
 
     async def enter(self, passing: SessionPass, scope: Scope, request_id: str) -> None:
         """Send a request with this scope through the outer middleware."""
-        outside = self.outside
-        assert outside is not None
-        carried = {name: scope[name] for name in outside.carried if name in scope}
+        assert self.outside is not None
+        called = self._called
+        carried = {name: scope[name] for name in called.carried if name in scope}
         headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
-        fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
+        fresh = {**come_from_outside({**scope, "headers": headers}, called.state(), request_id), **carried}
         fresh[ROUTE_CALL] = passing
-        await outside.app(fresh, passing.receive, passing.send)
+        await self.outside(fresh, passing.receive, passing.send)

@@ -29,10 +29,7 @@ def _identifying(serving: Serving) -> frozenset[str]:
 
 
 def _at(context: Context) -> SessionCalls | None:
-    if context.service is None:
-        return None
-    proxies = context.admission.trusted_proxies
-    return SessionCalls(context.service, context.catalog, context.guards, proxies, context.outside)
+    return SessionCalls(context) if context.service is not None else None
 
 
 def _calls(context: Context) -> CallHooks:

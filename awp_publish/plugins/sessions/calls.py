@@ -5,12 +5,11 @@ from typing import Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deliver, Outcome, Result
-from awp_publish.calls.gates.gate import Guards
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
-from awp_publish.http.reentry import Outside, Reentry, Run
-from awp_publish.model import Catalog
+from awp_publish.http.reentry import Reentry, Run
+from awp_publish.plugin import Context
 from awp_publish.plugins.sessions.cookies import CookieSessions, KeptSession, has_own_cookies, logger
 from awp_publish.problems import Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.stores.store import session_key
@@ -19,20 +18,14 @@ _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
 
 
 class SessionCalls:
-    """Runs the calls of one catalog in their sessions. `outside` is None if nothing runs outside of us."""
+    """Runs the calls of one catalog in their sessions."""
 
-    def __init__(
-        self,
-        sessions: CookieSessions,
-        catalog: Catalog,
-        guards: Guards,
-        trusted_proxies: TrustedProxies,
-        outside: Outside | None,
-    ) -> None:
-        self.sessions = sessions
-        self._catalog = catalog
-        self._proxies = trusted_proxies
-        self._reentry = Reentry(outside)
+    def __init__(self, context: Context) -> None:
+        self.sessions: CookieSessions = context.service
+        self._catalog = catalog = context.catalog
+        self._proxies: TrustedProxies = context.admission.trusted_proxies
+        self._reentry = Reentry(context.called)
+        guards = context.guards
         # The owner of a session is never identified by the session itself.
         others = tuple(authenticator for authenticator in guards.authenticators if authenticator.method != "session")
         self._identify = replace(guards.identify(), authenticators=others) if others else None

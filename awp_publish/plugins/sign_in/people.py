@@ -72,7 +72,7 @@ class People:
         listed = list(getattr(application, "user_middleware", ()))
         ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
         self._is_inside = isinstance(router, Router) and bool(listed[ours[0] + 1 :] if ours else listed)
-        self.asks_at_route = self._is_inside or (isinstance(router, Router) and serving.outside is not None)
+        self.asks_at_route = self._is_inside or (isinstance(router, Router) and serving.called.outside is not None)
         """Whether a request to a route of the application asks us on its way, after all middleware."""
         if isinstance(router, Router) and self.asks_at_route:
             routes = router.middleware_stack
