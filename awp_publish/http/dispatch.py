@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, cast
 
 import orjson
@@ -22,7 +23,7 @@ from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder
-from awp_publish.http.exchange import AsgiApp, RawHeaders, Scope, read_fields, route_path
+from awp_publish.http.exchange import AsgiApp, Headers, Scope, read_fields, route_path
 from awp_publish.http.page_request import PageAnswer
 from awp_publish.http.redirects import Follower, is_write, location_of, seconds_for_page
 from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
@@ -125,7 +126,7 @@ class RouteCaller:
         except Exception:
             logger.exception("the security of action %s failed (request_id=%s)", action.id, call.request_id)
             return
-        if exchange.status in (401, 403) and not exchange.is_misrouted:
+        if exchange.status in (401, 403) and not exchange.is_closed:
             result = read_answer(call, exchange.status, exchange.headers, exchange.body, self.codes)
             if isinstance(result, Problem):
                 raise result
@@ -139,6 +140,8 @@ class RouteCaller:
         encoder, arrive = self._ways[call.action.id]
         scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
         exchange = RouteCall(call, body, self.codes)
+        if call.on_cookies is not None:
+            exchange.on_headers = partial(self._take_cookies, call)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
             exchange.session_cookies = app.session_cookies
@@ -154,12 +157,12 @@ class RouteCaller:
             else:  # in a task, so that context variables set by the middleware do not leak into the caller's
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
-            if exchange.is_misrouted:
+            if exchange.is_closed:
                 raise arrival_refusal(call.action, ELSEWHERE) from None
             if isinstance(call.answer, HandlerFailed):
                 call.answer = None  # it was made from an exception that was then re-raised
             raise
-        if exchange.is_misrouted:
+        if exchange.is_closed:
             return arrival_refusal(call.action, ELSEWHERE)
         status = exchange.status
         if status >= 500 or status < 200:
@@ -211,6 +214,6 @@ class RouteCaller:
         return answer
 
     @staticmethod
-    def _take_cookies(call: Call, headers: RawHeaders) -> None:
+    def _take_cookies(call: Call, headers: Headers) -> None:
         if call.on_cookies is not None:
             call.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])

@@ -91,12 +91,13 @@ async def ask_first(
 class Exchange:
     """A request to an application in this process: provides the request's body, and collects the answer.
 
-    The application sees a disconnect when `ended` returns. What it sends once this `is_closed` is dropped. Each kind of
-    request says what happens when the answer begins and when it `end`s: with its last part, or with that which exceeds
-    `most` bytes. A kind may `take` the parts of a streamed answer as they come; what it does not take is in `body`.
+    The application sees a disconnect when `ended` returns. What it sends once this `is_closed` is dropped. `on_headers`
+    is called with the headers of the answer. Each kind of request says what happens when the answer `end`s: with its
+    last part, or with that which exceeds `most` bytes. A kind may `take` the parts of a streamed answer as they come;
+    what it does not take is in `body`.
     """
 
-    __slots__ = ("_parts", "_request", "_size", "headers", "is_closed", "is_streamed", "status")
+    __slots__ = ("_parts", "_request", "_size", "headers", "is_closed", "is_streamed", "on_headers", "status")
     most = sys.maxsize
 
     def __init__(self, request: bytes) -> None:
@@ -105,6 +106,7 @@ class Exchange:
         self._size = 0
         self.status = 0
         self.headers: Headers = ()
+        self.on_headers: Callable[[Headers], None] | None = None
         self.is_streamed = False
         self.is_closed = False
 
@@ -130,7 +132,8 @@ class Exchange:
             await asyncio.sleep(0)  # lets an application that sends endlessly be cancelled
         elif message["type"] == "http.response.start":
             self.status, self.headers = message["status"], message.get("headers", ())
-            self.begin()
+            if (on_headers := self.on_headers) is not None:
+                on_headers(self.headers)
         elif message["type"] == "http.response.body":
             part, has_more = message.get("body", b""), message.get("more_body", False)
             if part and (self.is_streamed or (has_more and not self._size)):
@@ -139,20 +142,17 @@ class Exchange:
                 self._parts.append(part)
             self._size += len(part)
             if not has_more or self._size > self.most:
-                self.end()
+                self.end(b"".join(self._parts))
 
     async def ended(self) -> None:
         """Return when the request has ended."""
-
-    def begin(self) -> None:
-        """Note that status and headers are here."""
 
     async def take(self, part: bytes) -> bool:
         """Pass a part of the answer on, and return True if it was taken. Asked for the first part, then for all."""
         return False
 
-    def end(self) -> None:
-        """Note that the answer is here."""
+    def end(self, body: bytes) -> None:
+        """Note that the answer is here, and what was not taken of its body."""
 
 
 def replay(body: bytes, disconnected: Callable[[], Awaitable[object]]) -> Receive:

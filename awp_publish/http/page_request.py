@@ -99,7 +99,7 @@ class PageExchange(Exchange):
             for task in waiting:
                 task.cancel()
 
-    def end(self) -> None:
+    def end(self, body: bytes) -> None:
         self.hang_up()
         if not self.answered.done():  # its reader may have been cancelled
             self.answered.set_result(self.collected())

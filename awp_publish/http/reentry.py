@@ -68,7 +68,7 @@ class SessionPass(Exchange):
     async def ended(self) -> None:
         await asyncio.wait({self._ended})
 
-    def end(self) -> None:
+    def end(self, body: bytes = b"") -> None:
         if not self._ended.done():
             self._ended.set_result(None)
 

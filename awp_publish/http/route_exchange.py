@@ -30,11 +30,6 @@ class RouteCall(Exchange):
         self.outer_session: object = None
 
     @property
-    def is_misrouted(self) -> bool:
-        """True if the routing has chosen another route than the action's own."""
-        return self.is_closed
-
-    @property
     def request_id(self) -> str:
         """The request id that problems contain."""
         return self._call.request_id
@@ -61,7 +56,7 @@ class RouteCall(Exchange):
         return entry.arrival.endpoint if entry is not None and entry.arrival is not None else None
 
     def mark_misrouted(self) -> None:
-        """Note that the routing has chosen another route than the action's own. The call is then refused."""
+        """Note that the routing has chosen another route than the action's own: the call is refused."""
         self.is_closed = True
 
     @property
@@ -83,31 +78,26 @@ class RouteCall(Exchange):
         if self._call.disconnected is not None:
             await self._call.disconnected()
 
-    def begin(self) -> None:
-        if (on_cookies := self._call.on_cookies) is not None:
-            on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
-
     async def take(self, part: bytes) -> bool:
         if (on_part := self._call.on_part) is None:
             return False
         if self._head is None:
-            self._head = self._read(part)
+            if self.outer_session is not None:
+                self._copy_session_out()
+            self._head = read_answer(self._call, self.status, self.headers, part, self._codes)
         head = self._head
         is_text = isinstance(head, Outcome) and head.content is not None and not head.redirect
         return is_text and await on_part(cast(Outcome, head), part)
 
-    def end(self) -> None:
+    def end(self, body: bytes) -> None:
         if self.is_streamed:
             self._call.answer = Outcome(b"", None, cast(Outcome, self._head).status, is_streamed=True)
             return
-        answer = self._read(self.body)
-        if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
-            self._call.answer = answer
-
-    def _read(self, body: bytes) -> Result:
         if self.outer_session is not None:
             self._copy_session_out()
-        return read_answer(self._call, self.status, self.headers, body, self._codes)
+        answer = read_answer(self._call, self.status, self.headers, body, self._codes)
+        if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
+            self._call.answer = answer
 
     def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""
@@ -135,10 +125,7 @@ class Rehearsal(RouteCall):
     def hidden(self) -> object:
         return self._call.action.rehearsal
 
-    def begin(self) -> None:
-        """Do nothing: the call itself takes the cookies."""
-
-    def end(self) -> None:
+    def end(self, body: bytes) -> None:
         """Do nothing: this is not the answer of the call."""
 
 

@@ -183,19 +183,21 @@ class _TimedEntries:
         entries[name] = entry
         if before is None or when < before[1]:
             heappush(self.heap, (when, name))
-            self._tidy()
+            if len(self.heap) > 2 * len(entries) + MAX_OUTDATED:
+                self._tidy()
         return before
 
     def remove(self, name: str) -> Any:
         """Remove a pair. Returns it, None if there was none."""
         entry = self.entries.pop(name, None)
-        self._tidy()
+        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
+            self._tidy()
         return entry
 
     def _tidy(self) -> None:
-        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
-            self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
-            heapify(self.heap)
+        """Leave out of the heap what has gone or has got another time."""
+        self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
+        heapify(self.heap)
 
     def pop_due(self, now: float, most: int, visits: float = math.inf) -> list[tuple[str, Any]]:
         """Remove and return up to `most` due names, earliest first, visiting at most `visits` heap entries."""

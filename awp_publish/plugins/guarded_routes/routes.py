@@ -164,7 +164,7 @@ class _DirectExchange(Exchange):
         on_part = self.call.on_part if self.call is not None and 200 <= self.status < 300 else None
         return on_part is not None and await on_part(Outcome(b"", None, self.status), part)
 
-    def end(self) -> None:
+    def end(self, body: bytes) -> None:
         if self.call is None:
             return
         headers = [(name.lower(), value) for name, value in self.headers]
@@ -174,7 +174,7 @@ class _DirectExchange(Exchange):
             location = tuple(pair for pair in headers if pair[0] == b"location")
             self.result = Outcome(b"null", None, self.status, location)
         else:
-            self.result = read_answer(self.call, self.status, headers, self.body, self._codes)
+            self.result = read_answer(self.call, self.status, headers, body, self._codes)
         self.call.answer = self.result
 
 
