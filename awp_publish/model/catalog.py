@@ -256,6 +256,8 @@ class Catalog:
         JSON to every client, the action does not run in the background, because only our doors turn calls into jobs,
         and a client that ignores all members with `x-` (AWAS 1.0, Extensions) puts each input where the route takes it.
         """
+        if not self.doors:  # somebody has observed the site, and nothing of ours answers there
+            return action.target
         is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
         return action.target if is_true and action.target is not None and action.target.takes_plain_inputs else None
 
