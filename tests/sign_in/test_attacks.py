@@ -424,13 +424,14 @@ def test_no_client_ends_the_tokens_of_another(shop, agent):
 
 
 @pytest.mark.parametrize(
-    "resource", ["https://other.example/mcp", "https://shop.example.evil.example", "x", URL + "/x"]
+    "resource",
+    ["https://other.example/mcp", "https://shop.example.evil.example", "x", URL + "/x", URL + "/MCP", URL + "#x"],
 )
 def test_a_token_for_another_site_is_not_asked_for_here(agent, resource):
     assert sent_back(agent.ask(resource=resource))["error"] == "invalid_target"
 
 
-@pytest.mark.parametrize("resource", [None, URL, URL + "/", URL + "/mcp", URL + "/a2a"])
+@pytest.mark.parametrize("resource", [None, URL, URL + "/", URL + "/mcp", URL + "/a2a", "HTTPS://Shop.example/mcp"])
 def test_a_token_for_the_site_or_one_of_its_doors_is(agent, resource):
     assert "code" in agent.consent(resource=resource)
 

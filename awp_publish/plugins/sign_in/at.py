@@ -15,6 +15,7 @@ from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.clients import KnownClient
+from awp_publish.plugins.sign_in.errors import OAuthError
 from awp_publish.plugins.sign_in.forms import Forms
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.options import Person
@@ -75,6 +76,17 @@ class SignInAt:
     def address_of(self, request: DoorRequest) -> str:
         """Return the address of a request's client."""
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
+
+    def check_resources(self, resources: Sequence[str]) -> None:
+        """Raise OAuthError unless all are addresses of this site or of its doors (RFC 8707 section 2).
+
+        Scheme and host are compared without case, as MCP's clients may have them from a person.
+        """
+        for resource in resources:
+            scheme, _, rest = resource.partition("://")
+            host, slash, path = rest.partition("/")
+            if f"{scheme.lower()}://{host.lower()}{slash}{path}".rstrip("/") not in self.resources:
+                raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
 
     def vouches_for(self, client: KnownClient) -> bool:
         """Return True if the owner of the site knows a client, or the host where it is from."""

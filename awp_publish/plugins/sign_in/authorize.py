@@ -106,8 +106,7 @@ class AuthorizeEndpoint(PageEndpoint):
             raise OAuthError("invalid_request", "code_challenge_method must be S256.")
         if not _CHALLENGE.fullmatch(challenge):
             raise OAuthError("invalid_request", "code_challenge must be 43 characters of base64url.")
-        if any(resource.rstrip("/") not in self.at.resources for resource in given.all("resource")):
-            raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
+        self.at.check_resources(given.all("resource"))
         scopes = self.at.scopes_of(given.get("scope") or "")
         if scopes is None:
             raise OAuthError("invalid_scope", f"The scopes here are: {' '.join(self.at.options.scopes) or 'none'}.")

@@ -22,9 +22,7 @@ class TokenEndpoint(ProgramEndpoint):
         if exchange is None:
             raise OAuthError("unsupported_grant_type", f"grant_type must be one of {', '.join(_EXCHANGES)}.")
         client = await self.authenticate(request, form)
-        for resource in form.all("resource"):
-            if resource.rstrip("/") not in self.at.resources:
-                raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
+        self.at.check_resources(form.all("resource"))
         key = await self._proven_key(request)
         issued = await exchange(self, request, form, client, key)
         answer: dict[str, object] = {
