@@ -1,20 +1,22 @@
 """The published scenarios for authorization servers, and clients in TypeScript, against sign-in."""
 
 import json
+import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+from playwright.sync_api import sync_playwright
 
 from awp_publish import Client
-from benchmarks.person import answer_in_browser, carry_out
 from tests.conformance.server import ADDRESS, served
+from tests.django.servers import ACCOUNTS, PASSWORD, serve_accounts
 from tests.redis_server import free_port
-from tests.sign_in.shop import LOGIN, make_shop
+from tests.sign_in.people import CHROMIUM
+from tests.sign_in.shop import make_shop, make_starlette_shop
 
 CHECKS = 3
 """Checks that all have to pass: two of the metadata, one of the grant."""
@@ -36,7 +38,7 @@ def judge_authorization(command: Sequence[str]) -> int:
             assert process.stdout is not None
             for line in process.stdout:
                 if line.startswith(f"{ADDRESS}/agents/sign-in/authorize"):
-                    httpx.get(back_from(line.strip()), timeout=30)
+                    back_from(line.strip())
             process.wait(SECONDS)
         finally:
             process.kill()
@@ -51,36 +53,56 @@ def judge_authorization(command: Sequence[str]) -> int:
 
 
 def back_from(address: str) -> str:
-    """Sign in and allow what is asked, as somebody does whose browser is opened at an address.
+    """Open an address in Chromium, sign in there, and allow what is asked.
 
-    Returns the address to which the browser is sent in the end.
+    Returns the address to which the browser is sent in the end, and which it has opened.
     """
     [back] = parse_qs(urlsplit(address).query)["redirect_uri"]
-
-    def log_in(page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
-        return (here, {"name": "ann"}) if page == LOGIN else None
-
-    with httpx.Client(timeout=30) as browser:
-        return carry_out(answer_in_browser(address, back, log_in), browser)
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with (
+        sync_playwright() as driver,
+        closing(driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)) as browser,
+    ):
+        page = browser.new_page()
+        page.goto(address)
+        page.fill("input[name=name], input[name=login]", "ann")
+        if (password := page.locator("input[name=password]")).count():
+            password.fill(PASSWORD)
+        page.keyboard.press("Enter")
+        with page.expect_request(lambda request: request.url.startswith(back)) as sent:
+            page.click("button.allow")
+        sent.value.response()  # None where nobody listens, who takes the address from us
+        return sent.value.url
 
 
 def judge_typescript(node: str, modules: Path) -> int:
-    """Have each official TypeScript SDK sign its person in; return 1 if one cannot."""
-    failed = 0
-    with served(make_shop):
-        for package in ("sdk", "client"):
-            facts = {"address": f"{ADDRESS}/mcp", "modules": str(modules.resolve()), "package": package}
-            facts |= {"redirect": f"http://127.0.0.1:{free_port()}/callback", "tool": "read_profile"}
-            with subprocess.Popen(
-                [node, str(TYPESCRIPT), json.dumps(facts)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            ) as process:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                address = process.stdout.readline().strip()
-                process.stdin.write(back_from(address) + "\n")
-                process.stdin.close()
-                answer = process.stdout.read().strip()
-            is_known = answer == "ann"
-            print(f"@modelcontextprotocol/{package} signs its person in: {'yes' if is_known else f'no: {answer}'}")
-            failed |= not is_known
+    """Have each official TypeScript SDK sign its person in and buy, from every framework; return 1 if one cannot."""
+    failed = False
+    for name, make in (("FastAPI", make_shop), ("Starlette", make_starlette_shop)):
+        with served(make):
+            failed |= _buy(node, modules, name, ADDRESS)
+    for kind in ACCOUNTS:
+        with tempfile.TemporaryDirectory() as folder, serve_accounts(kind, Path(folder)) as address:
+            failed |= _buy(node, modules, f"Django, {kind}", address)
     return int(failed)
+
+
+def _buy(node: str, modules: Path, shop: str, address: str) -> bool:
+    """Buy from a shop by each SDK, and return True if one has failed."""
+    failed = False
+    for package in ("sdk", "client"):
+        facts = {"address": f"{address}/mcp", "modules": str(modules.resolve()), "package": package}
+        facts |= {"redirect": f"http://127.0.0.1:{free_port()}/callback"}
+        with subprocess.Popen(
+            [node, str(TYPESCRIPT), json.dumps(facts)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            asked = process.stdout.readline().strip()
+            process.stdin.write(back_from(asked) + "\n")
+            process.stdin.close()
+            answer = process.stdout.read().strip()
+        is_bought = "Emma for ann" in answer
+        print(f"@modelcontextprotocol/{package}, {shop}: {'a person has bought' if is_bought else answer}")
+        failed |= not is_bought
+    return failed

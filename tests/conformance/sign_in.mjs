@@ -1,4 +1,4 @@
-// Calls a tool that needs a person, by an official TypeScript SDK of MCP. Prints the address that the person has to open,
+// Orders a book, which needs a person, by an official TypeScript SDK of MCP. Prints the address that the person has to open,
 // reads from standard input the address to which the person is sent back, and prints what the tool answers.
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const open = async () => {
 };
 
 let [client, transport] = await open();
-const call = () => client.callTool({ name: facts.tool, arguments: {} });
+const call = () => client.callTool({ name: "order_book", arguments: { title: "Emma" } });
 let answer;
 try {
   answer = await call();

@@ -74,8 +74,8 @@ from django.urls import include, path  # noqa: E402
 from django.views.decorators.http import require_GET, require_POST  # noqa: E402
 
 from awp_publish import SignIn, Site  # noqa: E402
+from tests.django.servers import PASSWORD  # noqa: E402
 
-PASSWORD = "correct horse battery"
 site = Site(name="Shop", description="Sells books.", plugins=["mcp", SignIn()])
 
 

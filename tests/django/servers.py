@@ -24,6 +24,12 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "starlette": (*UVICORN, "{port}", "tests.django.parity:make_starlette", "--factory"),
 }
 DJANGO = ("wsgi", "asgi")
+ACCOUNTS: Mapping[str, tuple[str, ...]] = {
+    "wsgi": ("gunicorn", "--workers", "2", *GUNICORN[1:], "{place}", "tests.django.accounts:make_wsgi()"),
+    "asgi": (*UVICORN, "{port}", "tests.django.accounts:make_asgi", "--factory"),
+}
+PASSWORD = "correct horse battery"
+"""That of everybody who has an account."""
 
 
 def environment() -> dict[str, str]:
@@ -32,12 +38,31 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def start(command: Sequence[str]) -> tuple[Process, str]:
-    """A server and its address. `{port}` and `{place}` in the command are where it has to listen."""
+def start(command: Sequence[str], database: Path | None = None) -> tuple[Process, str]:
+    """A server and its address. `{port}` and `{place}` in the command are where it has to listen.
+
+    With a `database` it is that of the shop with accounts, which is prepared there.
+    """
     port = free_port()
     place = f"127.0.0.1:{port}"
     words = [word.format(port=port, place=place) for word in command]
-    return Process(*words, cwd=ROOT, env=environment()), f"http://{place}"
+    env = environment()
+    if database is not None:
+        env |= {"ACCOUNTS_URL": f"http://{place}", "ACCOUNTS_DATABASE": str(database)}
+        assert Process("tests.django.accounts", cwd=ROOT, env=env).wait(timeout=90) == 0
+    return Process(*words, cwd=ROOT, env=env), f"http://{place}"
+
+
+@contextmanager
+def serve_accounts(kind: str, folder: Path) -> Iterator[str]:
+    """Serve the shop with accounts in one of the ACCOUNTS ways, and return its address."""
+    process, address = start(ACCOUNTS[kind], folder / "shop.db")
+    try:
+        wait_for(address)
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
 @contextmanager

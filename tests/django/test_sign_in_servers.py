@@ -1,9 +1,6 @@
 """A shop with accounts of allauth behind gunicorn and uvicorn: official clients sign people in, and buy."""
 
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,36 +10,18 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.person import hidden_fields
-from tests.django.servers import ROOT, environment, wait_for
+from tests.django.servers import ACCOUNTS, serve_accounts
 from tests.django.signing_in import PASSWORD
-from tests.serve.test_real_server import free_port
 from tests.sign_in.people import Person, Storage
 
 pytest.importorskip("allauth", reason="allauth is not installed")
 
-COMMANDS = {
-    "wsgi": ("gunicorn", "--workers", "2", "--threads", "4", "--log-level", "error", "--bind", "127.0.0.1:{port}"),
-    "asgi": ("uvicorn", "--log-level", "error", "--factory", "--port", "{port}"),
-}
-MODULES = {"wsgi": "tests.django.accounts:make_wsgi()", "asgi": "tests.django.accounts:make_asgi"}
 
-
-@pytest.fixture(params=list(COMMANDS), scope="module")
+@pytest.fixture(params=list(ACCOUNTS), scope="module")
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the shop, behind one of the servers."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    database = tmp_path_factory.mktemp("accounts") / "shop.db"
-    env = {**environment(), "ACCOUNTS_URL": url, "ACCOUNTS_DATABASE": str(database)}
-    subprocess.run([sys.executable, "-m", "tests.django.accounts"], cwd=ROOT, env=env, check=True)
-    words = [word.format(port=port) for word in COMMANDS[request.param]]
-    server = subprocess.Popen([sys.executable, "-m", *words, MODULES[request.param]], cwd=ROOT, env=env)
-    try:
-        wait_for(url)
+    with serve_accounts(request.param, tmp_path_factory.mktemp("accounts")) as url:
         yield url
-    finally:
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
 def log_in_by_allauth(name: str, page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:

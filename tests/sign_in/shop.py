@@ -9,8 +9,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Depends, FastAPI, Form, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
+from starlette.routing import Route
 
 from awp_publish import AgentPublisher, SessionUser, SignIn, Site
 from benchmarks.person import hidden_fields
@@ -88,6 +91,50 @@ def make_shop(url: str | list[str] = URL, *, sessions_outside: bool = False, **o
 
     app.state.site = site
     return app
+
+
+def make_starlette_shop(url: str = URL) -> Starlette:
+    """A smaller one of Starlette alone, whose sessions are outside of us."""
+    sign_in = SignIn(login="/login", user=SessionUser("user"), scopes={"orders": "Place orders"})
+    site = Site("Shop", "Sells things.", url, store="memory:", secret_keys=KEYS, plugins=["mcp", sign_in])
+
+    async def login_page(request: Request) -> HTMLResponse:
+        return HTMLResponse(LOGIN)
+
+    async def login(request: Request) -> RedirectResponse:
+        request.session["user"] = (await request.form())["name"]
+        return RedirectResponse(request.query_params["next"], 303)
+
+    @site.action("list_books")
+    async def list_books(request: Request) -> JSONResponse:
+        """List all books."""
+        return JSONResponse(["Emma"])
+
+    @site.action("read_profile", auth_required=True)
+    async def read_profile(request: Request) -> JSONResponse:
+        """Read the customer's name."""
+        return JSONResponse(request.session["user"])
+
+    @site.action(
+        "order_book",
+        auth_required=True,
+        scopes=["orders"],
+        inputs={"type": "object", "properties": {"title": {"type": "string"}}},
+    )
+    async def order_book(request: Request) -> JSONResponse:
+        """Order a book."""
+        return JSONResponse(f"{(await request.json())['title']} for {request.session['user']}")
+
+    return Starlette(
+        routes=[
+            Route("/login", login_page),
+            Route("/login", login, methods=["POST"]),
+            Route("/books", list_books),
+            Route("/me", read_profile),
+            Route("/orders", order_book, methods=["POST"]),
+        ],
+        middleware=[Middleware(SessionMiddleware, secret_key="a"), Middleware(AgentPublisher, site=site)],
+    )
 
 
 def sent_back(answer) -> dict[str, str]:

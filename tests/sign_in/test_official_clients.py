@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
 from tests.sign_in.people import CHROMIUM, Person, Storage, click_through, open_chromium
-from tests.sign_in.shop import make_shop
+from tests.sign_in.shop import make_shop, make_starlette_shop
 
 pytestmark = pytest.mark.slow
 
@@ -23,10 +23,14 @@ def text_of(result: CallToolResult) -> str:
     return content.text
 
 
-async def test_a_client_of_the_sdk_signs_its_person_in_when_a_tool_needs_it():
+SHOPS = pytest.mark.parametrize("make", [make_shop, make_starlette_shop], ids=["fastapi", "starlette"])
+
+
+@SHOPS
+async def test_a_client_of_the_sdk_signs_its_person_in_when_a_tool_needs_it(make):
     storage = Storage()
     async with (
-        serve(make_shop) as url,
+        serve(make) as url,
         Person("ann") as person,
         person.agent(url, storage) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
@@ -43,13 +47,14 @@ async def test_a_client_of_the_sdk_signs_its_person_in_when_a_tool_needs_it():
     assert person.pages
 
 
+@SHOPS
 @pytest.mark.limit(OF_BROWSERS)
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 @pytest.mark.filterwarnings("ignore")  # of the packages that fastmcp brings
-async def test_fastmcp_opens_the_persons_browser_and_calls_in_their_name():
+async def test_fastmcp_opens_the_persons_browser_and_calls_in_their_name(make):
     fastmcp = pytest.importorskip("fastmcp", reason="fastmcp is not installed")
     clicks = list[asyncio.Task[Any]]()
-    async with serve(make_shop) as url, open_chromium() as chromium:
+    async with serve(make) as url, open_chromium() as chromium:
 
         class Browser(webbrowser.BaseBrowser):
             """The browser of this machine, with somebody in front of it."""
@@ -69,8 +74,8 @@ async def test_fastmcp_opens_the_persons_browser_and_calls_in_their_name():
             async with fastmcp.Client(f"{url}/mcp", auth="oauth") as client:
                 assert {tool.name for tool in await client.list_tools()} >= {"list_books", "order_book"}
                 ordered = await client.call_tool("order_book", {"title": "Emma"})
-                assert ordered.data == "Emma for ann"
-                assert (await client.call_tool("read_profile", {})).data == "ann"
+                assert ordered.content[0].text == "Emma for ann"
+                assert (await client.call_tool("read_profile", {})).content[0].text == "ann"
         finally:
             webbrowser.register("somebody", None, webbrowser.GenericBrowser("true"))
             await asyncio.gather(*clicks)

@@ -61,11 +61,11 @@ class Worker(httpx.BaseTransport):
 Start = Callable[[], Worker]
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis_url", "postgres_url"])
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
     """Starts workers that share a store."""
-    redis = request.getfixturevalue("redis_url") if request.param == "redis" else ""
-    with _starting(redis or f"sqlite:///{tmp_path / 'agents.db'}") as begin:
+    file = f"sqlite:///{tmp_path / 'agents.db'}"
+    with _starting(file if request.param == "sqlite" else request.getfixturevalue(request.param)) as begin:
         yield begin
 
 
