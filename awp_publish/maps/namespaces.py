@@ -18,6 +18,11 @@ NAME_MEMBERS: Final[Mapping[str, str]] = {
     "checks": "id",
 }
 """Sections whose objects are composed, and the member with their name."""
+NOUNS: Final[Mapping[str, str]] = {
+    **{section: section.removesuffix("s") for section in NAME_MEMBERS},
+    "state_projections": "projection",
+}
+"""What one of a section is called in messages."""
 
 
 REFERENCES: Final[Mapping[str, Mapping[str, str]]] = {

@@ -9,7 +9,6 @@ from awp_publish.model import Catalog, JsonObject, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
 from awp_publish.plugins.actions_json.options import Bridge
-from awp_publish.plugins.actions_json.page_map import check_references
 
 VERSION = "1"
 
@@ -51,7 +50,10 @@ def _read_map(value: object) -> JsonObject:
 
 
 def _check_maps(setup: Setup, catalog: Catalog) -> Iterable[Finding]:
-    check_references(catalog)
+    if any(page.options.get("map") for page in catalog.pages):
+        from awp_publish.plugins.actions_json.declared_map import check_references
+
+        check_references(catalog)
     return ()
 
 

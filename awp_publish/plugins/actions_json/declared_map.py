@@ -15,16 +15,20 @@ from functools import cache
 from typing import Any, Final
 
 from awp_publish.checks.engine import ERROR, Finding, in_order, shown
-from awp_publish.checks.places import select
+from awp_publish.checks.places import select, strings
 from awp_publish.maps import reading, rules
-from awp_publish.model import JsonObject
+from awp_publish.maps.namespaces import NAME_MEMBERS, NOUNS
+from awp_publish.maps.primitives import PRIMITIVES
+from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugins.actions_json.checks import ACTIONS_JSON
 from awp_publish.plugins.actions_json.checks.places import SCHEMAS, TARGETS
+from awp_publish.plugins.actions_json.checks.references import references
 from awp_publish.plugins.actions_json.checks.specification import document_schema
-from awp_publish.plugins.actions_json.page_map import OWN_PARTS, lost, names_of, references
+from awp_publish.plugins.actions_json.page_map import OWN_PARTS, imports_of, map_of, names_of
 from awp_publish.plugins.actions_json.targets import slot
+from awp_publish.problems import DeclarationError, did_you_mean, end_sentence
 from awp_publish.schema import UnusableSchema, inline_definitions, write_schema
-from awp_publish.schema.options import plain_json
+from awp_publish.schema.options import listing, plain_json
 from awp_publish.schema.pointers import child, part_at
 
 _PARTS: Final = ("targets", "imports", *OWN_PARTS)
@@ -54,7 +58,7 @@ def read_map(value: object) -> JsonObject:
         raise ValueError(f"must be a dictionary with the page's parts of actions.json: {', '.join(_PARTS)}")
     for name in map(str, value):
         if name not in _PARTS:
-            reason = _ELSEWHERE.get(name) or lost("part of a page", name, _PARTS)
+            reason = _ELSEWHERE.get(name) or _lost("part of a page", name, _PARTS)
             raise ValueError(f"{child('', name)}: {reason}")
     targets = _read_targets(value.get("targets", {}))
     document = {"targets": targets}
@@ -64,9 +68,11 @@ def read_map(value: object) -> JsonObject:
     _complete(document)
     _refuse_mistakes(document)
     local = names_of(document)
-    for pointer, section, name in references(document):
-        if name not in local[section] and "." not in name:  # with a dot it may be another page's
-            raise ValueError(f"{pointer}: {lost(section, name, local[section])}")
+    of_targets = [(pointer, name, "states") for pointer, name in strings(document, "/targets/{}/state")]
+    for pointer, name, section in (*of_targets, *references(document)):
+        # Tools are actions, which may be declared later, and a name with a dot may be another page's.
+        if section != "tools" and name not in local[section] and "." not in name:
+            raise ValueError(f"{pointer}: {_lost(section, name, local[section])}")
     return document
 
 
@@ -91,7 +97,7 @@ def _plain(value: object, pointer: str, targets: Mapping[str, Any]) -> Any:
         if value in targets:
             return dict(targets[value])
         if not pointer.startswith("/context/"):  # maps have selectors in `load_when.targets`
-            raise ValueError(f"{pointer}: {lost('targets', value, targets)}")
+            raise ValueError(f"{pointer}: {_lost('target', value, targets)}")
     if _AT_SCHEMAS.fullmatch(pointer) and value is not None and not isinstance(value, (str, int, float, list)):
         return _schema(value, pointer)
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
@@ -208,3 +214,25 @@ def _misspelt(value: object, schema: Mapping[str, Any], pointer: str) -> Iterato
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _misspelt(item, schema.get("items", {}), f"{pointer}/{index}")
+
+
+def _lost(section: str, name: str, known: Iterable[str]) -> str:
+    advice = did_you_mean(name, known) or f"There are {listing(known)}"
+    return f"there is no {NOUNS.get(section, section)} {shown(name)}. {advice}"
+
+
+def check_references(catalog: Catalog) -> None:
+    """Refuse names in the maps of pages that no page, action or import has. Raises DeclarationError."""
+    pages = [page for page in catalog.pages if map_of(page)]
+    known: dict[str, set[str]] = {section: set() for section in NAME_MEMBERS}
+    known["tools"] |= PRIMITIVES.keys() | {action.id for action in catalog.actions}
+    spaces = tuple(f"{entry['namespace']}." for entry in imports_of(catalog))
+    for page in pages:
+        for section, names in names_of(map_of(page)).items():
+            known[section] |= {f"{page.id}.{name}" for name in names}
+    for page in pages:
+        local = names_of(map_of(page))
+        for pointer, name, section in references(map_of(page)):
+            if name not in local[section] and name not in known[section] and not name.startswith(spaces):
+                wrong = _lost(section, name, local[section] | known[section])
+                raise DeclarationError(f'page "{page.path}"', end_sentence(f"map: {pointer}: {wrong}"))

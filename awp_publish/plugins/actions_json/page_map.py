@@ -4,43 +4,22 @@ Names are local to a page. In the map they have the page's id as a prefix, and s
 dot may be another page's or an import's.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from awp_publish.checks.engine import shown
-from awp_publish.checks.places import select, strings
+from awp_publish.checks.places import strings
 from awp_publish.documents.members import present
 from awp_publish.maps import reading
-from awp_publish.maps.namespaces import NAME_MEMBERS, change, name_of, rename
+from awp_publish.maps.namespaces import REFERENCES, change, name_of, rename
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.rules import TARGETS
 from awp_publish.model import Catalog, JsonObject, Page
 from awp_publish.plugins.actions_json.targets import at_address, scope_of
-from awp_publish.problems import DeclarationError, did_you_mean, end_sentence
-from awp_publish.schema.options import listing
 from awp_publish.schema.pointers import tokens
 
 OWN_PARTS: Final = ("context", "states", "transitions", "signals", "attachments", "checks", "state_projections")
 """The sections that pages declare, in the order of the map."""
-_REFERENCES: Final[Mapping[str, Sequence[str]]] = {
-    "states": (
-        *(f"{place}/state" for place in ("/targets/{}", *TARGETS)),
-        *("/transitions/[]/from|to", "/transitions/[]/from|to/[]", "/checks/[]/state"),
-        *("/context/[]/next_states/[]", "/context/[]/load_when/states/[]"),
-    ),
-    "signals": ("/transitions/[]/signal",),
-    "attachments": ("/checks/[]/attachment",),
-    "state_projections": ("/state_projections/[]/postconditions/{}/projection",),
-}
-"""Where names stand that the page or another one has to declare. Other references may be words of the author's."""
-_TOOL: Final = ("/tool", "/affordance/opens/tool", "/setup/[]/tool", "/steps/[]/tool")
-"""Where transitions, attachments and checks name the tools without which they mean nothing."""
-_TOOLS: Final = (
-    *(f"/{section}/[]{place}" for section in ("transitions", "attachments", "checks") for place in _TOOL),
-    "/context/[]/available_tools/[]",
-)
-_AFTER: Final = "/state_projections/[]/postconditions/{}"
 
 
 def map_of(page: Page) -> JsonObject:
@@ -59,48 +38,10 @@ def imports_of(catalog: Catalog) -> list[JsonObject]:
     return [entry for page in catalog.pages for entry in reading.objects(map_of(page), "imports")]
 
 
-def tools_named(item: JsonObject) -> list[str]:
-    """Return the tools without which a transition, an attachment or a check means nothing."""
-    return [name for _, name in strings(item, *_TOOL)]
-
-
 def names_of(document: JsonObject) -> dict[str, set[str]]:
     """Return the names that a page declares, by section."""
     named = {section: {name_of(item, section) for item in reading.objects(document, section)} for section in OWN_PARTS}
     return {**named, "tools": set()}
-
-
-def references(document: JsonObject) -> Iterator[tuple[str, str, str]]:
-    """Yield pointer, section and name of each reference to a part that a page declares."""
-    for section, places in _REFERENCES.items():
-        for pointer, name in strings(document, *places):
-            yield pointer, section, name
-
-
-def lost(section: str, name: str, known: Iterable[str]) -> str:
-    kind = section.removeprefix("state_").removesuffix("s")
-    advice = did_you_mean(name, known) or f"There are {listing(known)}"
-    return f"there is no {kind} {shown(name)}. {advice}"
-
-
-def check_references(catalog: Catalog) -> None:
-    """Refuse names in the maps of pages that no page, action or import has. Raises DeclarationError."""
-    pages = [page for page in catalog.pages if map_of(page)]
-    known: dict[str, set[str]] = {section: set() for section in NAME_MEMBERS}
-    known["tools"] = {action.id for action in catalog.actions}
-    spaces = tuple(f"{entry['namespace']}." for entry in imports_of(catalog))
-    for page in pages:
-        for section, names in names_of(map_of(page)).items():
-            known[section] |= {f"{page.id}.{name}" for name in names}
-    for page in pages:
-        local = names_of(map_of(page))
-        after = [(pointer, tokens(pointer)[-1]) for pointer, _ in select(map_of(page), _AFTER)]
-        tools = [(pointer, "tools", name) for pointer, name in (*strings(map_of(page), *_TOOLS), *after)]
-        for pointer, section, name in (*references(map_of(page)), *tools):
-            is_known = name in local[section] or name in known[section] or (section == "tools" and name in PRIMITIVES)
-            if not is_known and not name.startswith(spaces):
-                wrong = lost(section, name, local[section] | known[section])
-                raise DeclarationError(f'page "{page.path}"', end_sentence(f"map: {pointer}: {wrong}"))
 
 
 def offered_by(catalog: Catalog) -> Callable[[Any], Any]:
@@ -125,8 +66,10 @@ def parts_of(catalog: Catalog, page: Page, offered: Callable[[Any], Any]) -> dic
         parts = change(parts, tokens(place), partial(at_address, scope))
     for path in (("context", "[]", "available_tools"), ("state_projections", "[]", "postconditions")):
         parts = change(parts, path, offered)
-    for section in ("transitions", "attachments", "checks"):
-        parts[section] = [item for item in parts[section] if (needed := tools_named(item)) == offered(needed)]
+    for section in ("transitions", "attachments", "checks"):  # without their tools these mean nothing
+        places = [f"/{path.replace('.', '/')}" for path, kind in REFERENCES[section].items() if kind == "tools"]
+        named = [[name for _, name in strings(item, *places)] for item in parts[section]]
+        parts[section] = [item for item, tools in zip(parts[section], named, strict=True) if tools == offered(tools)]
     parts["context"] = [{"load_when": scope, **block} for block in parts["context"]]
     # A check that does not navigate by itself is about the page at this address.
     parts["checks"] = [check if "setup" in check else {"target": scope, **check} for check in parts["checks"]]
