@@ -3,11 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import wait
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from awp_publish.calls.wire import WireResponse
 from awp_publish.http.exchange import AsgiApp, Scope
+from awp_publish.http.outgoing import OutOfTime
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running
 from awp_publish.http.talk import talk
@@ -31,12 +33,13 @@ class InProcess:
         self._state: Mapping[str, object] = {}
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> WireResponse:
-        return self._run(lambda: self._request(self._inside(method, path, headers, body)))
+        return self._run(path, lambda: self._request(self._inside(method, path, headers, body)))
 
     def talk(
         self, path: str, headers: Mapping[str, str], messages: Sequence[Mapping[str, Any]]
     ) -> list[dict[str, Any]]:
-        return self._run(lambda: talk(self._app, self._inside("GET", path, headers).websocket(CLIENT), messages))
+        inside = self._inside("GET", path, headers)
+        return self._run(path, lambda: talk(self._app, inside.websocket(CLIENT), messages))
 
     def close(self) -> None:
         with self._lock:
@@ -45,12 +48,17 @@ class InProcess:
                 self._thread.join()
                 self._loop = None
 
-    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def _run(self, path: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         with self._lock:
             if self._loop is None:
                 self._start()
             loop = cast(asyncio.AbstractEventLoop, self._loop)
-        return asyncio.run_coroutine_threadsafe(work(), loop).result(self._timeout)
+        answer = asyncio.run_coroutine_threadsafe(work(), loop)
+        wait((answer,), self._timeout)
+        if not answer.done():
+            answer.cancel()
+            raise OutOfTime(f"{path} was not answered within {self._timeout:g} seconds.")
+        return answer.result()
 
     def _start(self) -> None:
         started = threading.Event()

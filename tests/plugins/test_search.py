@@ -96,6 +96,14 @@ def refresh(client: TestClient, site: Site) -> None:
     client.portal.call(site.ask("search").refresh)
 
 
+def test_the_template_of_many_pages_is_no_page():
+    shop = Shop({"/oil": OIL, "/books/{slug}": SOAP})
+    with serve(shop, make_site(shop)) as client:
+        assert ids(client, "lamp") == ["/oil"]
+    assert "/oil" in {request.url.path for request in shop.asked}
+    assert not any("{" in request.url.path for request in shop.asked)
+
+
 def test_search_and_fetch_have_the_shape_that_research_demands():
     dated = HTMLResponse(LAMPS, headers={"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"})
     shop = Shop({"/lamps": dated, "/oil": OIL, "/soap": SOAP})

@@ -1,5 +1,6 @@
 """`AgentClient`: a site's own tests call its actions as agents do, through any door."""
 
+import asyncio
 import json
 import threading
 import time
@@ -132,6 +133,43 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
         with pytest.raises(CallFailed):
             client.call("report", pages=-1)
         assert client.session == session, "a failure ends no session"
+
+
+@pytest.mark.parametrize("door", sorted({*doors()} - {"a2a"}))  # which answers when the job has ended
+def test_a_job_that_does_not_end_in_time_is_given_up_with_its_name(door):
+    site, ended = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=["mcp", "awp"]), threading.Event()
+
+    @site.agent("report", execution="async")
+    def report() -> dict[str, int]:
+        """Write a report."""
+        ended.wait()
+        return {}
+
+    app = FastAPI()
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        client.timeout = 0
+        with pytest.raises(TimeoutError, match="report has not ended within 0 seconds"):
+            client.call("report")
+        ended.set()
+
+
+@pytest.mark.parametrize(("door", "path"), [("woa", "/agents/report/invoke"), ("awp", "/awp")])
+def test_a_call_that_is_not_answered_in_time_says_where(door, path):
+    site = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=["awp"])
+
+    @site.agent("report")
+    async def report() -> dict[str, int]:
+        """Write a report."""
+        await asyncio.sleep(3600)
+        return {}
+
+    app = FastAPI()
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door, timeout=1) as client:
+        with pytest.raises(TimeoutError) as late:
+            client.call("report")
+        assert str(late.value) == f"{path} was not answered within 1 seconds."
 
 
 @pytest.mark.parametrize("door", doors())
