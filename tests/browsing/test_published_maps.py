@@ -32,9 +32,6 @@ def test_the_parts_of_a_published_map_are_pasted_into_a_page(name: str):
     Site("Shop", "Sells.", "https://shop.example").page("/", map=parts)
 
 
-# --- The one complete map of version 1: a form with a handler in the page, and steps for runtimes without it ---
-
-
 def contact(fetch: Any) -> Any:
     """Answer as the page of the map does, on the server."""
     name = fetch.path.partition("name=")[2] if "?" in fetch.path else ""
@@ -86,8 +83,6 @@ def test_the_published_form_takes_no_other_arguments(form):
     assert form.failure("contact.submit_name", nom="Ada").code == "invalid_input"
 
 
-# --- Maps that are older than version 1 ---
-
 CARDS = "<main><p data-testid=card-name>One</p><p data-testid=card-name>Two</p><button>Archive</button></main>"
 
 
@@ -121,8 +116,6 @@ def test_the_tools_of_the_extension_are_primitives():
     assert run.call("overlay.menu.hide") == {"hidden": True}
     assert run.failure("overlay.menu.show").code == "capability_unavailable"
 
-
-# --- The dictionary ---
 
 FORM = (
     "<title>T</title><body><section><h2>Head</h2><form action=/next><input name=q autofocus value=a><button>Go</button>"

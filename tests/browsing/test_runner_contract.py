@@ -266,9 +266,6 @@ def test_one_of_very_many_is_found_by_its_text(run):
     assert driver.call() == ["Number 1100", "Number 900"]
 
 
-# --- Shapes of published maps ---
-
-
 def test_an_address_of_the_site_is_read_without_being_shown(run):
     fetch = step("sheet", "page.fetch", {"url": "{% '/sheets/' & input.id %}"})
     output = "{% {'status': steps.sheet.output.status, 'cells': $split(steps.sheet.output.body, ','), 'whole': "
@@ -407,9 +404,6 @@ def test_the_end_of_a_field_is_gone_to_and_written_at(run):
         step("value", "locator.text_content", {"locator": {"selector": "input[name='q']"}}),
     )
     assert run(map_of(tool("go", *steps, output="{% steps.value.output.text %}"))).call() == "emma"
-
-
-# --- A page that changes under a run ---
 
 
 def test_a_centre_of_an_earlier_page_clicks_nothing(run):

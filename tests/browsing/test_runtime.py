@@ -45,9 +45,6 @@ async def answer(call: Any) -> object:
     return {"tool": call.tool, "arguments": dict(call.arguments), "bound": dict(call.bound)}
 
 
-# --- A map is valid, or nothing of it is there ---
-
-
 def test_nothing_of_an_invalid_map_is_exposed():
     run = Driver(PAGES, map_of(tool("fine", INFO), tool("not fine", INFO)))
     assert run.ask("list") == {"actions": [], "projections": []}
@@ -69,25 +66,24 @@ def test_a_map_that_is_larger_than_allowed_is_refused():
     assert not ActionMap.read(b'{"protocol": "actions.json", "version": 1, "tools": []}' + b" " * 10_000_001).is_valid
 
 
-# --- Calls ---
-
-
-def test_an_unknown_action_is_answered_with_the_ones_that_are_known():
-    failure = Driver(PAGES, map_of(tool("search", INFO), tool("open", INFO))).failure("serch")
-    assert failure.code == "unknown_action"
-    assert 'Did you mean "search"?' in failure.message
-
-
-def test_a_tool_that_only_a_context_names_cannot_be_called():
-    context = [{"id": "c", "body": "Use buy.", "available_tools": ["buy"]}]
-    run = Driver(PAGES, map_of(tool("go", INFO), context=context))
-    assert run.failure("buy").code == "unknown_action"
-
-
-def test_what_pages_send_cannot_be_called():
-    assert Driver(PAGES, map_of(handled("told") | {"x_actions": {"direction": "html_to_agent"}})).failure(
-        "told"
-    ).code == ("unknown_action")
+@pytest.mark.parametrize(
+    ("document", "name", "code", "words"),
+    [
+        (map_of(tool("search", INFO), tool("open", INFO)), "serch", "unknown_action", 'Did you mean "search"?'),
+        (map_of(context=[{"id": "c", "body": "Use it.", "available_tools": ["go"]}]), "go", "unknown_action", ""),
+        (map_of({**handled("go"), "x_actions": {"direction": "html_to_agent"}}), "go", "unknown_action", ""),
+        (
+            map_of(tool("go", step("go", "browser.navigate", {"url": "/", "tab_id": 2}))),
+            "go",
+            "capability_unavailable",
+            "browser.navigate",
+        ),
+    ],
+)
+def test_a_call_that_is_not_on_offer_is_refused_with_what_is(document: Json, name: str, code: str, words: str):
+    failure = Driver(PAGES, document).failure(name)
+    assert failure.code == code
+    assert words in f"{failure.message} {failure.evidence}"
 
 
 @pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": 1, "more": 2}, None, [], "text"])
@@ -167,9 +163,6 @@ def test_a_persistent_tool_is_bound_to_no_page():
     assert run.call("go", n=1) == {"tool": "go", "arguments": {"n": 1}, "bound": {"agent_id": "x"}}
 
 
-# --- Transitions ---
-
-
 def moving(**members: Any) -> Json:
     transition = {"name": "move", "from": "ready", "to": "ready", "tool": "go", **members}
     return map_of(handled("go"), states=STATES, transitions=[transition])
@@ -241,9 +234,6 @@ def test_preconditions_that_name_a_state_are_checked_and_others_are_documentatio
     assert (failure.code, failure.evidence["transition"]) == ("state_mismatch", "move")
 
 
-# --- Context ---
-
-
 def test_context_is_selected_by_address_states_targets_and_task():
     def block(name: str, **when: Any) -> Json:
         return {"id": name, "title": name, "body": f"About {name}.", **({"load_when": when} if when else {})}
@@ -265,9 +255,6 @@ def test_context_is_selected_by_address_states_targets_and_task():
     assert "task" in [one["id"] for one in run.ask("context", "I want a REFUND")]
 
 
-# --- Postconditions and projections ---
-
-
 def projection(name: str = "page", **members: Any) -> Json:
     snapshot = {
         "version": 1,
@@ -287,14 +274,9 @@ def projection(name: str = "page", **members: Any) -> Json:
 
 def test_a_postcondition_is_verified_after_a_tool():
     verified = {"go": {"verify": {"language": "jsonata", "expression": "{% state.heads[0] = input.head %}"}}}
-    run = Driver(
-        PAGES, map_of(tool("go", *click("next", "a")), state_projections=[projection(postconditions=verified)])
-    )
-    assert run.call(head="Next")
-    run = Driver(
-        PAGES, map_of(tool("go", *click("next", "a")), state_projections=[projection(postconditions=verified)])
-    )
-    failure = run.failure(head="Shop")
+    document = map_of(tool("go", *click("next", "a")), state_projections=[projection(postconditions=verified)])
+    assert Driver(PAGES, document).call(head="Next")
+    failure = Driver(PAGES, document).failure(head="Shop")
     assert (failure.code, failure.evidence["code"]) == ("state_mismatch", "state_postcondition_failed")
     assert [one["id"] for one in failure.evidence["steps"]] == ["find_next", "next"]
     assert failure.evidence["failure_class"] == "postcondition_failed"
@@ -415,9 +397,6 @@ def test_fields_are_read_in_every_way():
     }
 
 
-# --- Checks ---
-
-
 def test_a_check_can_go_somewhere_call_a_tool_and_compare_its_result():
     check = {
         "id": "flow",
@@ -455,9 +434,6 @@ def test_a_check_of_another_state_or_address_is_skipped_and_one_of_elsewhere_is_
     assert [one["check_id"] for one in Driver(PAGES, map_of(checks=checks, states=STATES)).ask("check", ["state"])] == [
         "state"
     ]
-
-
-# --- Attachments and signals: what a page with scripts has, told by a page that keeps them ---
 
 
 class Recorded:
@@ -568,9 +544,6 @@ def test_a_box_has_its_centre_in_it():
     assert Box(10, 20, 100, 30).describe_centre() == {"x": 60, "y": 35}
 
 
-# --- Schemas of other dialects ---
-
-
 @pytest.mark.parametrize(
     ("schema", "fitting", "wrong"),
     [
@@ -634,13 +607,6 @@ def test_the_part_of_an_address_to_which_a_tool_is_bound_is_listed_with_it():
         "of_binding": "https://",
         "unbound": None,
     }
-
-
-def test_another_tab_is_a_capability_that_a_page_in_process_lacks():
-    navigate = step("go", "browser.navigate", {"url": "/", "tab_id": 2})
-    failure = Driver(PAGES, map_of(tool("go", navigate))).failure()
-    assert failure.code == "capability_unavailable"
-    assert failure.evidence["cause"]["capability"] == "browser.navigate"
 
 
 CARDS = (

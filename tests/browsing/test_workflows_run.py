@@ -20,9 +20,6 @@ def driver(*steps: Json, output: str | None = None, pages: Any = None, **members
     return Driver(pages or {"/": PAGE}, map_of(tool("go", *steps, output=output, **members)))
 
 
-# --- Results and expressions ---
-
-
 def test_without_an_output_the_results_of_the_steps_are_the_output():
     output = driver(INFO).call()
     assert output["steps"]["info"]["output"] == {"url": "https://shop.example/", "title": "List"}
@@ -64,9 +61,6 @@ def test_a_step_is_given_the_input_with_what_the_map_binds_and_the_call_wins():
     binding = {"direction": "agent_to_html", "binding": {"arguments": {"q": "bound", "r": "too"}}}
     run = driver(INFO, output="{% input %}", x_actions=binding)
     assert run.call(q="said") == {"q": "said", "r": "too"}
-
-
-# --- Conditions, loops, attempts ---
 
 
 def test_a_loop_runs_for_each_item_and_says_what_it_cut_off():
@@ -155,9 +149,6 @@ def test_loops_and_attempts_settle_too():
     tried = step("tried", "page.info", retry_until=True, max_attempts=1, settle_after=settle)
     result = driver(loop, tried).result("go", {})
     assert [one["settle"]["ok"] for one in result.steps] == [True, True]
-
-
-# --- Failures ---
 
 
 @pytest.mark.parametrize(
@@ -275,9 +266,6 @@ def test_two_calls_of_one_runtime_run_one_after_the_other():
     assert order == ["begin 1", "end 1", "begin 2", "end 2"]
 
 
-# --- The keyboard and the focus ---
-
-
 def test_keys_do_what_they_do_without_scripts():
     steps = (
         *click("focus", "[name='a']"),
@@ -320,9 +308,6 @@ def test_the_focus_ends_with_its_page():
     steps = (*click("field", "[name='q']"), *click("go", "a"), step("type", "text.insert", {"text": "x"}))
     failure = driver(*steps, pages=pages).failure()
     assert (failure.evidence["step_id"], failure.evidence["cause"]["code"]) == ("type", "target_not_editable")
-
-
-# --- Handlers ---
 
 
 def test_a_handler_is_an_approved_function_a_primitive_or_nothing():

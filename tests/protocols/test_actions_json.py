@@ -349,14 +349,6 @@ async def test_a_site_without_pages_publishes_a_map_of_tools():
     assert list(found) == ["protocol", "version", "surface", "tools", "provenance"]
 
 
-async def test_the_same_declarations_give_the_same_bytes():
-    bodies = set()
-    for _ in range(2):
-        app, _ = bookshop(map={"targets": TARGETS, "states": WHOLE["states"]})
-        bodies.add(json.dumps(await published(app)))
-    assert len(bodies) == 1
-
-
 READY = [state("ready", {"selector": "form"})]
 LISTED = [{"id": "b", "selector": "li["}]
 HERE = {"selector": "h1"}

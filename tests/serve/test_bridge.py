@@ -82,9 +82,6 @@ async def ends(app, stack):
     return tab, agent
 
 
-# --- A call and its answer ---
-
-
 async def test_a_call_goes_to_the_runtime_and_its_output_back(ends):
     tab, agent = ends
     agent.call("add_numbers", {"numbers": [1, 2]}, "call-7", timeout_ms=5000)
@@ -295,9 +292,6 @@ async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
     assert (await tab.hear())["name"] == "page.info", "it was forgotten, so it is a call of its own"
 
 
-# --- Whose page may be moved ---
-
-
 async def test_the_runtime_of_somebody_else_does_not_exist(app, stack):
     tab = await stack.enter_async_context(connected(app, ANN))
     await tab.ready()
@@ -378,9 +372,6 @@ async def test_a_site_that_asks_who_connects_answers_nobody_else(stack):
     assert (await agent.error("page.info"))["code"] == "permission_denied"
 
 
-# --- Full page loads ---
-
-
 async def test_a_runtime_that_loads_its_page_anew_takes_its_call_up_again(app, stack):
     agent = await stack.enter_async_context(connected(app, ANN))
     async with connected(app, ANN) as tab:
@@ -447,9 +438,6 @@ async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monk
         agent.call("add_numbers", {"numbers": [1]})
         await tab.hear()
     assert (await agent.hear())["error"]["code"] == "transport_failed"
-
-
-# --- Bad days ---
 
 
 async def test_a_runtime_that_hangs_up_in_a_call_fails_it_with_the_last_step(app, stack):
@@ -636,9 +624,6 @@ async def test_nothing_is_left_when_the_server_stops(stack):
     assert end.close_code == 1001
 
 
-# --- Events ---
-
-
 def event(payload: object, **members: object) -> dict[str, object]:
     told = {"type": "dom_event", "event_id": "e1", "runtime_id": "tab", "name": "home.chosen", "event": "shop:chosen"}
     return {**told, "payload": payload, **members}
@@ -673,9 +658,6 @@ async def test_an_event_that_nobody_declared_or_that_does_not_fit_is_dropped(end
     tab.say(item)
     assert await tab.quiet()
     assert await agent.quiet()
-
-
-# --- The script ---
 
 
 def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client):

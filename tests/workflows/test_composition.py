@@ -205,9 +205,6 @@ def test_an_imported_tool_reaches_no_handler_of_ours_unless_it_is_the_sites_own(
         assert run.failure("x.buy").code == "missing_handler"
 
 
-# --- The command, which is the only one that fetches ---
-
-
 @pytest.fixture
 def server() -> Iterator[tuple[str, dict[str, bytes]]]:
     """A server on this machine that gives what a table has."""
