@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
@@ -22,7 +23,7 @@ from awp_publish_django.callers import make_stranger
 from awp_publish_django.filling import RestParameter
 from awp_publish_django.form_fields import describe_field, is_file
 from awp_publish_django.forms import MULTIPART
-from awp_publish_django.rest_schemas import schema_of, translate
+from awp_publish_django.rest_schemas import is_of_framework, schema_of, translate
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
@@ -31,11 +32,16 @@ _LISTS: Final = "list"
 """The action of a view that answers with many."""
 
 
-def read_serializer(declared: object, method: str, mode: Mode) -> Operation | None:
-    """Return what a serializer takes or gives, None for anything else. Raises UnusableSchema."""
+def read_serializer(
+    declared: object, method: str, mode: Mode, context: Mapping[str, object] = MappingProxyType({})
+) -> Operation | None:
+    """Return what a serializer takes or gives, None for anything else. Raises UnusableSchema.
+
+    `context` is what its view gives it.
+    """
     if not isinstance(declared, type) or not issubclass(declared, serializers.BaseSerializer):
         return None
-    schema = schema_of(declared, mode)
+    schema = schema_of(declared, mode, context)
     if mode == "serialization":
         return Operation({}, schema)
     names = as_object(schema.get("properties"))
@@ -59,7 +65,7 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     made = _make_view(view, method)
     behind = _answering(view)
     mentioned = set(getattr(getattr(behind, "__code__", None), "co_names", ()))
-    extends = _is_of_framework(behind) or "super" in mentioned
+    extends = is_of_framework(behind) or "super" in mentioned
     renderers = made.renderer_classes
     # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
     is_json = isinstance(renderers, (list, tuple)) and "json" in str(
@@ -75,13 +81,17 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     declared = _serializer_of(view, made)
     if declared is None:
         return replace(operation, **_queries(made)) if _is_list(view, method) and extends else operation
-    reads_it = extends or any("erializer" in name for name in mentioned) or _is_of_framework(view.handlers[0])
-    taken = read_serializer(declared, method, "validation") if method not in NO_BODY_METHODS and reads_it else None
+    reads_it = extends or any("erializer" in name for name in mentioned) or is_of_framework(view.handlers[0])
+    context, taken = {"request": made.request, "view": made}, None
+    with suppress(Exception):  # of a view of REST framework's simplest class, which has none, or of somebody's own
+        context = made.get_serializer_context()
+    if method not in NO_BODY_METHODS and reads_it:
+        taken = read_serializer(declared, method, "validation", context)
     if taken is not None:
         parameters = taken.parameters
         parsers = {getattr(parser, "media_type", "") for parser in made.parser_classes}
         if taken.content_type == MULTIPART and "application/json" in parsers:
-            true, kept = _left_out_of_forms(declared, method)
+            true, kept = _left_out_of_forms(declared(context=context), method)
             parameters = tuple(
                 RestParameter(
                     parameter.name,
@@ -93,9 +103,9 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
                 for parameter in parameters
             )
         operation = replace(operation, inputs=taken.inputs, parameters=parameters, content_type=taken.content_type)
-    if not extends or method == "DELETE" or not _is_of_framework(declared.to_representation):
+    if not extends or method == "DELETE" or not is_of_framework(declared.to_representation):
         return operation
-    given = read_serializer(declared, method, "serialization")
+    given = read_serializer(declared, method, "serialization", context)
     outputs = given.outputs if given is not None else {}
     if not _is_list(view, method):
         return replace(operation, outputs=outputs)
@@ -106,11 +116,10 @@ _EMPTIED: Final = (serializers.BooleanField, serializers.MultipleChoiceField, se
 """Fields that REST framework takes for false or empty where a form does not have them."""
 
 
-def _left_out_of_forms(declared: type[Any], method: str) -> tuple[set[str], set[str]]:
+def _left_out_of_forms(serializer: Any, method: str) -> tuple[set[str], set[str]]:
     """Return the fields of a serializer that are true if a caller leaves them out, and those that stay as they are."""
     if method not in ("POST", "PUT"):  # PATCH changes what is sent, in forms too
         return set(), set()
-    serializer = declared()
     model = getattr(getattr(serializer, "Meta", None), "model", None)
     stored = {field.name: field.get_default() for field in model._meta.fields} if model is not None else {}
     true, kept = set(), set()
@@ -175,13 +184,13 @@ def _words_of(view: "View", made: Any, method: str) -> str | None:
     """Return an action's description: the function's own words, else the class's for this action, else what it does."""
     written = view.cls.__doc__ if view.cls is not None else None
     answering = _answering(view)
-    own = docstring_of(answering) if not _is_of_framework(answering) else None
+    own = docstring_of(answering) if not is_of_framework(answering) else None
     inner = wrapped_function(view.handlers[0])
     if own is None and inner is not None:
         own = docstring_of(inner)
     if own is not None:
         return own
-    about = inspect.cleandoc(written) if written and not _is_of_framework(view.cls) else ""
+    about = inspect.cleandoc(written) if written and not is_of_framework(view.cls) else ""
     sections: dict[str, str] = {"": ""}
     current = ""
     for line in about.splitlines():
@@ -202,7 +211,7 @@ def _answering(view: "View") -> object:
     """Return the function that answers: the project's own `create`, where `post` is REST framework's."""
     function = view.handlers[0]
     for _ in WORDS:
-        names = getattr(getattr(function, "__code__", None), "co_names", ()) if _is_of_framework(function) else ()
+        names = getattr(getattr(function, "__code__", None), "co_names", ()) if is_of_framework(function) else ()
         function = next(
             (getattr(view.cls, name) for name in names if name in WORDS and hasattr(view.cls, name)), function
         )
@@ -211,10 +220,6 @@ def _answering(view: "View") -> object:
 
 _SECTION: Final = re.compile(r"^([a-z][a-z0-9_]*):(?:\s|$)")
 """`list:` in the docstring of a viewset begins what is said of that action (REST framework, schemas)."""
-
-
-def _is_of_framework(handler: object) -> bool:
-    return str(getattr(handler, "__module__", "")).startswith("rest_framework.")
 
 
 def _is_list(view: "View", method: str) -> bool:
@@ -239,7 +244,7 @@ def _many(made: Any, item: JsonObject) -> JsonObject:
     asked = [getattr(paginator, name, None) for name in ("page_size_query_param", "limit_query_param")]
     if not any(sizes):
         return several if not any(asked) else {}
-    if makers[0] is not makers[1] or own_list is None or not _is_of_framework(own_list):
+    if makers[0] is not makers[1] or own_list is None or not is_of_framework(own_list):
         return {}
     return translate(paginator.get_paginated_response_schema(several), "serialization")
 

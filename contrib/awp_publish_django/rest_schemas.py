@@ -27,17 +27,33 @@ _CHECKED: Final = frozenset(
 """What REST framework checks in inputs only: what is stored already is given as it is."""
 
 
+_TEXTS: Final = (
+    *(serializers.CharField, serializers.ChoiceField, serializers.UUIDField, serializers.FileField),
+    *(serializers.DateField, serializers.DateTimeField, serializers.TimeField, serializers.DurationField),
+    *(serializers.StringRelatedField, serializers.SlugRelatedField, serializers.HyperlinkedRelatedField),
+)
+
+
 class _Schema(AutoSchema):  # type: ignore[misc]
     def map_field(self, field: Any) -> Any:
-        """Return a field's schema, of a list of plain values too, which AutoSchema takes for one of serializers."""
+        """Return a field's schema: nothing where AutoSchema says that it is a text because it does not know.
+
+        It takes a list of plain values for one of serializers.
+        """
         if isinstance(field, serializers.ListSerializer) and not isinstance(field.child, serializers.BaseSerializer):
             return {"type": "array", "items": self.map_field(field.child)}
-        return super().map_field(field)
+        schema = super().map_field(field)
+        return {} if schema == {"type": "string"} and not isinstance(field, _TEXTS) else schema
 
 
-def schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
+def is_of_framework(handler: object) -> bool:
+    """Return True for what REST framework itself has written."""
+    return str(getattr(handler, "__module__", "")).startswith("rest_framework.")
+
+
+def schema_of(declared: type[Any], mode: Mode, context: Mapping[str, object]) -> dict[str, object]:
     try:
-        serializer = declared(many=False)
+        serializer = declared(many=False, context=context)
         schema = _Schema().map_serializer(serializer)
         return _refine(serializer, translate(schema, mode), mode)
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
@@ -57,8 +73,9 @@ def _refine(serializer: Any, schema: Mapping[str, object], mode: Mode) -> dict[s
 
 
 def _refine_field(field: Any, facts: Mapping[str, object], mode: Mode) -> Mapping[str, object]:
-    if isinstance(field, (serializers.SerializerMethodField, serializers.ReadOnlyField)):
-        return {}  # AutoSchema says that it is text, which it need not be
+    is_own = not is_of_framework(field.to_representation) or isinstance(field, serializers.SlugRelatedField)
+    if mode == "serialization" and is_own:
+        return {}  # it gives what it likes
     if isinstance(field, serializers.JSONField):
         facts = {word: fact for word, fact in facts.items() if word != "type"}  # a list or a number, too
     elif isinstance(field, serializers.Serializer):

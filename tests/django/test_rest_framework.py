@@ -273,6 +273,10 @@ class Prints(generics.CreateAPIView):
 
 
 class Scans(serializers.Serializer):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        assert self.context["request"].user is not None, "a serializer may look at who asks"
+
     scans = serializers.ListField(child=serializers.FileField())
 
 
@@ -288,12 +292,49 @@ class Scanned(generics.CreateAPIView):
         return Response([(file.name, file.content_type) for file in serializer.validated_data["scans"]])
 
 
+class Price(serializers.Field):
+    def to_representation(self, value):
+        return value / 100
+
+
+class Listed(serializers.Serializer):
+    def to_representation(self, instance):
+        return [instance]
+
+
+class Loud(serializers.CharField):
+    def to_representation(self, value):
+        return {"text": value.upper()}
+
+
+class Box(serializers.BooleanField):
+    """As REST framework's own."""
+
+
+class Loan(serializers.Serializer):
+    book = serializers.PrimaryKeyRelatedField(read_only=True)
+    books = serializers.PrimaryKeyRelatedField(read_only=True, many=True)
+    pages = serializers.SlugRelatedField(source="book", slug_field="pages", read_only=True)
+    price, shelf, title, box = Price(), Listed(), Loud(), Box()
+
+
+class Loans(generics.RetrieveAPIView):
+    """Show a loan."""
+
+    serializer_class = Loan
+
+    def get_object(self):
+        book = Book(pk=7, title="Emma", pages=3)
+        return {"book": book, "books": [book], "price": 150, "shelf": 4, "title": "Emma", "box": True}
+
+
 router = routers.DefaultRouter()
 router.register("books", BookSet)
 urlpatterns = [
     path("authors/", Authors.as_view(), name="authors"),
     path("covers/", Covers.as_view(), name="covers"),
     path("print/", PrintView.as_view(), name="print"),
+    path("loans/", Loans.as_view(), name="loans"),
     path("scans/", Scanned.as_view(), name="scans"),
     path("sums/", Sums.as_view(), name="sums"),
     path("prints/", Prints.as_view(), name="prints"),
@@ -318,6 +359,7 @@ site.include(
         "editions",
         "prints",
         "print",
+        "loans",
         "scans",
         "sums",
     ]
@@ -359,6 +401,11 @@ def test_pages_search_and_order_are_inputs_and_a_page_is_the_output(ann):
     status, told = call("GET", "/books/", {"search": "emm", "ordering": "-title", "size": 1, "page": 2})
     assert (status, [one["title"] for one in told["results"]], told["count"]) == (200, ["Emma"], 2)
     assert call("GET", "/books/", {"ordering": "price"})[0] == 422
+
+
+def test_of_a_field_that_gives_what_it_likes_nothing_is_promised():
+    given = {"book": 7, "books": [7], "pages": 3, "price": 1.5, "shelf": [4], "title": {"text": "EMMA"}, "box": True}
+    assert call("GET", "/loans/", {}) == (200, given)
 
 
 def test_patch_requires_nothing_and_retrieve_has_outputs(ann):
