@@ -199,8 +199,8 @@ class PageEndpoint(Endpoint):
         try:
             await self.answer_person(request)
         except Shown as refusal:
-            advice = START_AGAIN if not refusal.back else ""
-            await request.reply(await message(refusal.title, refusal.detail, refusal.status, advice, refusal.back))
+            reply = await message(refusal.title, refusal.detail, refusal.status, START_AGAIN, refusal.back)
+            await request.reply(reply)
         except OAuthError as error:
             await request.reply(await message("This request cannot be answered", error.detail, 400, START_AGAIN))
         except StoreUnavailable:
