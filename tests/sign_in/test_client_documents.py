@@ -155,6 +155,18 @@ def test_nobody_has_documents_fetched_without_end(agent, publisher):
     assert len(publisher.asked) <= 30
 
 
+def test_what_a_person_has_allowed_holds_while_the_clients_server_is_down(agent, publisher, open_client, tmp_path):
+    store = f"sqlite:///{tmp_path / 'agents.db'}"
+    first, second = (open_client(make_shop(settings={"store": store})) for _ in range(2))
+    agent.browser = TestClient(first.app, base_url=URL)
+    code = agent.consent()["code"]
+    publisher.status, agent.http = 500, second
+    tokens = agent.exchange(code).json()
+    renewed = agent.refresh(tokens["refresh_token"]).json()
+    assert invoke(second, "read_profile", renewed["access_token"]).json() == "ann"
+    assert publisher.asked == ["GET /client.json"]
+
+
 def test_a_document_that_only_local_programs_can_use_is_warned_of(agent, publisher):
     publisher.changes = {"redirect_uris": ["http://127.0.0.1/callback"]}
     agent.redirect = "http://127.0.0.1:4321/callback"

@@ -89,10 +89,11 @@ class Clients:
         self._named = {client.id: _of_owner(client) for client in named}
         self._documents: OrderedDict[str, tuple[float, KnownClient]] = OrderedDict()
 
-    async def find(self, client_id: str, address: str = "") -> KnownClient | None:
+    async def find(self, client_id: str, address: str | None = None) -> KnownClient | None:
         """Return a client, None if it is not known. Raises Shown for a metadata document that cannot be used.
 
-        `address` is that of the caller, of whom not too many documents are fetched.
+        `address` is that of the person's browser, for which not too many documents are fetched. Without one, none is:
+        codes and tokens are bound to the client's id, and hold while its server is down.
         """
         if (client := self._named.get(client_id)) is not None:
             return client
@@ -160,13 +161,15 @@ class Clients:
             if isinstance(raw, bytes):
                 await self._store.run((Swap(key, raw, raw, seconds + UNUSED_SECONDS),), durable=True)
 
-    async def _of_document(self, client_id: str, address: str) -> KnownClient:
+    async def _of_document(self, client_id: str, address: str | None) -> KnownClient:
         """Return the client of a metadata document. Raises Shown."""
         host = host_of_document(client_id)
         if host is None:
             raise Shown("This agent is not known", "Its client_id is not the address of a metadata document.")
         if self._options.trusted_hosts and host not in self._options.trusted_hosts:
             raise Shown("This agent is not admitted", f"This site admits no agents of {host}.", 403)
+        if address is None:
+            return KnownClient(client_id, host, (), "document", host=host)
         until, known = self._documents.get(client_id, (0.0, None))
         if known is None or until <= self._clock():
             count = Count(f"sign-in:documents:{address}", MAX_FETCHES, FETCH_WINDOW)

@@ -150,9 +150,8 @@ class ProgramEndpoint(Endpoint):
             name, secret = shown
         if name is None:
             raise OAuthError("invalid_client", "client_id is missing.")
-        address = self.at.address_of(request)
         try:
-            client = await self.at.clients.find(name, address)
+            client = await self.at.clients.find(name)
         except Shown as error:
             raise OAuthError("invalid_client", str(error)) from error
         if client is None:
@@ -160,7 +159,8 @@ class ProgramEndpoint(Endpoint):
         try:
             self.at.clients.check_secret(client, secret)
         except OAuthError as error:
-            count = Count(f"sign-in:wrong-secrets:{address}", MAX_WRONG_SECRETS, WRONG_WINDOW)
+            key = f"sign-in:wrong-secrets:{self.at.address_of(request)}"
+            count = Count(key, MAX_WRONG_SECRETS, WRONG_WINDOW)
             if (await self.at.store.run((count,))).failed is not None:
                 raise OAuthError("slow_down", "Too many wrong secrets came from this address.") from error
             raise
