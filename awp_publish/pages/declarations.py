@@ -12,7 +12,7 @@ Declarations: TypeAlias = Mapping[str, tuple[str, bool]]
 
 COMMENTS: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PART: Final = re.compile(r"""(?:[^;"'(]|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|\([^)]*\)?)+""", re.DOTALL)
-_IMPORTANT: Final = re.compile(r"\s*!\s*important\s*\Z")
+_IMPORTANT: Final = re.compile(r"\s*!\s*important\s*\Z", re.IGNORECASE)
 _SPACE: Final = re.compile(r"[ \t\r\n\f]+")
 _WIDE: Final = "inherit|initial|unset|revert|revert-layer|.*var\\(.*"
 _LENGTH: Final = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)([a-z]*|%)")
@@ -156,10 +156,11 @@ def read_declarations(text: str) -> dict[str, tuple[str, bool]]:
     found: dict[str, tuple[str, bool]] = {}
     for part in _PART.findall(COMMENTS.sub(" ", text)):
         name, colon, value = part.partition(":")
-        name, value = name.strip(), unescape(_SPACE.sub(" ", value).strip(" ")).lower()
+        name, value = name.strip(), _SPACE.sub(" ", value).strip(" ")
         if not name.startswith("--"):  # custom properties are in upper and lower case
             name = unescape(name).lower()
             name = _ALIASES.get(name, name)
+        value = value if name == "content" else unescape(value).lower()
         plain = _IMPORTANT.sub("", value)
         is_important = plain != value
         if not colon:

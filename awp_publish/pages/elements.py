@@ -110,6 +110,7 @@ class Elements:
             attributes = NO_ATTRIBUTES
         # A link or a text that has only text in it needs no name, most have no attributes that say more of them.
         is_plain = tree.ends[node] == node + 2 and not tree.tags[node + 1] and node not in self._distinct
+        is_plain = is_plain and not self.names.has_generated(node)
         if is_plain and role in _PLAIN_ROLES and _PLAIN_ATTRIBUTES.issuperset(attributes):
             label = ""
         else:

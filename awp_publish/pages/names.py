@@ -1,8 +1,9 @@
 """Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
+from awp_publish.pages.generated import read_generated
 from awp_publish.pages.input_types import UNSEEN, input_type
 from awp_publish.pages.items import ancestors
 from awp_publish.pages.options import read_options
@@ -49,14 +50,18 @@ class AccessibleNames:
 
     __slots__ = (
         *("_children", "_is_referred", "_labels", "_noted", "_roots", "_surroundings", "_texts", "_texts_of_labels"),
-        *("_tree", "_visibility", "told"),
+        *("_generated", "_shown_otherwise", "_tree", "_visibility", "blocks", "told"),
     )
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
         self._tree, self._visibility = tree, visibility
         self._children: Callable[[int], Sequence[int]] = visibility.flat.children if tree.contents else tree.children
-        self._noted = tree.conspicuous | visibility.by_rule
+        self._generated = read_generated(visibility)
+        self.blocks: Set[int] = self._generated.blocks
+        """Inline elements that are laid out as blocks, so that their text stands apart."""
+        self._shown_otherwise = self.blocks.union(self._generated.before, self._generated.after)
+        self._noted = tree.conspicuous | visibility.by_rule | self._shown_otherwise
         self._surroundings = Surroundings(visibility)
         self._roots = [(start, end, _ids_in(tree, start, end)) for start, end in tree.contents.values()]
         """Of each template, the range of its nodes and its ids, to which nothing outside of it refers."""
@@ -98,7 +103,7 @@ class AccessibleNames:
             tag not in _LABELABLE
             and (text or tag not in _NAMED_BY_CONTENT)
             and (not given or _NAMING.isdisjoint(given))
-            and not (tag in _MIXED and self._holds_elements(element))
+            and not (tag in _MIXED and self._holds_more(element))
         ):
             return ""
         known = text.lower()
@@ -132,8 +137,13 @@ class AccessibleNames:
         titles = ("placeholder",) if field in self._labels else ("title", "placeholder", "aria-placeholder")
         return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
 
-    def _holds_elements(self, element: int) -> bool:
-        return any(self._tree.tags[element + 1 : self._tree.ends[element]])
+    def has_generated(self, element: int) -> bool:
+        """Return True if style rules add to the text of an element."""
+        return element in self._generated.before or element in self._generated.after
+
+    def _holds_more(self, element: int) -> bool:
+        """Return True if there is more in an element than text."""
+        return self.has_generated(element) or any(self._tree.tags[element + 1 : self._tree.ends[element]])
 
     def _plain_content(self, element: int) -> str | None:
         """Return the text of an element if that is its name: if nothing in it has a name of its own or is hidden."""
@@ -194,7 +204,7 @@ class AccessibleNames:
             return  # `alt` is an attribute of its own
         elif (
             tag in _MIXED or ("role" in attributes and role_of(tag, attributes) in _NAMED_WITH_PARTS)
-        ) and self._holds_elements(element):
+        ) and self._holds_more(element):
             yield self.content(element)
         if "title" in attributes:
             yield collapse(attributes["title"])
@@ -209,21 +219,30 @@ class AccessibleNames:
         A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
         element itself is hidden, hidden parts contribute too (2B, note).
         """
-        if without < 0 and not is_hidden and "aria-owns" not in self._tree.attributes[element]:
+        shown_otherwise, before, after = self._shown_otherwise, self._generated.before, self._generated.after
+        if (
+            without < 0
+            and not is_hidden
+            and element not in shown_otherwise
+            and "aria-owns" not in self._tree.attributes[element]
+        ):
             text = self._plain_content(element)
             if text is not None and len(text) <= MAX_NAME_LENGTH:
                 return text
         pieces: list[str] = []
         referring = length = 0
+        referred = set[int | None]()
         owners = {element}
         tree, visibility = self._tree, self._visibility
-        waiting: list[int | None] = [*self._owned(element, owners), *reversed(self._children(element))]
+        waiting: list[int | str] = [after.get(element, ""), *self._owned(element, owners)]
+        waiting += reversed(self._children(element))
+        pieces.append(before.get(element, ""))
         for _ in range(MAX_NODES):
             if not waiting or length > MAX_NAME_LENGTH * 4:
                 break
             node = waiting.pop()
-            if node is None:
-                pieces.append(" ")
+            if isinstance(node, str):
+                pieces.append(node)
                 continue
             tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
             if not tag:
@@ -233,11 +252,13 @@ class AccessibleNames:
             if tag == "slot":  # it is shown as its content
                 waiting.extend(reversed(self._children(node)))
                 continue
-            if not given and tag in _PLAIN and node not in visibility.by_rule:
+            if not given and tag in _PLAIN and node not in visibility.by_rule and node not in shown_otherwise:
                 if only is not None:
                     pieces.append(only)
                 else:
                     waiting.extend(reversed(self._children(node)))
+                continue
+            if node in referred:  # it counts once
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node == without or (
@@ -248,6 +269,7 @@ class AccessibleNames:
             if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
                 referring += 1
                 said = self.referred(references, node) or None
+                referred.update(self.find(name, node) for name in references.split()[:MAX_REFERENCES])
             if said is None and given.get("role") == "menu":
                 said = ""
             if said is None and (tag in _VALUED or given.get("role") in _VALUED):
@@ -257,16 +279,16 @@ class AccessibleNames:
             if said is None and tag in ("img", "area", "svg", "iframe"):
                 said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
                 said = collapse(said or (given.get("title") if "alt" not in given else ""))
-            parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
+            parted = tag not in INLINE or tag in ("br", "textarea") or tag in _VALUED or node in self.blocks
             if parted:
                 pieces.append(" ")
             if said is not None:
                 pieces.append(f" {said} " if tag == "svg" else said)
-            elif only is not None and "aria-owns" not in given:
+            elif only is not None and "aria-owns" not in given and node not in shown_otherwise:
                 pieces.append(only)
-            elif tree.ends[node] > node + 1 or "aria-owns" in given:
-                if parted:
-                    waiting.append(None)
+            elif tree.ends[node] > node + 1 or "aria-owns" in given or node in shown_otherwise:
+                pieces.append(before.get(node, ""))
+                waiting.append(f"{after.get(node, '')}{' ' * parted}")
                 waiting.extend(self._owned(node, owners))
                 waiting.extend(reversed(self._children(node)))
             elif "title" in given:
@@ -275,9 +297,9 @@ class AccessibleNames:
                 pieces.append(" ")
         return collapse("".join(pieces))
 
-    def _owned(self, owner: int, owners: set[int]) -> list[int | None]:
+    def _owned(self, owner: int, owners: set[int]) -> list[int | str]:
         """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
-        found: list[int | None] = []
+        found: list[int | str] = []
         given = self._tree.attributes[owner]
         if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
             owners.add(owner)
@@ -285,7 +307,7 @@ class AccessibleNames:
                 node = self.find(name, owner)
                 if node is not None and node not in owners:
                     owners.add(node)
-                    found = [node, None, *found]
+                    found = [node, " ", *found]
         return found
 
     def _is_hidden(self, node: int) -> bool:

@@ -100,7 +100,23 @@ class Sheet:
                 if declared:
                     yield from (Rule(selector, declared, block.layer) for selector in _selectors(block.prelude))
 
+    def declaring(self, name: str, values: re.Pattern[str], pseudo: str, keys: Set[str]) -> Iterator[Rule]:
+        """Yield the rules that declare one property for all readers, of elements or of their `before` or `after`.
 
+        Only those with one of some values are read.
+        """
+        for block in self.blocks:
+            if block.depends or not values.search(block.text) or (pseudo and pseudo not in block.prelude):
+                continue
+            for part in split_list(block.prelude):
+                beside = _BESIDE.search(part)
+                if (beside[1] if beside else "") == pseudo and keys >= set(_KEY.findall(part.partition(":")[0])):
+                    declared = {each: value for each, value in read_declarations(block.text).items() if each == name}
+                    selectors = _selectors((part[: beside.start()].strip() or "*") if beside else part)
+                    yield from (Rule(selector, declared, block.layer) for selector in selectors if declared)
+
+
+_BESIDE: Final = re.compile(r"::?(before|after)\s*\Z")
 _KEY: Final = re.compile(r"[.#](?:[-\w]|[^\x00-\x7f])+")
 _ANY: Final = re.compile(
     r"[*\[\\|]|:(?:is|where|not|matches|host|-webkit-any)\b|::(?:slotted|part)|(?:^|[\s>+~,]):|(?:^|[\s>+~,(])[A-Z]"

@@ -97,7 +97,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "lang": tree.attributes[0].get("lang") or "en",
     }
     names = AccessibleNames(visibility)
-    found = survey(tree, visibility, find_content(tree, visibility, url), names.told)
+    found = survey(tree, visibility, find_content(tree, visibility, url), names.told, names.blocks)
     elements = Elements(found, names, visibility, url)
     facts = _describe(found.regions, tree, elements, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES

@@ -80,6 +80,29 @@ class Styles:
         for at in tops:
             self._look_into(at)
 
+    def values(
+        self, name: str, values: re.Pattern[str], pseudo: str = "", styled: Iterable[int] = ()
+    ) -> dict[int, str]:
+        """Return what is declared of one property, by element; of `before` or `after` with that `pseudo`.
+
+        Only rules with some `values` are read; `styled` are elements with a `style` of their own that may declare it.
+        """
+        declared: dict[int, list[tuple[float, Declarations]]] = {}
+        ranked = [
+            (self._ranks[rule.layer], rule)
+            for sheet in self._sheets
+            for rule in sheet.declaring(name, values, pseudo, self._matcher.names)
+        ]
+        ranked.sort(key=lambda each: (each[0], each[1].selector.weight))
+        with suppress(ExhaustedError):
+            for rank, rule in ranked:
+                for at in self._matcher.matching(rule.selector):
+                    declared.setdefault(at, []).append((rank, rule.declarations))
+        for at in styled:
+            if name in (own := read_declarations(self._page.attributes[at]["style"])):
+                declared.setdefault(at, []).append((inf, own))
+        return {at: _merge(own)[name][0] for at, own in declared.items()}
+
     def _cascade(self, elements: Iterable[int], properties: frozenset[str]) -> None:
         """Compute what is declared of some elements."""
         among = sorted(set(elements).difference(self._cascaded))

@@ -153,8 +153,17 @@ def references_of(given: Mapping[str, str]) -> str:
     return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
-def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set[int] = frozenset()) -> Survey:
-    """Walk over the body of a page. `labels` are label elements whose text is the name of a control.
+def survey(
+    tree: Tree,
+    visibility: Visibility,
+    content: MainContent,
+    labels: Set[int] = frozenset(),
+    blocks: Set[int] = frozenset(),
+) -> Survey:
+    """Walk over the body of a page.
+
+    `labels` are label elements whose text is the name of a control, `blocks` inline elements that are laid out as
+    blocks.
 
     This is one loop because it runs for every node, over the tree's numbers from `at` to `end`. An element is entered
     if its inside or its end matters. While it is open, these hold:
@@ -175,7 +184,7 @@ def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set
     landmarks = Landmarks(visibility, content)
     marked_out = landmarks.asides | {landmarks.article}
     plain = _PLAIN
-    noted = conspicuous | marked_out | visibility.by_rule
+    noted = conspicuous | marked_out | visibility.by_rule | blocks
     summaries: dict[int, int] = {}
     formulas = read_formulas(visibility) if tree.find("math") else {}
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
@@ -251,7 +260,7 @@ def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set
                     continue
             text_ends.append(len(pieces))
             continue
-        within, flags, candidate, parted = region, state, -1, tag not in INLINE
+        within, flags, candidate, parted = region, state, -1, tag not in INLINE or node in blocks
         start, stop = node + 1, after
         if quiet and tag in simple and _NAMED.isdisjoint(attributes):
             if run >= 0:

@@ -49,11 +49,11 @@ class Visibility:
 
     `by_rule` are those that styles hide, and what is in no slot, or in a hidden one. A shadow root has rules of its own
     only. `withdrawn` are these and those that an attribute hides; a slot with content counts as hidden, because its
-    content is where the page has it. `tree` is that of the page, without texts that are hidden where their element is
-    not.
+    content is where the page has it. `styles` are the page's own. `tree` is that of the page, without texts that are
+    hidden where their element is not.
     """
 
-    __slots__ = ("by_rule", "flat", "tree", "withdrawn")
+    __slots__ = ("by_rule", "flat", "styles", "tree", "withdrawn")
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.flat = tree, FlatTree(tree)
@@ -70,7 +70,7 @@ class Visibility:
                 boxes |= inner.boxes
                 texts |= inner.texts
                 base.update(inner.outside)
-        outer = self._styles(Matcher(tree, 0, tree.size), tree.find("style"), styled, base)
+        outer = self.styles = self._styles(Matcher(tree, 0, tree.size), tree.find("style"), styled, base)
         boxes |= outer.boxes
         texts |= outer.texts
         hidden = {at for at in (0, *tree.conspicuous) if self.is_hidden_by(tree.attributes[at])}

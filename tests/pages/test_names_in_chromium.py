@@ -7,6 +7,11 @@ from tests.pages.reading import elements_in
 from tests.pages.test_names import COMPUTED, HIDING
 
 ROOT = "<template shadowrootmode=open>{}</template>"
+CSS = (
+    ".b::before{content:'before'}.n::after{content:' \\201C new'}.k:before{content:'a' attr(data-k)}.e::after{content:''}"
+    ".w::before{content:'x';display:none}.d{display:block}.l{display:inline-block}"
+    ".h{visibility:hidden}"
+)
 CASES = [
     "<button id=t>Buy <b>tea</b></button>",
     "<button id=t><x-a>{}two</x-a></button>".format(ROOT.format("one <slot></slot> three")),
@@ -71,6 +76,24 @@ CASES = [
     "<a id=t href=/><ins>new</ins><del>old</del></a>",
     "<a id=t href=/>Read <i>more</i>, <b>now</b>.</a>",
     "<table><tr><td><a id=t href=/>Edit</a></table>",
+    *(
+        f"<style>{CSS}</style>{html}"
+        for html in (
+            "<button id=t class=b>label</button>",
+            "<a id=t href=/ class='b n'>label</a>",
+            "<h2 id=t class=n>label</h2>",
+            "<button id=t><span class=b>x</span></button>",
+            "<button id=t data-k=12><span class=k data-k=12>x</span></button>",
+            "<button id=t class=e>label</button>",
+            "<button id=t class=w>label</button>",
+            "<a id=t href=/><span class=d>a</span><span class=d>b</span></a>",
+            "<a id=t href=/><span class=l>a</span><span class=l>b</span></a>",
+            "<h2 id=t>a<span class=d>b</span></h2>",
+            "<button id=t><b style='display:flex'>a</b>b</button>",
+            "<button id=t><span>a</span><span class=h>b</span><span>c</span></button>",
+            "<label for=t class=b>Name</label><input id=t>",
+        )
+    ),
     *(html for html in COMPUTED if "labeledby" not in html),
 ]
 DIFFERENT = (

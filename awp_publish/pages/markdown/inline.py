@@ -56,7 +56,8 @@ class Inline:
         self._formulas = formulas
         self.later: set[int] = set()
         """Nodes that are written elsewhere."""
-        self._noted = self._visible.visibility.withdrawn | self._formulas.keys()
+        self._blocks = names.blocks
+        self._noted = self._visible.visibility.withdrawn | self._formulas.keys() | names.blocks
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -107,6 +108,8 @@ class Inline:
         """Add the pieces for an element."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
+        apart = " " if node in self._blocks else ""
+        pieces.append(apart)
         if self._formulas and node in self._formulas:
             pieces.append(Mark("markdown", code_span(self._formulas[node])))
         elif node in self.later or not self._visible.shows(node):
@@ -150,6 +153,7 @@ class Inline:
             pieces.append(escape_text(collapse(label), in_brackets=linked))
         elif text := self._embedded(node, tag, linked):
             pieces.append(Mark("markdown", text))
+        pieces.append(apart)
 
     def _add_content(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
         """Add the pieces for what is in an element; elements that mean nothing are entered like the element itself."""

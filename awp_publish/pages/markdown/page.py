@@ -131,7 +131,7 @@ class _Page:
         """Name controls and links that would otherwise have the same names, if some are written."""
         visibility = self._visible.visibility
         if has_alike(visibility, left_out):
-            found = survey(self._tree, visibility, self._content, self._names.told)
+            found = survey(self._tree, visibility, self._content, self._names.told, self._names.blocks)
             items = ItemNames(found, visibility)
             self._inline.controls.distinct = distinct_names(found, self._names, items, visibility)
 
