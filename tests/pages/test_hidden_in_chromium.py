@@ -83,7 +83,7 @@ max-height:0;padding-bottom:2em;overflow:hidden  height:0em;overflow:hidden  blo
 inline-size:0;overflow:hidden  max-block-size:0;overflow:hidden  height:0%;overflow:hidden
 height:calc(0px);overflow:hidden  height:0;overflow:hidden;display:inline
 display:inline-block;width:0;overflow:hidden  line-height:0  max-height:0  height:0;overflow:hidden visible
-height:0;overflow:visible hidden  aspect-ratio:1/0  min-height:0;overflow:hidden  content-visibility:auto
+height:0;overflow:visible hidden  aspect-ratio:1/0  min-height:0;overflow:hidden
 content-visibility:visible  content-visibility:hidden!important  content:'x'  content:none  color:#fffffe
 color:white;background:black  color:transparent;text-shadow:0 0 5px black
 color:transparent;background:linear-gradient(red,blue);-webkit-background-clip:text
@@ -215,8 +215,8 @@ div{width:0;height:0;overflow:hidden}  p{display:none}p.a{display:block}  .a.b{d
 ;.a{display:none}  @charset 'utf-8';.a{display:none}  @import 'data:text/css,.a%7Bdisplay:none%7D' print;
 @namespace svg url(http://www.w3.org/2000/svg);.a{display:none}
 @namespace svg url(http://www.w3.org/2000/svg);svg|*{display:none}  @foo;.a{display:none}  @foo{.a{display:none}}
-@foo{}.a{display:none}  @page{margin:0}.a{display:none}  @keyframes k{from{opacity:0}}.a{color:red}
-.a{animation:k 1s}@keyframes k{to{opacity:0}}  .a{display:none  .a{display:none;color:'}
+@foo{}.a{display:none}  @page{margin:0}.a{display:none}
+.a{display:none  .a{display:none;color:'}
 .z{content:'}'}.a{display:none}  .z{background:url(})}.a{display:none}  .z{background:url('a}b')}.a{display:none}
 .\61 {display:none}  .\000061{display:none}  \.a{display:none}  .a\:b{display:none}  #\78{display:none}
 .a{dis\play:none}  .a{\64isplay:none}  .a{display:\6eone}  .a{*display:none}  .a{_display:none}  .a{display:none\9}

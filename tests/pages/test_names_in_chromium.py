@@ -8,9 +8,8 @@ from tests.pages.test_names import COMPUTED, HIDING
 
 ROOT = "<template shadowrootmode=open>{}</template>"
 CSS = (
-    ".b::before{content:'before'}.n::after{content:' \\201C new'}.k:before{content:'a' attr(data-k)}.e::after{content:''}"
-    ".w::before{content:'x';display:none}.d{display:block}.l{display:inline-block}"
-    ".h{visibility:hidden}"
+    ".b::before{content:'before'}.n::after{content:' \\201C new'}.k:before{content:'a' attr(data-k)}.d{display:block}"
+    ".e::after{content:''}.w::before{content:'x';display:none}.l{display:inline-block}.h{visibility:hidden}"
 )
 CASES = [
     "<button id=t>Buy <b>tea</b></button>",
