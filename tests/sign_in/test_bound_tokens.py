@@ -39,8 +39,10 @@ class BoundAgent(Agent):
     """An agent that proves a key at the token endpoint."""
 
     key: Any = KEY
+    secret: str | None = None
 
     def send_form(self, form):
+        form |= {"client_secret": self.secret} if self.secret is not None else {}
         headers = {"dpop": proof(key=self.key)} if self.key is not None else {}
         return self.http.post(self.server["token_endpoint"], data=form, headers=headers)
 
@@ -123,6 +125,17 @@ def test_a_refresh_token_needs_the_key_of_its_grant(agent):
     agent.key = KEY
     renewed = agent.refresh(tokens["refresh_token"]).json()
     assert renewed["token_type"] == "DPoP"
+
+
+def test_a_client_with_a_secret_may_change_its_key_and_not_do_without_one(shop, agent):
+    agent.id, agent.secret = "partner", "s" * 40
+    tokens = agent.sign_in()
+    agent.key = OTHER_KEY
+    renewed = agent.refresh(tokens["refresh_token"]).json()
+    assert call(shop, renewed["access_token"], key=OTHER_KEY).json() == "ann"
+    assert call(shop, renewed["access_token"]).status_code == 401
+    agent.key = None
+    assert agent.refresh(renewed["refresh_token"]).json()["error"] == "invalid_grant"
 
 
 def test_a_code_is_bound_to_the_key_that_was_named_when_it_was_asked_for(agent):

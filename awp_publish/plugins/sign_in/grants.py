@@ -233,8 +233,12 @@ class Grants:
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
 
-    async def refresh(self, token: str, client: str, scopes: Sequence[str] | None, key: str = "") -> Issued:
+    async def refresh(
+        self, token: str, client: str, scopes: Sequence[str] | None, key: str = "", *, may_change_key: bool = False
+    ) -> Issued:
         """Exchange a refresh token for new tokens, by a client that has proven a `key` if any. Raises OAuthError.
+
+        A client with a secret `may_change_key`: its refresh tokens are bound to that already (RFC 9449 section 5).
 
         `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
         (RFC 9700 section 4.14.2), unless its answer may have been lost.
@@ -247,7 +251,8 @@ class Grants:
                 raise OAuthError("invalid_grant", "The refresh token is not known, or its grant has ended.")
             if grant.client != client:
                 raise OAuthError("invalid_grant", "The refresh token was issued to another client.")
-            _check_key(grant, key)
+            if not (may_change_key and key):
+                _check_key(grant, key)
             wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
             if not set(wanted) <= set(grant.scopes):
                 raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")

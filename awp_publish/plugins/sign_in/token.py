@@ -62,7 +62,8 @@ class TokenEndpoint(ProgramEndpoint):
                 await self.at.grants.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
-        return await self.at.grants.refresh(token, client.id, scopes, key)
+        may_change_key = bool(client.secret)
+        return await self.at.grants.refresh(token, client.id, scopes, key, may_change_key=may_change_key)
 
     async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
