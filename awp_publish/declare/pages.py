@@ -58,7 +58,7 @@ class DeclaredPages:
         """
         if callable(path):
             raise DeclarationError("site.page", 'needs parentheses: write @site.page() or site.page("/path").')
-        name = path if path is not None else given.get("id")
+        name = path if path is not None else given.get("id", given.get("title"))
         subject = f'page "{name}"' if name is not None else "site.page()"
         self._refuse_when_frozen(subject)
         own, of_plugins = split_options(cast(Mapping[str, object], given), self._plugins, "page")

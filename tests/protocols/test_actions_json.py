@@ -434,6 +434,13 @@ async def test_names_that_other_declarations_would_have_are_refused_at_the_start
     assert words in str(refused.value)
 
 
+def test_a_page_without_a_path_is_named_by_its_id_or_title_where_its_map_is_wrong():
+    site = Site("Shop", "Sells.", "https://shop.example")
+    for options in ({"id": "search", "title": "Look"}, {"title": "search"}):
+        with pytest.raises(DeclarationError, match=r'^page "search": map: /stats: '):
+            site.page(**options, map={"stats": []})
+
+
 def test_a_misspelt_option_of_a_page_is_refused_with_the_nearest():
     for wrong, meant in (("guid", "guide"), ("mapp", "map")):
         with pytest.raises(DeclarationError, match=f'did you mean "{meant}"'):
