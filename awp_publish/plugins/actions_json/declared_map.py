@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
-from awp_publish.checks.engine import ERROR, Finding, in_order, shown
+from awp_publish.checks.engine import ERROR, in_order, shown
 from awp_publish.checks.places import select, strings
 from awp_publish.maps import reading, rules
 from awp_publish.maps.namespaces import NAME_MEMBERS, NOUNS
@@ -180,18 +180,13 @@ def _refuse_mistakes(document: Mapping[str, Any]) -> None:
     whole = {"protocol": rules.PROTOCOL, "version": rules.VERSION, "tools": [], **document, "states": states}
     errors = [finding for finding in ACTIONS_JSON.judge(whole) if finding.level == ERROR]
     for finding in in_order(errors, whole, ""):
-        if not _is_about_a_name(finding, whole):
-            pointer = finding.pointer
-            if inside and pointer.startswith(inside):
-                number, _, rest = pointer.removeprefix(inside).partition("/target")
-                pointer = child("/targets", list(targets)[int(number)]) + rest
-            raise ValueError(f"{pointer}: {finding.message} {finding.hint}".removesuffix("."))
-
-
-def _is_about_a_name(finding: Finding, whole: JsonObject) -> bool:
-    """Return True if a finding says that a name is not declared: the page cannot know it, or says so better."""
-    is_reference = finding.check in ("actions-transition", "actions-check-reference")
-    return is_reference and isinstance(part_at(whole, finding.pointer), str)
+        pointer, is_reference = finding.pointer, finding.check in ("actions-transition", "actions-check-reference")
+        if is_reference and isinstance(part_at(whole, pointer), str):
+            continue  # a page cannot know the names of others; its own are looked for afterwards
+        if inside and pointer.startswith(inside):
+            number, _, rest = pointer.removeprefix(inside).partition("/target")
+            pointer = child("/targets", list(targets)[int(number)]) + rest
+        raise ValueError(f"{pointer}: {finding.message} {finding.hint}".removesuffix("."))
 
 
 @cache
