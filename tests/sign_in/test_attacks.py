@@ -360,6 +360,14 @@ def test_the_password_page_leads_back_to_this_site_alone(agent):
         ("\u13df\u13de\u13aa", "A program"),  # Cherokee
         ("\u1d04\u029f\u1d00\u1d1c\u1d05\u1d07", "A program"),  # small capitals
         ("C\u0336\u0334\u0337\u0335laude", "A program"),
+        ("C\u0336\u0334\u0337laude", "C\u0336\u0334\u0337laude"),
+        ("Claude \u0420\u043e\u0441\u0430", "A program"),  # a Russian word that looks like "Poca"
+        ("\u0420\u043e\u0441\u0442\u043e\u043a", "\u0420\u043e\u0441\u0442\u043e\u043a"),
+        ("VK-\u0431\u043e\u0442", "VK-\u0431\u043e\u0442"),
+        ("Cl\u0251ude", "A program"),  # a phonetic sign
+        ("\ud55c\uad6d\u4eba bot", "\ud55c\uad6d\u4eba bot"),
+        ("\u5c0f\u540d\u3105Claude", "\u5c0f\u540d\u3105Claude"),
+        ("\u3042\ud55c", "A program"),  # nobody writes Japanese and Korean in one word
         ("\u042f\u043d\u0434\u0435\u043a\u0441 Agent", "\u042f\u043d\u0434\u0435\u043a\u0441 Agent"),
         ("Claude \u30a8\u30fc\u30b8\u30a7\u30f3\u30c8", "Claude \u30a8\u30fc\u30b8\u30a7\u30f3\u30c8"),
         ("\u0110\u1ea1i l\u00fd", "\u0110\u1ea1i l\u00fd"),
