@@ -30,13 +30,13 @@ from awp_publish import (
     Workflow,
 )
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
-from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.plugin import installed
 from awp_publish.schema.options import option_rows
 from tests.client import TestClient
 
-MOST_OPTIONS = 116
+MOST_OPTIONS = 107
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
 EXAMPLES = [
@@ -78,7 +78,7 @@ def test_every_option_of_an_agent_has_its_line():
 
 def test_options_are_few():
     """Groups count as what is in them, and options of a site and of an action leave room in their calls."""
-    facts = (About, Robots, Security, Workflow, AwasSettings, PageSettings)
+    facts = (About, Robots, Security, Workflow, AwasSettings, PageOptions)
     plugins = (Approval, Awp, Discovery, Jobs, Mcp, Overview, Pages, Traffic)
     groups = (*facts, *plugins, OAuth, Proxies, Limits, Paths, Idempotency)
     parts = sum(len(group.__annotations__) for group in groups)
