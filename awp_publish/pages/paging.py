@@ -10,17 +10,40 @@ from awp_publish.pages.visibility import INLINE
 
 _RELATIONS: Final = frozenset(("next", "prev", "previous"))
 _WORDS: Final = (
-    "next previous prev older newer first last weiter zurück nächste vorherige suivant suivante précédent précédente "
-    "siguiente anterior próxima próximo seguinte successiva precedente volgende vorige następna poprzednia далее "
-    "следующая назад предыдущая 次へ 前へ 下一页 上一页 다음 이전"
+    "next previous prev older newer oldest newest earlier later first last weiter zurück nächste nächster vorherige "
+    "letzte suivant suivante précédent précédente siguiente anterior próxima próximo seguinte successiva successivo "
+    "precedente volgende vorige następna następny poprzednia poprzedni далее следующая назад предыдущая nästa "
+    "föregående neste forrige næste seuraava edellinen další předchozí sonraki önceki 次へ 前へ 次 前 下一页 "
+    "上一页 下页 上页 다음 이전"
 )
-_ARROW: Final = "[\\s<>\xab\xbb\u2039\u203a\u2190\u2192\u27e8\u27e9]"
+_NOUNS: Final = (
+    "page pages posts post entries entry results result article articles chapter items stories story comments messages "
+    "topics products photos seite seiten página pagina strona stránka sida side sivu страница sayfa のページ "
+    "ページ 页 페이지"
+)
+_ARROW: Final = "[\\s<>\xab\xbb\u2039\u203a\u2190\u2192\u27e8\u27e9\u2329\u232a\u25c0\u25b6\u276e\u276f\u226a\u226b]"
+_MARKS: Final = "[\\s()\\[\\]|.,:]"
+_NOUN: Final = f"(?:{'|'.join(_NOUNS.split())})"
+_WORD: Final = f"(?:{'|'.join(_WORDS.split())})"
 _TURN: Final = re.compile(
-    rf"{_ARROW}*(?:{'|'.join(_WORDS.split())})(?:\s+(?:page|posts|entries|results|article|seite))?{_ARROW}*|{_ARROW}+",
+    rf"(?:{_ARROW}|{_MARKS})*(?:(?:go )?to (?:the )?)?(?:{_NOUN}\s+)?{_WORD}(?:\s+\d+)?(?:\s*(?:search )?{_NOUN})?"
+    rf"(?:{_ARROW}|{_MARKS})*|{_ARROW}+",
     re.IGNORECASE,
 )
-_NUMBER: Final = re.compile(r"[1-9]\d{0,4}")
-_CELLS: Final = frozenset(("td", "th", "tr"))
+_MORE: Final = re.compile(rf"(?:(?:load|show|view|see)\s+)?more(?:\s+{_NOUN})?(?:{_ARROW}|\.|\u2026)*", re.IGNORECASE)
+_PAGED: Final = re.compile(
+    r"[?&;](?:p|pg|page|paged|start|offset|after|from|cursor|skip|s)=|/page[/-]?\d", re.IGNORECASE
+)
+"""Addresses of other pages of a list, to which a link with "More" leads."""
+
+_NUMBER: Final = re.compile(
+    rf"{_MARKS}*(?:(?:go to |goto )?(?:page|seite|página|pagina)\s*)?(\d{{1,5}}|\d{{1,3}}(?:[,.]\d{{3}})+)"
+    rf"(?:\s*[-\u2013]\s*\d{{1,6}})?{_MARKS}*",
+    re.IGNORECASE,
+)
+_BACK: Final = re.compile("\\s*[<\xab\u2039\u2190]")
+_ON: Final = re.compile(".*[>\xbb\u203a\u2192]\\s*\\Z", re.DOTALL)
+_PICTURES: Final = frozenset(("img", "svg"))
 
 MAX_TEXT: Final = 40
 """Characters of the text of a link that is compared."""
@@ -35,46 +58,64 @@ MAX_PAGING: Final = 60
 def find_paging(tree: Tree) -> Mapping[int, str]:
     """Return the links to other pages of a list, in document order, with what they say."""
     groups: dict[int, list[tuple[int, str, bool]]] = {}
-    tags, attributes = tree.tags, tree.attributes
+    attributes = tree.attributes
     found: dict[int, str] = {}
     for link in tree.find("a"):
         given = attributes[link]
         if "href" not in given:
             continue
-        text = _text_of(tree, link) or given.get("aria-label", "").strip()
-        if "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split()):
-            groups.setdefault(_block_of(tree, link), []).append((link, text, True))
-        elif text and (_NUMBER.fullmatch(text) or _TURN.fullmatch(text)):
-            groups.setdefault(_block_of(tree, link), []).append((link, text, False))
+        text = _text_of(tree, link)
+        is_named = "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split())
+        is_named = is_named or (_MORE.fullmatch(text) is not None and _PAGED.search(given["href"]) is not None)
+        if is_named or (text and (_NUMBER.fullmatch(text) or _turns(text) or _BACK.match(text) or _ON.match(text))):
+            groups.setdefault(_block_of(tree, link), []).append((link, text, is_named))
     for block, links in groups.items():
-        numbers = [int(text) for _, text, _ in links if text.isdecimal()]
+        numbers = [int(re.sub(r"\D", "", number[1])) for _, text, _ in links if (number := _NUMBER.fullmatch(text))]
         steps = sum(after - before == 1 for before, after in pairwise(numbers))
-        turns = [text for _, text, _ in links if not text.isdecimal()]
+        ranges = sum(_NUMBER.fullmatch(text) is not None and len(re.findall(r"\d+", text)) == 2 for _, text, _ in links)
+        turns = [text for _, text, _ in links if _turns(text)]
         has_words = any(any(map(str.isalpha, text)) for text in turns)
-        is_paging = any(is_named for _, _, is_named in links) or (bool(turns) and (bool(numbers) or has_words))
-        if is_paging or (steps >= MIN_NUMBERS - 1 and tags[block] not in _CELLS):
+        is_between = any(_BACK.match(text) for _, text, _ in links) and any(_ON.match(text) for _, text, _ in links)
+        is_paging = any(is_named for _, _, is_named in links) or is_between
+        is_paging = is_paging or (bool(turns) and (bool(numbers) or has_words or len(turns) > 1))
+        is_counted = steps >= MIN_NUMBERS - 1 or ranges >= MIN_NUMBERS
+        is_counted = is_counted or (steps > 0 and all(_PAGED.search(attributes[link]["href"]) for link, *_ in links))
+        if is_paging or (is_counted and tree.tags[block] != "tr"):
             found.update((link, text) for link, text, _ in links)
     return {link: found[link] for link in sorted(found)[:MAX_PAGING]}
 
 
+def _turns(text: str) -> bool:
+    """Return True for "Next" and the like, also before the title of what comes next."""
+    return _TURN.fullmatch(text) is not None
+
+
 def _text_of(tree: Tree, link: int) -> str:
-    """Return the text of a link, or "" if it is longer than that of a pagination."""
-    only = tree.only(link)
-    if only is not None:
-        return " ".join(only.split()) if len(only.strip()) <= MAX_TEXT else ""
+    """Return the text of a link or else its name, "" if that is longer than that of a pagination.
+
+    Of "Next", and in an element of its own the title of the next page, the first is returned.
+    """
+    given = tree.attributes[link]
     texts, length = list[str](), 0
     for at in range(link + 1, tree.ends[link]):
-        if not tree.tags[at]:
-            texts.append(tree.texts[at])
-            length += len(tree.texts[at].strip())
-            if length > MAX_TEXT:
-                return ""
-    return " ".join("".join(texts).split())
+        text = tree.texts[at] if not tree.tags[at] else ""
+        if tree.tags[at] in _PICTURES:
+            text = tree.attributes[at].get("alt") or tree.attributes[at].get("aria-label", "")
+        texts.append(text)
+        length += len(text.strip())
+        if length > MAX_TEXT:
+            first = next(text for text in texts if text.strip())
+            return " ".join(first.split()) if len(texts) > 1 and _turns(first) else ""
+    said = " ".join("".join(texts).split())
+    if any(map(str.isalnum, said)):
+        first = next((text for text in texts if text.strip()), "").strip()
+        return first if _turns(first) and not _turns(said) else said
+    return " ".join((given.get("aria-label") or given.get("title") or said)[:MAX_TEXT].split())
 
 
 def _block_of(tree: Tree, link: int) -> int:
     """Return the block around a link that has the other links of a pagination too."""
     at = tree.parents[link]
-    while tree.parents[at] >= 0 and (tree.tags[at] in INLINE or tree.tags[at] == "li"):
+    while tree.parents[at] >= 0 and (tree.tags[at] in INLINE or tree.tags[at] in ("li", "td", "th")):
         at = tree.parents[at]
     return at

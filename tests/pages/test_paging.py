@@ -15,11 +15,43 @@ PAGERS = {
     ),
     "numbers in items": ("<ul><li><a href=?1>1</a><li><a href=?2>2</a><li><a href=?3>3</a></ul>", ["1", "2", "3"]),
     "a name": ("<div><a href=?p=1>1</a><a href=?p=2 aria-label=Next><svg></svg></a></div>", ["1", "Next"]),
+    "a picture": ("<div><a href=?p=1>1</a> <a href=?p=2><img src=n.gif alt=Next></a></div>", ["1", "Next"]),
+    "a title": ("<div><a href=?p=1>1</a> <a href=?p=2 title='Next page'><i></i></a></div>", ["1", "Next page"]),
+    "cells": ("<table><tr><td>1<td><a href=?p=2>2</a><td><a href=?p=2>&gt;</a></table>", ["2", ">"]),
+    "arrows": ("<nav><a href=?p=1>&lt;</a><a href=?p=3>&gt;</a></nav>", ["<", ">"]),
+    "months": (
+        "<div><a href=?m=10>&lt; October</a> <a href=?m=12>December &gt;</a></div>",
+        ["< October", "December >"],
+    ),
+    "brackets": ("<p>[1] <a href=?p=2>[2]</a> <a href=?p=2>[Next]</a></p>", ["[2]", "[Next]"]),
+    "ranges": (
+        "<p><a href=?s=0>1-20</a> <a href=?s=20>21-40</a> <a href=?s=40>41-60</a></p>",
+        ["1-20", "21-40", "41-60"],
+    ),
+    "zeros": ("<p><a href=?p=1>01</a> <a href=?p=2>02</a> <a href=?p=3>03</a></p>", ["01", "02", "03"]),
+    "pages": ("<p><a href=?p=1>Page 1</a> <a href=?p=2>Page 2</a></p>", ["Page 1", "Page 2"]),
+    "thousands": ("<div><a href=?p=2>2</a> <a href=?p=9>1,203</a> <a href=?p=2>Next</a></div>", ["2", "1,203", "Next"]),
+    "a number of results": ("<p><a href=?p=2>Next 25 results</a></p>", ["Next 25 results"]),
+    "more": ("<table><tr><td><a href='news?p=2'>More</a></table>", ["More"]),
+    "more of them": ("<p><a href=?page=2>Show more results</a></p>", ["Show more results"]),
+    "chapters": ("<p><a href=1>Prev Chapter</a> <a href=3>Next Chapter</a></p>", ["Prev Chapter", "Next Chapter"]),
+    "two numbers, as frameworks write them": (
+        "<p class=paginator><span>1</span> <a href=?p=2>2</a> <a href=?p=3 class=end>3</a> 250 books</p>",
+        ["2", "3"],
+    ),
+    "German": ("<p><a href=?s=2>Nächste Seite</a></p>", ["Nächste Seite"]),
+    "French": ("<p><a href=?p=3>Page suivante</a></p>", ["Page suivante"]),
+    "Russian": ("<p><a href=?p=2>Следующая страница</a></p>", ["Следующая страница"]),
+    "Japanese": ("<p><a href=?p=3>次のページ</a></p>", ["次のページ"]),
+    "Chinese": ("<p><a href=?p=2>下一页&gt;</a></p>", ["下一页>"]),
 }
 OTHERS = [
     "<table><tr><td><a href=?1>1</a><td><a href=?2>2</a><td><a href=?3>3</a></table>",
     "<p>See <a href=#n1>1</a> and <a href=#n7>7</a></p>",
     "<p><a href=/next-year>Next year in Jerusalem</a></p>",
+    "<p><a href=/tea>More</a></p>",
+    "<p><a href=/post>Read it &raquo;</a></p>",
+    "<p>See <a href=/a>1</a> and <a href=/b>2</a></p>",
     "<ul><li><a href=/2019>2019</a><li><a href=/2017>2017</a></ul>",
 ]
 
