@@ -83,6 +83,9 @@ _ADDED: Final = 0.2
 _MAX_LINKS: Final = 0.3
 """The part of an added text that may be links."""
 
+_SAID: Final = 8
+"""The part of a page's sentences that an article has at least if the page says that it is one: one in so many."""
+
 _MENU: Final = 10
 """If a block of links on a page without list and text has a larger part than one in so many, it is the content."""
 
@@ -172,8 +175,10 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     masses = weigh(tree, visibility)
     pruning = Pruning(tree, masses, address)
     whole = _landmark(tree, masses)
-    found = _best(tree, masses)
-    article = _around(tree, masses, found)
+    is_said = says_article(tree)
+    top = _marked(tree, masses) if is_said else body
+    found = _best(tree, masses, top)
+    article = _around(tree, masses, found, top)
     listing = find_listing(tree, masses, whole)
     offer = find_offer(tree, masses, whole, listing)
     is_list = listing is not None and _is_list(tree, masses, listing, article)
@@ -187,7 +192,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     inner, outer = _forms(tree, masses, whole, article)
     of_links = _mostly_links(tree, masses, article)
     rest = sentences - _listed_in(tree, masses, of_links)
-    is_scarce = sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD)
+    is_scarce = sentences < max(MIN_ARTICLE, page / (_SAID if is_said else 3), listed, fields * _FIELD)
     if offer is not None:
         return _of_offer(tree, masses, whole, article, offer, listing, pruning)
     if outer or is_scarce or rest < max(MIN_ARTICLE / 2, sentences / 3):
@@ -199,7 +204,10 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
         others |= _headings_of(tree, masses, others)
         return MainContent(whole, frozenset(others), around=_holders(tree, masses, whole))
     article = _with_heading(tree, masses, whole, article)
-    if says_article(tree):
+    prices = [at for at in masses.prices if whole < at < tree.ends[whole] and not article < at < tree.ends[article]]
+    if not is_said and len(prices) >= _ITEMS and whole < article < tree.ends[whole] and whole != body:
+        article = whole  # a text about something that is sold beside it
+    if is_said:
         left_out = masses.beside | of_links
         left_out |= _siblings(tree, masses, found, article)
     else:
@@ -401,9 +409,16 @@ def _is_outside(tree: Tree, at: int) -> bool:
     return role in _OUTSIDE_ROLES or (not role and tree.tags[at] in _OUTSIDE)
 
 
-def _best(tree: Tree, masses: Masses) -> int:
-    """Return the element with the best score, the body if nothing has one."""
-    tags, parents, ends, body = tree.tags, tree.parents, tree.ends, tree.body_at
+def _marked(tree: Tree, masses: Masses) -> int:
+    """Return the only `<article>` with an `h1`, if it has a text; otherwise the body. Comments are beside it."""
+    headed = [at for at in tree.find("article") if any(at < one < tree.ends[at] for one in masses.headings)]
+    is_text = len(headed) == 1 and masses.chars[headed[0]] - masses.links[headed[0]] >= MIN_ARTICLE
+    return headed[0] if is_text else tree.body_at
+
+
+def _best(tree: Tree, masses: Masses, top: int) -> int:
+    """Return the element with the best score, `top` if nothing in it has one."""
+    tags, parents, ends, body = tree.tags, tree.parents, tree.ends, top
     scores: dict[int, float] = {}
     skip = -1
     for at in masses.blocks:
@@ -412,7 +427,7 @@ def _best(tree: Tree, masses: Masses) -> int:
         if at in masses.beside:
             skip = ends[at]
             continue
-        if masses.own[at] < MIN_BLOCK or tags[at] in _UNCOUNTED:
+        if not body <= at < ends[body] or masses.own[at] < MIN_BLOCK or tags[at] in _UNCOUNTED:
             continue
         score = 1 + masses.own_marks[at] + min(masses.own[at] / 100, 3)
         around = parents[at] if tags[at] in _PARAGRAPHS else at
@@ -441,13 +456,13 @@ def _best(tree: Tree, masses: Masses) -> int:
     return best
 
 
-def _around(tree: Tree, masses: Masses, found: int) -> int:
+def _around(tree: Tree, masses: Masses, found: int, top: int) -> int:
     """Return the largest element around the best one that adds sentences and few links."""
     tags, parents, chars, links, marks = tree.tags, tree.parents, masses.chars, masses.links, masses.marks
     body = tree.body_at
     enough = _ENOUGH * (chars[body] - links[body])
     at = found
-    while at != body and parents[at] != body:
+    while at not in (body, top) and parents[at] != body:
         above = parents[at]
         added, added_links = chars[above] - chars[found], links[above] - links[found]
         if not added or tags[above] in _LISTS or tags[above] == "li":

@@ -122,6 +122,23 @@ def test_comments_with_links_of_their_authors_do_not_make_an_article_a_list():
     assert content.is_article
 
 
+def test_longer_comments_do_not_take_the_place_of_an_article_that_says_so():
+    comments = "".join(f"<div><p>Comment {number}: {SENTENCE * 6}</p></div>" for number in range(9))
+    article = f"<article><h1>Storm</h1><div>{STORY}</div></article>"
+    written = write_content(f"{PUBLISHED}<main>{article}<div>{comments}</div></main>", "https://paper.example/storm")
+    assert "Part 5:" in written
+    assert "Comment 1" not in written
+
+
+def test_a_text_beside_prices_does_not_take_the_place_of_what_is_sold():
+    offers = "".join(
+        f"<div><span>Edition {number}</span> <b>$ {number}9</b><button>Add</button></div>" for number in range(5)
+    )
+    written = write_content(f"{CHROME}<main><div>{offers}</div><div>{STORY}</div></main>{FOOTER}", "https://x.example/")
+    assert written.count("[button: Add") == 5
+    assert "Part 5:" in written
+
+
 @pytest.mark.parametrize("post", ["<article class=post>{}</article>", "<div class=post>{}</div>"])
 def test_the_posts_of_a_thread_stay_together(post):
     posts = "".join(post.format(f"<p>Post {number}: {SENTENCE * 2}</p>") for number in range(5))
