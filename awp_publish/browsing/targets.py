@@ -8,7 +8,7 @@ and `query` around text, role and css.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.browsing.errors import AwpError, refuse
@@ -116,12 +116,14 @@ def _by_text_and_role(
     """Return the best element with the role whose text or label contains the text, ignoring case.
 
     The best is the first that supports the action and has exactly this text, then one that supports the action, then
-    one with exactly this text: of a paragraph and a link in it, the link. Between equals, a text comes before a label.
+    one with exactly this text: of a paragraph and a link in it, the link. Between equals, a text comes before a label,
+    and the confidence is shared: only their names tell them apart.
     """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
     candidates = [e for e in elements_of(som.document) if role in (None, e["role"]) and e["id"] in som.places]
     best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
+    equals = set[object]()
     for member in ("text", "label"):
         for element in candidates:
             found_text = " ".join(str(element.get(member) or "").lower().split())
@@ -133,8 +135,12 @@ def _by_text_and_role(
             rank = (isinstance(actions, list) and action in actions, is_whole)
             if best is None or rank > best[0]:
                 best = rank, ResolvedTarget(element, som.places[str(element["id"])], sure)
+                equals.clear()
+            if rank == best[0]:
+                attrs = element.get("attrs")
+                equals.add(attrs.get("href") or element["id"] if isinstance(attrs, dict) else element["id"])
     if best is not None:
-        return best[1]
+        return replace(best[1], confidence=round(best[1].confidence / len(equals), 2))
     if not forms or role not in (None, "form"):
         return None
     return _in_form(compiled, _PART_OF_TEXT, label=wanted or "")

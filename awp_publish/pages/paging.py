@@ -41,8 +41,8 @@ _NUMBER: Final = re.compile(
     rf"(?:\s*[-\u2013]\s*\d{{1,6}})?{_MARKS}*",
     re.IGNORECASE,
 )
-_BACK: Final = re.compile("\\s*[<\xab\u2039\u2190]")
-_ON: Final = re.compile(".*[>\xbb\u203a\u2192]\\s*\\Z", re.DOTALL)
+_BACK: Final = re.compile("\\s*[<\xab\u2039\u2190][^>\xbb\u203a\u2192]*")
+_ON: Final = re.compile("[^<\xab\u2039\u2190]*[>\xbb\u203a\u2192]\\s*")
 _PICTURES: Final = frozenset(("img", "svg"))
 
 MAX_TEXT: Final = 40
@@ -67,7 +67,9 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
         text = _text_of(tree, link)
         is_named = "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split())
         is_named = is_named or (_MORE.fullmatch(text) is not None and _PAGED.search(given["href"]) is not None)
-        if is_named or (text and (_NUMBER.fullmatch(text) or _turns(text) or _BACK.match(text) or _ON.match(text))):
+        if is_named or (
+            text and (_NUMBER.fullmatch(text) or _turns(text) or _BACK.fullmatch(text) or _ON.fullmatch(text))
+        ):
             groups.setdefault(_block_of(tree, link), []).append((link, text, is_named))
     for block, links in groups.items():
         numbers = [int(re.sub(r"\D", "", number[1])) for _, text, _ in links if (number := _NUMBER.fullmatch(text))]
@@ -75,7 +77,9 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
         ranges = sum(_NUMBER.fullmatch(text) is not None and len(re.findall(r"\d+", text)) == 2 for _, text, _ in links)
         turns = [text for _, text, _ in links if _turns(text)]
         has_words = any(any(map(str.isalpha, text)) for text in turns)
-        is_between = any(_BACK.match(text) for _, text, _ in links) and any(_ON.match(text) for _, text, _ in links)
+        is_between = any(_BACK.fullmatch(text) for _, text, _ in links) and any(
+            _ON.fullmatch(text) for _, text, _ in links
+        )
         is_paging = any(is_named for _, _, is_named in links) or is_between
         is_paging = is_paging or (bool(turns) and (bool(numbers) or has_words or len(turns) > 1))
         is_counted = steps >= MIN_NUMBERS - 1 or ranges >= MIN_NUMBERS

@@ -21,6 +21,9 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _OTHERS: Final = frozenset(("button", "form", "input", "select", "table", "textarea"))
 """Elements beyond which a text belongs to something else."""
 
+_BOXES: Final = ("checkbox", "radio")
+"""Fields whose name is the text after them."""
+
 _HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BOUNDARIES: Final = frozenset(
     ("aside", "body", "dialog", "fieldset", "footer", "form", "header", "main", "nav", "table")
@@ -40,7 +43,7 @@ class Surroundings:
     def name_of(self, field: int) -> str:
         """Return the name that a field has from its surroundings, or ""."""
         kind = input_type(self._tree.attributes[field]) if self._tree.tags[field] == "input" else ""
-        if kind in ("checkbox", "radio") and (name := self._beside(field, forwards=True)[0]):
+        if kind in _BOXES and (name := self._beside(field, forwards=True)[0]):
             return name
         return self._in_table(field) or self.before(field)
 
@@ -99,7 +102,8 @@ class Surroundings:
             elif tag in STRIPPED or self._visibility.hides(one):
                 continue
             elif tag in _HEADINGS or self._is_others(one):
-                return _join(parts, forwards), False
+                is_of_box = not forwards and tag == "input" and input_type(self._tree.attributes[one]) in _BOXES
+                return "" if is_of_box else _join(parts, forwards), False
             elif tag in INLINE and tag != "br":
                 parts.append(self._text(one))
             else:  # a block or a break ends a text

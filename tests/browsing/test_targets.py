@@ -75,6 +75,20 @@ def test_how_sure_a_target_is_depends_on_how_it_was_found(agent):
     assert all(0 < value <= 1 for value in sure)
 
 
+@pytest.mark.parametrize(
+    ("items", "text", "confidence"),
+    [
+        ("<li>Ada <button>Edit</button><li>Bob <button>Edit</button>", "Edit", 0.47),
+        ("<li>Ada <button>Edit</button><li>Bob <button>Edit</button>", "Edit Bob", 0.95),
+        ("<li>Ada <a href=/s>Edit</a><li>Bob <a href=/t>Edit</a>", "Edit", 0.47),
+        ("<li>Ada <a href=/s>Edit</a><li>Bob <a href=/s>Edit</a>", "Edit", 0.95),
+    ],
+)
+def test_targets_that_only_their_order_tells_apart_are_not_certain(items, text, confidence):
+    agent = Agent({"/": f"<main><ul>{items}</ul></main>", "/s": "<p>Sent"})
+    assert agent.click({"text": text})["effects"]["confidence"] == confidence
+
+
 def test_what_is_not_found_names_every_strategy(agent):
     target = {"ref": "e_0", "text": "no", "role": "button", "css": "#no", "fallback": [{"ref": "e_1"}, {"css": ":::"}]}
     with pytest.raises(AwpError, match="Target element not found") as missed:

@@ -354,6 +354,7 @@ def test_links_of_rows_that_lead_to_one_address_need_no_names():
         ("<p>Your name: <input title=Person></p>", "Person"),
         # What belongs to something else names nothing.
         ("<label for=a>Name</label><input id=a><input id=b>", "Name"),
+        ("<input type=checkbox> Agree <select id=b><option>x</select>", "Agree"),
         ("<h2>Login</h2><input>", None),
         ("<form>Search</form><input>", None),
         ("<p>Search <button>Go</button> <input>", None),

@@ -50,6 +50,7 @@ OTHERS = [
     "<p>See <a href=#n1>1</a> and <a href=#n7>7</a></p>",
     "<p><a href=/next-year>Next year in Jerusalem</a></p>",
     "<p><a href=/tea>More</a></p>",
+    "<p><a href=/h>&lt;header&gt;</a> and <a href=/m>&lt;main&gt;</a></p>",
     "<p><a href=/post>Read it &raquo;</a></p>",
     "<p>See <a href=/a>1</a> and <a href=/b>2</a></p>",
     "<ul><li><a href=/2019>2019</a><li><a href=/2017>2017</a></ul>",
