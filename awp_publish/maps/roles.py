@@ -43,9 +43,15 @@ _ROLES: Final[Mapping[str, str]] = {
     "meter": "meter",
     "figure": "figure",
     "search": "search",
-    "dt": "term",
+    **dict.fromkeys(("address", "hgroup", "optgroup"), "group"),
+    **dict.fromkeys(("del", "s"), "deletion"),
+    **dict.fromkeys(("dfn", "dt"), "term"),
+    **{name: name for name in ("blockquote", "caption", "code", "mark", "math", "strong", "time")},
     "dd": "definition",
-    "blockquote": "blockquote",
+    "em": "emphasis",
+    "ins": "insertion",
+    "sub": "subscript",
+    "sup": "superscript",
 }
 _INPUT_ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(BUTTONS, "button"),
@@ -55,8 +61,30 @@ _INPUT_ROLES: Final[Mapping[str, str]] = {
     "number": "spinbutton",
     "search": "searchbox",
 }
-_ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
+_ALSO: Final[Mapping[str, str]] = {
+    "banner": "header",
+    "contentinfo": "footer",
+    "searchbox": "textbox",
+    "img": "image",
+    "directory": "list",
+}
 """Other names for a role: a SOM's, and "textbox" for a search box."""
+
+_ARIA: Final = (
+    "alert alertdialog application article banner blockquote button caption cell checkbox code columnheader combobox "
+    "complementary contentinfo definition deletion dialog directory document emphasis feed figure form generic grid "
+    "gridcell group heading image img insertion link list listbox listitem log main marquee math menu menubar "
+    "menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation progressbar "
+    "radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton status "
+    "strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar "
+    "tooltip tree treegrid treeitem"
+)
+_KNOWN: Final = frozenset(_ARIA.split())
+"""Roles that an author can give (WAI-ARIA 1.2, 5.3); others count as not given."""
+
+_PRESENTED: Final = ("none", "presentation")
+_FOCUSABLE: Final = frozenset(("a", "button", "iframe", "input", "select", "summary", "textarea"))
+"""Elements that keep their role where they are said to have none (7.2, conflict resolution)."""
 
 
 def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
@@ -73,8 +101,16 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
         aria = None
     else:
         aria = _ROLES.get(tag)
-    explicit = attributes.get("role", "").lower().split()
-    if explicit and tag != "form":  # a form with the role search is still a form
-        aria = explicit[0]
-    roles = {aria, *explicit[:1], role_of(tag, attributes)}
+        if tag == "th" and attributes.get("scope", "").lower() in ("row", "rowgroup"):
+            aria = "rowheader"
+        if tag == "img" and attributes.get("alt") == "":
+            aria = "none"
+    given = attributes.get("role", "").lower().split()
+    explicit = next((role for role in given if role in _KNOWN), None)
+    is_presented = explicit in _PRESENTED and tag not in _FOCUSABLE and "tabindex" not in attributes
+    if explicit and tag != "form" and (is_presented or explicit not in _PRESENTED):
+        aria = explicit  # but a form with the role search is still a form
+    roles = {aria, explicit, role_of(tag, attributes)}
+    if is_presented:
+        roles = {*_PRESENTED}
     return frozenset(role for alias in roles if alias for role in (alias, _ALSO.get(alias)) if role)

@@ -9,6 +9,7 @@ import pytest
 from awp_publish.browsing.page import Fetched
 from awp_publish.maps.chromium import why_unavailable
 from awp_publish.maps.failures import RuntimeFailure
+from awp_publish.maps.roles import roles_of
 from tests.browsing.driving import HOME, Answer, page, redirect
 from tests.browsing.running import Driver, Json, click, map_of, open_in_chromium, open_in_process, step, tool
 from tests.limit import OF_BROWSERS
@@ -484,3 +485,21 @@ def test_every_primitive_of_a_closed_tab_fails(run, primitive):
 
     driver.run(close())
     assert driver.failure().code == "transport_failed"
+
+
+@pytest.mark.parametrize(
+    ("tag", "attributes", "roles"),
+    [
+        ("del", {}, {"deletion"}),
+        ("th", {"scope": "row"}, {"rowheader"}),
+        ("img", {"alt": ""}, {"none", "image"}),
+        ("div", {"role": "nonesuch button"}, {"button"}),
+        ("div", {"role": "section"}, set()),
+        ("nav", {"role": "nonesuch"}, {"navigation"}),
+        ("ul", {"role": "none"}, {"none", "presentation"}),
+        ("button", {"role": "presentation"}, {"button", "presentation"}),
+        ("div", {"role": "directory"}, {"directory", "list"}),
+    ],
+)
+def test_an_element_has_the_first_role_that_it_is_given_and_that_there_is(tag, attributes, roles):
+    assert roles_of(tag, attributes) == roles
