@@ -10,16 +10,13 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
-from starlette.applications import Starlette
-from starlette.middleware.sessions import SessionMiddleware
-
 from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
 from awp_publish.calls.tokens import Tokens
 from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
-from awp_publish.declare.discover import find_routes, unwrap
+from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
@@ -31,7 +28,6 @@ from awp_publish.http.admission import read_admission_of
 from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import CalledApplication, RouteCaller
 from awp_publish.http.documents import Prepared, prepare
-from awp_publish.http.doors import ENTRANCE
 from awp_publish.http.exchange import (
     AsgiApp,
     Receive,
@@ -45,6 +41,7 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
+from awp_publish.http.position import Position
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.running import INSPECTED
@@ -180,13 +177,12 @@ class AgentPublisher:
         self.site = site
         self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
         self._link_headers = link_headers
-        self._trusts_outer = trust_outer_middleware
         self._check = check
         counters = (setup.plugin.counter(setup) for setup in site.plugins.values() if setup.plugin.counter is not None)
         counter = next((counter for counter in counters if counter is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
         self._served: dict[str, Serving] = {}
-        self._whole: AsgiApp = app
+        self._position = Position(self, app, site, trust_outer_middleware)
         self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
         self._extensions: MutableMapping[str, Any] = {}
@@ -270,7 +266,7 @@ class AgentPublisher:
             if self._check and not is_read and (count_workers() == 1 or is_first_worker()):
                 root_path = scope.get("root_path") or root_path_of_server()
                 with _collector_paused():
-                    report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
+                    report(self.site, self._published[0].documents, find_routes(self._called.routes), root_path)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
         elif scope["type"] == "websocket":
@@ -323,30 +319,21 @@ class AgentPublisher:
         self._doors = doors_of(self.site.plugins, settings.paths)
         facts = (door.facts for listed in self._doors.values() for door in listed)
         doors = (door_of(settings.paths.invoke), *(fact for fact in facts if fact is not None))
-        self.site.freeze(self._application(scope), doors, paths, left_out)
-        # The outermost application: a request that we send there passes all middleware, as any other does.
-        self._whole = self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
-        entrance = self._whole if self._is_enclosed(scope) else None
-        routes = self._application(scope)
-        cookies = _session_cookies(routes)
-        outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
-        carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
-        self._called = CalledApplication(
-            self.app, routes, entrance, outside, lambda: self._state, cookies, self._entrance, carried
-        )
+        called = self._called = self._position.called(scope, lambda: self._state)
+        self.site.freeze(called.routes, doors, paths, left_out)
         for name, setup in self.site.plugins.items():
             self._served[name] = Serving(
                 setup=setup,
                 observer=self._observer,
-                app=self._whole,
-                called=self._called,
-                has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
+                app=self._position.whole(scope),
+                called=called,
+                has_sessions=bool(called.session_cookies) or getattr(self.app, "awp_has_sessions", False),
                 wires=wires_of(other.plugin for other in self.site.plugins.values()),
                 owns=self.owns,
                 guards_of=self._guards,
                 lifespan_state=lambda: self._state,
                 extensions=lambda: self._extensions,
-                routes=partial(find_routes, routes),
+                routes=partial(find_routes, called.routes),
                 served=self._served,
             )
         self.site.on_refresh(self._publish)
@@ -357,51 +344,6 @@ class AgentPublisher:
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
         return next((address for address in published if address.host == host), published[0])
-
-    def _application(self, scope: Scope) -> object:
-        """Return the application that has the routes. Inside Starlette, `app` is a bare router: the scope has it."""
-        wrapped = unwrap(self.app)
-        if isinstance(wrapped, Starlette):
-            return wrapped
-        return scope.get("app") or wrapped
-
-    def _is_enclosed(self, scope: Scope) -> bool:
-        """Return True if in-process calls have to pass middleware of the application that runs outside of us.
-
-        Unless our own position is known, all of its middleware counts as outside. Raises DeclarationError if we are
-        mounted below an application with middleware, which a call of an action would not pass.
-        """
-        app = scope.get("app")
-        listed = [layer for layer in getattr(app, "user_middleware", ()) if not self._trusts_outer]
-        if listed and "endpoint" in scope and getattr(app, "router", None) is not unwrap(self.app):
-            names = ", ".join(getattr(layer.cls, "__name__", repr(layer.cls)) for layer in listed)
-            raise DeclarationError(
-                "site",
-                f"is published from within another application, whose middleware calls of actions bypass: {names}.",
-                "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
-                "write AgentPublisher(..., trust_outer_middleware=True).",
-            )
-        return bool(listed) and self._has_outer_middleware(scope)
-
-    def _has_outer_middleware(self, scope: Scope) -> bool:
-        """Return True if middleware, trusted or not, runs outside of us in the same application."""
-        app = scope.get("app")
-        listed = getattr(app, "user_middleware", ())
-        ours = (index for index, layer in enumerate(listed) if getattr(layer, "kwargs", {}).get("site") is self.site)
-        return app is self._whole and next(ours, len(listed)) > 0
-
-    def _entrance(self, scope: Scope) -> AsgiApp:
-        """Return the outermost application for requests that a door sends itself, so that they reach our pages too."""
-        if ENTRANCE in scope:
-            given: AsgiApp = scope[ENTRANCE]
-            return given
-        app: AsgiApp | None = scope.get("app")
-        if app is None:
-            return self
-        # Middleware inside of us may not expose what it wraps as `app`. Then the application's own list has to name us.
-        listed = getattr(app, "user_middleware", ())
-        lists_us = any(getattr(layer, "kwargs", {}).get("site") is self.site for layer in listed)
-        return app if lists_us or getattr(app, "router", None) is unwrap(self.app) else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
@@ -446,7 +388,7 @@ class AgentPublisher:
                 documents=lambda: next(
                     (address.documents, address.fallbacks) for address in self._published if address.host == host
                 ),
-                entrance=self._entrance,
+                entrance=self._position.entrance,
                 here=contexts,
             )
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
@@ -533,15 +475,6 @@ async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(forward, scope, receive, send, (404,), answer)
-
-
-def _session_cookies(app: object) -> frozenset[bytes]:
-    """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
-    listed = [layer for layer in getattr(app, "user_middleware", ()) if isinstance(layer.cls, type)]
-    names = (
-        layer.kwargs.get("session_cookie", "session") for layer in listed if issubclass(layer.cls, SessionMiddleware)
-    )
-    return frozenset(str(name).encode("latin-1", "replace") for name in names)
 
 
 def _host_of(catalog: Catalog) -> str:

@@ -1,0 +1,85 @@
+"""Where our middleware stands in an application: what it wraps, what runs outside of it, and how calls pass that."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+
+from awp_publish.declare.discover import unwrap
+from awp_publish.http.dispatch import CalledApplication
+from awp_publish.http.doors import ENTRANCE
+from awp_publish.http.exchange import AsgiApp, Scope
+from awp_publish.problems import DeclarationError
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The place of the middleware `publisher` of a site, which wraps `app`.
+
+    `trusts_outer` says that no middleware outside decides by the path of a request.
+    """
+
+    publisher: AsgiApp
+    app: AsgiApp
+    site: object
+    trusts_outer: bool
+
+    def whole(self, scope: Scope) -> AsgiApp:
+        """Return the outermost application: a request that we send there passes all middleware, as any other does."""
+        return self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
+
+    def entrance(self, scope: Scope) -> AsgiApp:
+        """Return the outermost application for requests that a door sends itself, so that they reach our pages too."""
+        if ENTRANCE in scope:
+            return cast(AsgiApp, scope[ENTRANCE])
+        app: AsgiApp | None = scope.get("app")
+        # Middleware inside of us may not expose what it wraps as `app`. Then the application's own list has to name us.
+        is_around = self._place(app) is not None or getattr(app, "router", None) is unwrap(self.app)
+        return app if app is not None and is_around else self.publisher
+
+    def called(self, scope: Scope, state: Callable[[], Mapping[str, object]]) -> CalledApplication:
+        """Return how calls reach the routes. `state` returns the lifespan state.
+
+        Unless our place is known, all middleware of the application counts as outside. Raises DeclarationError if we
+        are mounted below an application with middleware, which a call of an action would not pass.
+        """
+        app, wrapped, whole = scope.get("app"), unwrap(self.app), self.whole(scope)
+        listed = getattr(app, "user_middleware", ())
+        is_inside_another = "endpoint" in scope and getattr(app, "router", None) is not wrapped
+        if listed and is_inside_another and not self.trusts_outer:
+            names = ", ".join(getattr(layer.cls, "__name__", repr(layer.cls)) for layer in listed)
+            raise DeclarationError(
+                "site",
+                f"is published from within another application, whose middleware calls of actions bypass: {names}.",
+                "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
+                "write AgentPublisher(..., trust_outer_middleware=True).",
+            )
+        place = self._place(app)
+        outside = whole if app is whole and (len(listed) if place is None else place) > 0 else None
+        # Inside Starlette, `app` is a bare router: the scope has the application.
+        routes = wrapped if isinstance(wrapped, Starlette) else app or wrapped
+        return CalledApplication(
+            self.app,
+            routes,
+            None if self.trusts_outer else outside,
+            outside,
+            state,
+            _session_cookies(routes),
+            self.entrance,
+            getattr(self.app, "awp_carried", ()),
+        )
+
+    def _place(self, app: Any) -> int | None:
+        """Return at which place an application's list of middleware, the outermost first, names us."""
+        listed = getattr(app, "user_middleware", ())
+        ours = (index for index, layer in enumerate(listed) if getattr(layer, "kwargs", {}).get("site") is self.site)
+        return next(ours, None)
+
+
+def _session_cookies(app: object) -> frozenset[bytes]:
+    """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
+    listed = [layer for layer in getattr(app, "user_middleware", ()) if isinstance(layer.cls, type)]
+    sessions = (layer for layer in listed if issubclass(layer.cls, SessionMiddleware))
+    return frozenset(str(one.kwargs.get("session_cookie", "session")).encode("latin-1", "replace") for one in sessions)
