@@ -8,7 +8,7 @@ buffered, and recorded before it is sent. Calls from our own doors have passed t
 again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
@@ -112,7 +112,6 @@ class _GuardedRoute:
         matched = self.pattern.fullmatch(route_path(scope))
         pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
         pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
-        inputs: dict[str, object] = {}
         for name, parameter in self._by_place.get("header", {}).items():
             if (field := fields.get(name.lower().encode("latin-1"))) is not None:
                 pairs.append((parameter.name, field.decode("latin-1")))
@@ -121,26 +120,33 @@ class _GuardedRoute:
                 cookies = SimpleCookie(fields[b"cookie"].decode("latin-1"))
                 pairs += self._named("cookie", [(name, morsel.value) for name, morsel in cookies.items()])
         content_type = fields.get(b"content-type", b"")
+        if body and is_form(content_type):
+            pairs += self._read_form(content_type, body)
+            return dict(self._reader.read(pairs))
+        return (self._read_content(content_type, body) if body else {}) | self._reader.read(pairs)
+
+    def _read_form(self, content_type: bytes, body: bytes) -> Iterator[tuple[str, str | bytes]]:
+        """Yield the fields of a form. Empty optional ones are absent."""
+        places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
+        for name, value in read_form(content_type, body):
+            parameter = places.get(name)
+            if parameter is None:
+                if self._is_open and self._target.content_type != JSON:
+                    yield name, value
+            elif value or getattr(value, "filename", "") or parameter.name in self._required:
+                yield parameter.name, value
+
+    def _read_content(self, content_type: bytes, body: bytes) -> dict[str, object]:
+        """Return the members of a JSON body, or a body that is an input as a whole."""
         media_type = content_type.split(b";", 1)[0].strip().lower()
         is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
-        whole = next(iter(self._by_place.get("body", {}).values()), None)
-        if body and is_form(content_type):
-            sent = read_form(content_type, body)
-            places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
-            for name, value in sent:  # empty optional fields are absent
-                known = places.get(name)
-                if known is None and self._is_open and self._target.content_type != JSON:
-                    pairs.append((name, value))
-                elif known is not None and (value or getattr(value, "filename", "") or known.name in self._required):
-                    pairs.append((known.name, value))
-        elif body and whole is not None:
-            inputs[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
-        elif body and is_json and self._target.content_type == JSON:
-            members, named = parse_json(body), self._by_place.get("json", {})
-            for name, value in members.items() if isinstance(members, dict) else ():
-                if name in named or self._is_open:
-                    inputs[named[name].name if name in named else name] = value
-        return inputs | self._reader.read(pairs)
+        if (whole := next(iter(self._by_place.get("body", {}).values()), None)) is not None:
+            return {whole.name: parse_json(body) if is_json else body.decode("utf-8", "replace")}
+        sent = parse_json(body) if is_json and self._target.content_type == JSON else None
+        if not isinstance(sent, dict):
+            return {}
+        named = {name: parameter.name for name, parameter in self._by_place.get("json", {}).items()}
+        return {named.get(name) or name: value for name, value in sent.items() if name in named or self._is_open}
 
     def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
         parameters = self._by_place.get(place, {})
