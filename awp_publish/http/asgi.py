@@ -374,6 +374,8 @@ class AgentPublisher:
     def _open_address(self, catalog: Catalog) -> tuple[dict[str, Context], Invoker]:
         """Return what each plug-in has at one address of the site, and what runs the calls of that address."""
         site, host, guards = self.site, _host_of(catalog), self._guards(catalog)
+        links = None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1")
+        admission = read_admission_of(site.settings, catalog.actions)
         contexts: dict[str, Context] = {}
         for name, served in self._served.items():
             contexts[name] = Context(
@@ -381,8 +383,8 @@ class AgentPublisher:
                 catalog=catalog,
                 guards=guards,
                 keys=site.keys,
-                admission=read_admission_of(site.settings, catalog.actions),
-                links=None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1"),
+                admission=admission,
+                links=links,
                 links_json=self._link_headers is True,
                 published=lambda: next(latest for latest in site.catalogs if latest.url == catalog.url),
                 documents=lambda: next(
