@@ -7,8 +7,20 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from awp_publish.stores.store import Add, Count, Ran, Reserve, Schedule, Step, Swap, unavailable
-from awp_publish.stores.transaction import carry_out
+from awp_publish.stores.store import (
+    Add,
+    Count,
+    Counted,
+    Look,
+    Ran,
+    Reserve,
+    Schedule,
+    Seen,
+    Step,
+    Swap,
+    Unschedule,
+    unavailable,
+)
 
 MAX_OUTDATED: Final = 64
 """Stale heap entries that `_TimedEntries` may hold beyond one for each of its names."""
@@ -16,7 +28,8 @@ MAX_OUTDATED: Final = 64
 ENTRY_BYTES: Final = 256
 """Approximate memory that Python needs for an entry besides its key and value."""
 
-_CLOSED: Final = (0, 0.0)
+_new: Final = tuple.__new__
+"""Makes a named tuple without calling its class's Python-level `__new__`."""
 
 
 class MemoryStore:
@@ -52,19 +65,117 @@ class MemoryStore:
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps. Nothing in memory is durable. Raises StoreUnavailable when the store is full."""
-        with self._lock:
+        # Each call of a guarded action runs this twice, so everything is inlined.
+        lock = self._lock
+        lock.acquire()  # with a context manager it would take twice as long
+        try:
             now = self._clock()
             if self._due <= now:  # expired entries make room, a few at a time
                 self._purge(now, 2 * len(steps))
-            size = self._bytes + ENTRY_BYTES * len(steps)
+            if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
+                self._make_room(steps, now)
+
+            # Test the steps until one does not hold.
+            values = self._values.entries
+            seen: list[Seen] = []
+            changes: list[tuple[str, bytes | None, float]] = []
+            totals: list[tuple[str, int, float]] = []
+            size, has_queues = 0, False
+            step: Any  # its type is tested through `kind`
             for step in steps:
-                if type(step) is Add:
-                    size += len(step.value)
-                elif type(step) is Swap and step.new is not None:
-                    size += len(step.new)
+                kind = type(step)
+                if kind is Count:
+                    key, allowed, seconds = step
+                    window = self._windows.entries.get(key)
+                    if window is None or not now < window[1] <= now + seconds:
+                        if allowed <= 0:
+                            return Ran(len(seen), (*seen, Counted(0, 0.0)))
+                        # No window is open, or the clock has been set back since.
+                        closes = now + seconds
+                        if self._windows.set(key, window := [0, closes]) is None:
+                            self._bytes += ENTRY_BYTES + len(key)
+                        if closes < self._due:
+                            self._due = closes
+                    events, closes = window
+                    left = closes - now
+                    if left > seconds:  # the sum above may have been rounded up
+                        left = seconds
+                    if events >= allowed:
+                        return Ran(len(seen), (*seen, Counted(events, left)))
+                    window[0] = events = events + 1
+                    seen.append(_new(Counted, (events, left)))
+                elif kind is Add or kind is Swap:
+                    if kind is Add:
+                        key, new, seconds = step
+                        old = None
+                    else:
+                        key, old, new, seconds = step
+                    entry = values.get(key)
+                    value = None if entry is None or entry[1] <= now else entry[0]
+                    seen.append(value)
+                    if value != old:
+                        return Ran(len(seen) - 1, tuple(seen))
+                    if new is not None:
+                        size += len(new)
+                    changes.append((key, new, now + seconds))
+                elif kind is Reserve:
+                    key, amount, most, seconds = step
+                    window = self._windows.entries.get(key)
+                    total = window[0] if window is not None and window[1] > now else 0
+                    seen.append(_new(Counted, (total, 0.0)))
+                    if most is not None and 0 < amount > most - total:
+                        return Ran(len(seen) - 1, tuple(seen))
+                    totals.append((key, amount, seconds))
+                elif kind is Look:
+                    entry = values.get(step.key)
+                    seen.append(None if entry is None or entry[1] <= now else entry[0])
+                else:
+                    has_queues = True
+                    others: Counted | None = None
+                    if kind is Schedule and step.most is not None:
+                        timed = self._queues.get(step.queue)
+                        count = 0 if timed is None else len(timed.entries) - (step.member in timed.entries)
+                        others = Counted(count, 0.0)
+                        if count >= step.most:
+                            return Ran(len(seen), (*seen, others))
+                    seen.append(others)
+
+            # All of them hold: apply the changes.
             if size > self._plenty:
                 self._make_room(steps, now)
-            return carry_out(steps, self, now)
+            for key, new, expires in changes:
+                before = values.get(key)
+                if new is None or expires <= now:
+                    if before is not None:
+                        self._values.remove(key)
+                        self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
+                    continue
+                if before is None:
+                    self._bytes += ENTRY_BYTES + len(key) + len(new)
+                    heappush(self._values.heap, (expires, key))
+                else:
+                    self._bytes += len(new) - len(before[0])
+                    if expires < before[1]:
+                        self._values.set(key, (new, expires))
+                values[key] = (new, expires)
+                if expires < self._due:
+                    self._due = expires
+            if has_queues:
+                for step in steps:
+                    if type(step) is Schedule:
+                        timed = self._queues.setdefault(step.queue, _TimedEntries())
+                        if timed.set(step.member, (None, now + step.delay)) is None:
+                            self._bytes += ENTRY_BYTES + len(step.member)
+                    elif type(step) is Unschedule and (timed := self._queues.get(step.queue)) is not None:
+                        if timed.entries.pop(step.member, None) is not None:
+                            self._bytes -= ENTRY_BYTES + len(step.member)
+                        if not timed.entries:
+                            del self._queues[step.queue]
+            for key, amount, seconds in totals:
+                self._reserve(key, amount, now, now + seconds)
+            return _new(Ran, (None, tuple(seen)))
+        finally:
+            lock.release()
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
         """Return up to `most` due members of a queue, longest due first. Each is due again after `lease` seconds."""
@@ -85,48 +196,19 @@ class MemoryStore:
         """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
         return self._bytes
 
-    def value(self, key: str, now: float) -> bytes | None:
-        entry = self._values.entries.get(key)
-        return None if entry is None or entry[1] <= now else entry[0]
-
-    def window(self, key: str, now: float) -> tuple[int, float]:
-        entry = self._windows.entries.get(key)
-        return _CLOSED if entry is None or entry[1] <= now else entry
-
-    def put(self, key: str, value: bytes, expires: float) -> None:
-        before = self._values.set(key, (value, expires))
-        self._bytes += ENTRY_BYTES + len(key) + len(value) if before is None else len(value) - len(before[0])
-        if expires < self._due:
-            self._due = expires
-
-    def drop(self, key: str) -> None:
-        if (before := self._values.remove(key)) is not None:
-            self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
-
-    def count(self, key: str, events: int, closes: float) -> None:
-        if events == 0:  # it takes no room
-            if self._windows.remove(key) is not None:
-                self._bytes -= ENTRY_BYTES + len(key)
-            return
-        if self._windows.set(key, (events, closes)) is None:
-            self._bytes += ENTRY_BYTES + len(key)
-        if closes < self._due:
-            self._due = closes
-
-    def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        if self._queues.setdefault(queue, _TimedEntries()).set(member, (None, due)) is None:
-            self._bytes += ENTRY_BYTES + len(member)
-
-    def unschedule(self, queue: str, member: str) -> None:
-        if (timed := self._queues.get(queue)) is not None:
-            if timed.remove(member) is not None:
-                self._bytes -= ENTRY_BYTES + len(member)
-            if not timed.entries:
-                del self._queues[queue]
-
-    def others(self, queue: str, member: str) -> int:
-        timed = self._queues.get(queue)
-        return 0 if timed is None else len(timed.entries) - (member in timed.entries)
+    def _reserve(self, key: str, amount: int, now: float, until: float) -> None:
+        """Change a total. One that is 0 takes no room."""
+        window = self._windows.entries.get(key)
+        total = amount if window is None or window[1] <= now else window[0] + amount
+        if window is not None and total > 0 and now < window[1] <= until:
+            window[:] = total, until  # the heap has it with an earlier time, which is allowed
+        elif total > 0 and until > now:
+            if self._windows.set(key, [total, until]) is None:
+                self._bytes += ENTRY_BYTES + len(key)
+            if until < self._due:
+                self._due = until
+        elif self._windows.remove(key) is not None:
+            self._bytes -= ENTRY_BYTES + len(key)
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Purge everything that has expired.
@@ -183,21 +265,19 @@ class _TimedEntries:
         entries[name] = entry
         if before is None or when < before[1]:
             heappush(self.heap, (when, name))
-            if len(self.heap) > 2 * len(entries) + MAX_OUTDATED:
-                self._tidy()
+            self._tidy()
         return before
 
     def remove(self, name: str) -> Any:
         """Remove a pair. Returns it, None if there was none."""
         entry = self.entries.pop(name, None)
-        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
-            self._tidy()
+        self._tidy()
         return entry
 
     def _tidy(self) -> None:
-        """Leave out of the heap what has gone or has got another time."""
-        self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
-        heapify(self.heap)
+        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
+            self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
+            heapify(self.heap)
 
     def pop_due(self, now: float, most: int, visits: float = math.inf) -> list[tuple[str, Any]]:
         """Remove and return up to `most` due names, earliest first, visiting at most `visits` heap entries."""

@@ -1,6 +1,6 @@
 """Carrying out steps in the one order that every store keeps: test all of them, then apply the changes.
 
-Memory and the SQL stores use `carry_out` on a `Transaction` of their own; Redis does it in Lua. Every step
+SQL stores use `carry_out` on a `Transaction` of their own; the memory store does it in place, Redis in Lua. Every step
 sees what was there before the run; only a `Count` sees the counts before it, since those take effect at once.
 """
 
@@ -55,46 +55,41 @@ class LeasingTransaction(Transaction, Protocol):
 def carry_out(steps: Sequence[Step], transaction: Transaction, now: float) -> Ran:
     """Test the steps until one does not hold; if all hold, make their changes."""
     seen: list[Seen] = []
-    changes: list[Step] = []
-    for step in steps:
+    for index, step in enumerate(steps):
         holds = True
         saw: Seen = None
-        if type(step) is Count:
+        if isinstance(step, Look):
+            saw = transaction.value(step.key, now)
+        elif isinstance(step, Add):
+            saw = transaction.value(step.key, now)
+            holds = saw is None
+        elif isinstance(step, Swap):
+            saw = transaction.value(step.key, now)
+            holds = saw == step.old
+        elif isinstance(step, Count):
             key, most, seconds = step
             events, closes = transaction.window(key, now)
             if events == 0 or closes > now + seconds:  # none is open, or the clock was set back since
                 events, closes = 0, now + seconds
+            left = min(closes - now, seconds)  # the sum above may have been rounded up
             holds = events < most
             if holds:
-                events += 1
-                transaction.count(key, events, closes)
-            # The sum above may have been rounded up.
-            left = closes - now
-            saw = Counted(events, 0.0 if not events else left if left < seconds else seconds)
-        elif type(step) is Swap:
-            saw = transaction.value(step.key, now)
-            holds = saw == step.old
-            changes.append(step)
-        elif type(step) is Add:
-            saw = transaction.value(step.key, now)
-            holds = saw is None
-            changes.append(step)
-        elif type(step) is Look:
-            saw = transaction.value(step.key, now)
-        else:
-            if isinstance(step, Schedule) and step.most is not None:
-                others = transaction.others(step.queue, step.member)
-                holds, saw = others < step.most, Counted(others, 0.0)
-            elif isinstance(step, Reserve):
-                total, _ = transaction.window(step.key, now)
-                holds = step.most is None or step.amount <= 0 or total + step.amount <= step.most
-                saw = Counted(total, 0.0)
-            changes.append(step)
+                transaction.count(key, events + 1, closes)
+                saw = Counted(events + 1, max(left, 0.0))
+            else:
+                saw = Counted(events, left if events else 0.0)
+        elif isinstance(step, Schedule) and step.most is not None:
+            others = transaction.others(step.queue, step.member)
+            holds, saw = others < step.most, Counted(others, 0.0)
+        elif isinstance(step, Reserve):
+            total, _ = transaction.window(step.key, now)
+            holds = step.most is None or step.amount <= 0 or total + step.amount <= step.most
+            saw = Counted(total, 0.0)
         seen.append(saw)
         if not holds:
-            return Ran(len(seen) - 1, tuple(seen))
-    for step in changes:
-        if type(step) is Add or type(step) is Swap:
+            return Ran(index, tuple(seen))
+    for step in steps:
+        if isinstance(step, (Add, Swap)):
             value = step.value if isinstance(step, Add) else step.new
             if value is None or step.seconds <= 0:
                 transaction.drop(step.key)
