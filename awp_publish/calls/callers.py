@@ -1,6 +1,6 @@
 """Who calls: what identifies a caller, and the caller of the call that a task handles."""
 
-from collections.abc import Awaitable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -75,6 +75,20 @@ class KeyProofs(Protocol):
 
         `proof` is the header DPoP, `token` the access token that is shown with it, `bound_to` the token's key.
         """
+
+
+AssertionCheck: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
+"""Raises InvalidCredentials unless an assertion is the client's and for one of these audiences."""
+
+
+class ClientAssertions(Protocol):
+    """Checks the assertions of OAuth clients (RFC 7523); what the plug-in `identity` has for others."""
+
+    def client_of(self, assertion: str) -> str | None:
+        """Return the client that an assertion names, which is not verified yet."""
+
+    def check_with(self, client_id: str, key: object) -> AssertionCheck:
+        """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError."""
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 
-from awp_publish.calls.callers import KeyProofs
+from awp_publish.calls.callers import ClientAssertions, KeyProofs
 from awp_publish.model import Catalog
 from awp_publish.plugin import Finding, Plugin, Setup
 from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_published, is_published_of_mcp
@@ -25,6 +25,15 @@ class IdentitySite:
         from awp_publish.plugins.identity.proofs import Proofs
 
         return Proofs(tuple(self._site.settings.urls), self._site.store)
+
+    @cached_property
+    def assertions(self) -> ClientAssertions | None:
+        """The checker of assertions of clients, None without PyJWT."""
+        if self.proofs is None:
+            return None
+        from awp_publish.plugins.identity.assertions import Assertions
+
+        return Assertions(self._site.store)
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:

@@ -155,18 +155,18 @@ class JwtBearer:
         token = read_bearer_token(credentials) if proven is None else proven
         if token is None:
             return None
-        key_id, algorithm = self._read_header(token)
+        key_id, algorithm = read_header(token, self.algorithms, ACCESS_TOKEN)
         key = await self._keys.find(key_id, algorithm)
         if key is None:
-            raise _invalid("Its issuer does not publish the key that signed it.")
-        claims = self._decode(token, key, algorithm)
+            raise invalid("Its issuer does not publish the key that signed it.")
+        claims = read_claims(token, key, algorithm, REQUIRED, self.issuer, self.audience, self.leeway)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
-            raise _invalid(f"Its {self.principal_claim} names nobody.")
+            raise invalid(f"Its {self.principal_claim} names nobody.")
         bound_to = _key_of(claims)
         if proven is not None:
             if bound_to is None:
-                raise _invalid("It is not bound to a key (cnf.jkt), so it takes no proof.")
+                raise invalid("It is not bound to a key (cnf.jkt), so it takes no proof.")
             proofs = Proofs(self._origins, self._store)
             await proofs.check(credentials.request, credentials.headers.get("dpop"), token, bound_to)
         elif bound_to is not None:
@@ -180,46 +180,60 @@ class JwtBearer:
         scopes = frozenset(claim.split(" ")) - {""} if isinstance(claim, str) else frozenset(_texts(claim))
         return Principal(name, scopes, claims, issuer=people_of(self))
 
-    def _read_header(self, token: str) -> tuple[str | None, str]:
-        """Return the key id and algorithm in a token's header, which is not verified yet."""
-        from jwt import get_unverified_header
-        from jwt.exceptions import PyJWTError
 
-        try:
-            header = get_unverified_header(token)
-        except (PyJWTError, ValueError, TypeError, RecursionError):
-            raise _invalid("It is not a signed JSON Web Token.") from None
-        algorithm, key_id = header.get("alg"), header.get("kid")
-        if not isinstance(algorithm, str) or algorithm not in self.algorithms:
-            raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
-        # A JWT that its issuer has made for another purpose says so by its type (RFC 8725 sections 3.11 and 3.12).
-        kind = str(header.get("typ")).lower().removeprefix("application/")
-        if kind.endswith("+jwt") and kind != ACCESS_TOKEN:
-            raise _invalid("It is not an access token but a JWT for another purpose (typ).")
-        if "crit" in header:
-            raise _invalid("It requires extensions (crit) that are not supported here.")
-        return (key_id if isinstance(key_id, str) else None), algorithm
+def read_header(token: str, algorithms: Sequence[str], kind: str) -> tuple[str | None, str]:
+    """Return the key id and algorithm in a token's header, which is not verified yet. Raises InvalidCredentials.
 
-    def _decode(self, token: str, key: "PyJWK", algorithm: str) -> Mapping[str, object]:
-        from jwt import decode
-        from jwt.exceptions import ExpiredSignatureError, MissingRequiredClaimError
+    `kind` is the type of the expected tokens.
+    """
+    from jwt import get_unverified_header
+    from jwt.exceptions import PyJWTError
 
-        try:
-            return decode(
-                token,
-                key,
-                algorithms=[algorithm],
-                audience=self.audience,
-                issuer=self.issuer,
-                leeway=self.leeway,
-                options={"require": [*REQUIRED]},
-            )
-        except ExpiredSignatureError:
-            raise AuthExpired("The token has expired (exp).") from None
-        except MissingRequiredClaimError as error:
-            raise _invalid(f"It has no {error.claim}.") from None
-        except Exception as error:  # a hostile token may make its decoder raise anything
-            raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
+    try:
+        header = get_unverified_header(token)
+    except (PyJWTError, ValueError, TypeError, RecursionError):
+        raise invalid("It is not a signed JSON Web Token.") from None
+    algorithm, key_id = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str) or algorithm not in algorithms:
+        raise invalid(f"Its algorithm is not one of {', '.join(algorithms)}.")
+    # A JWT that its issuer has made for another purpose says so by its type (RFC 8725 sections 3.11 and 3.12).
+    own = str(header.get("typ")).lower().removeprefix("application/")
+    if own.endswith("+jwt") and own != kind:
+        raise invalid(f"It is a JWT for another purpose (typ), not {kind}.")
+    if "crit" in header:
+        raise invalid("It requires extensions (crit) that are not supported here.")
+    return (key_id if isinstance(key_id, str) else None), algorithm
+
+
+def read_claims(
+    token: str,
+    key: "PyJWK",
+    algorithm: str,
+    required: Sequence[str],
+    issuer: str,
+    audience: str | Sequence[str],
+    leeway: float,
+) -> Mapping[str, object]:
+    """Return a token's claims. Raises AuthExpired and InvalidCredentials."""
+    from jwt import decode
+    from jwt.exceptions import ExpiredSignatureError, MissingRequiredClaimError
+
+    try:
+        return decode(
+            token,
+            key,
+            algorithms=[algorithm],
+            audience=audience,
+            issuer=issuer,
+            leeway=leeway,
+            options={"require": [*required]},
+        )
+    except ExpiredSignatureError:
+        raise AuthExpired("The token has expired (exp).") from None
+    except MissingRequiredClaimError as error:
+        raise invalid(f"It has no {error.claim}.") from None
+    except Exception as error:  # a hostile token may make its decoder raise anything
+        raise invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
 
 def _key_of(claims: Mapping[str, object]) -> str | None:
@@ -244,7 +258,8 @@ def _key_of(claims: Mapping[str, object]) -> str | None:
     return thumbprint
 
 
-def _invalid(detail: str) -> InvalidCredentials:
+def invalid(detail: str) -> InvalidCredentials:
+    """Return the refusal of a token."""
     return InvalidCredentials(f"The token is not valid. {detail}")
 
 

@@ -34,7 +34,9 @@ MAX_PROOF: Final = 8_192
 PUBLIC_MEMBERS: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
 """Members of a public key that are read (RFC 7518 section 6)."""
 
-_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+PRIVATE_MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+"""Members of a key that only its owner may have (RFC 7518 section 6)."""
+
 _IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
@@ -76,7 +78,7 @@ class Proofs:
             algorithm, jwk = header.get("alg"), header.get("jwk")
             if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS or "crit" in header:
                 raise ValueError("another kind of token")
-            if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
+            if not isinstance(jwk, Mapping) or not PRIVATE_MEMBERS.isdisjoint(jwk):
                 raise ValueError("no public key")
             key = PyJWK({name: jwk[name] for name in PUBLIC_MEMBERS if name in jwk}, algorithm)
             if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
@@ -86,7 +88,7 @@ class Proofs:
             options: Any = {"verify_signature": True, **unchecked}
             claims = decode(proof, key, algorithms=[algorithm], leeway=PROOF_WINDOW, options=options)
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
-            thumbprint = _digest(facts)  # RFC 7638
+            thumbprint = digest_of(facts)  # RFC 7638
         except Exception as error:  # a hostile proof may make its decoder raise anything
             logger.info("a proof was not valid: %s", type(error).__name__)
             raise _unproven(
@@ -99,7 +101,7 @@ class Proofs:
         if bound_to not in (None, thumbprint):
             raise InvalidBinding("The proof is not valid. Its key is not the one that the token is bound to (cnf.jkt).")
         wrong = {
-            "It is for another token (ath).": token is not None and claims.get("ath") != _digest(token),
+            "It is for another token (ath).": token is not None and claims.get("ath") != digest_of(token),
             "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
             "It is for another address (htu).": not own
             or not isinstance(address, str)
@@ -111,14 +113,14 @@ class Proofs:
             if is_so:
                 raise _unproven(detail)
         if self.store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
-            used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
+            used = Add(f"dpop:{digest_of(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
             if (await self.store.run((used,))).failed is not None:
                 raise _unproven("It has already been used for a request (jti).")
         noted[DPOP] = proof, token, thumbprint
         return thumbprint
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()).decode().rstrip("=")
 
 

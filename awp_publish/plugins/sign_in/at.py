@@ -52,6 +52,9 @@ class SignInAt:
         self.admission = context.admission
         self.people: People = context.service
         self.paths = SignInPaths(context.catalog.paths.root)
+        token = context.catalog.absolute(self.paths.token)
+        self.audiences = (self.issuer, f"{self.issuer}/", token)
+        """What assertions of clients may be for (RFC 7523 section 3). The MCP SDK ends the issuer with a slash."""
         self.pages = SignInPages(state.options, context.catalog, self.people.framework)
         self.pending = state.tokens("request", PENDING_SECONDS)
         self.forms = Forms(state.tokens("form", PENDING_SECONDS), self.here(self.paths.root), context.catalog.url)

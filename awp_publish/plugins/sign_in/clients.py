@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from hashlib import sha256
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.calls.callers import AssertionCheck, ClientAssertions
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.client_address import network_around
 from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
@@ -25,6 +26,7 @@ from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.names import shown_name
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
 from awp_publish.schema import media
 from awp_publish.stores.store import Add, Count, Look, Store, Swap
 
@@ -70,6 +72,12 @@ class KnownClient:
     secret: bytes = field(default=b"", repr=False)
     scopes: tuple[str, ...] = ()
     host: str = ""
+    check_assertion: AssertionCheck | None = None
+
+    @property
+    def is_confidential(self) -> bool:
+        """Whether it has to authenticate (RFC 6749 section 2.1)."""
+        return bool(self.secret) or self.check_assertion is not None
 
     def redirect_for(self, address: str | None) -> str | None:
         """Return the address to go back to: the given one if it is registered, or the only one; else None."""
@@ -81,12 +89,20 @@ class KnownClient:
 class Clients:
     """The clients of one site. Every method that uses the store raises StoreUnavailable."""
 
-    def __init__(self, options: SignIn, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        options: SignIn,
+        store: Store,
+        assertions: ClientAssertions | None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read the clients that the owner names. Raises DeclarationError."""
         self._options = options
         self._store = store
+        self._assertions = assertions
         self._clock = clock
         named = (client for client in options.clients if isinstance(client, Client))
-        self._named = {client.id: _of_owner(client) for client in named}
+        self._named = {client.id: self._of_owner(client) for client in named}
         self._documents: OrderedDict[str, tuple[float, KnownClient]] = OrderedDict()
 
     async def find(self, client_id: str, address: str | None = None) -> KnownClient | None:
@@ -107,11 +123,27 @@ class Clients:
         facts = orjson.loads(raw)
         return KnownClient(client_id, facts["name"] or UNNAMED, tuple(facts["redirects"]), "registered")
 
-    def check_secret(self, client: KnownClient, secret: str | None) -> None:
-        """Raise OAuthError unless a client that has a secret has shown it."""
-        if not client.secret:
-            return
-        if secret is None or not hmac.compare_digest(_hash(secret), client.secret):
+    def named_by(self, assertion: str) -> str | None:
+        """Return the id of the client that an assertion names, None if it names none."""
+        return self._assertions.client_of(assertion) if self._assertions is not None else None
+
+    async def check(
+        self, client: KnownClient, secret: str | None, assertion: str | None, audiences: Sequence[str]
+    ) -> None:
+        """Raise OAuthError unless a client that has a secret or a key has shown it.
+
+        Raises TemporarilyUnavailable while its keys cannot be fetched.
+        """
+        if client.check_assertion is not None:
+            if assertion is None:
+                raise OAuthError("invalid_client", "The client has to authenticate with its key (private_key_jwt).")
+            try:
+                await client.check_assertion(assertion, audiences)
+            except (AuthExpired, InvalidCredentials) as problem:
+                raise OAuthError("invalid_client", f"client_assertion: {problem.detail}") from problem
+        elif assertion is not None:
+            raise OAuthError("invalid_client", "The client has no key here, so it takes no assertion.")
+        elif client.secret and (secret is None or not hmac.compare_digest(_hash(secret), client.secret)):
             raise OAuthError("invalid_client", "The client has to authenticate with its secret.")
 
     async def register(self, metadata: object, address: str) -> dict[str, object]:
@@ -160,6 +192,22 @@ class Clients:
             raw = (await self._store.run((Look(key),))).seen[0]
             if isinstance(raw, bytes):
                 await self._store.run((Swap(key, raw, raw, seconds + UNUSED_SECONDS),), durable=True)
+
+    def _of_owner(self, client: Client) -> KnownClient:
+        check = None
+        if client.key is not None:
+            if self._assertions is None:
+                wrong = f'SignIn: the client "{client.id}" has a key, and PyJWT, which checks it, is not installed.'
+                raise DeclarationError("site", wrong, 'Run pip install "awp-publish[jwt]".')
+            try:
+                check = self._assertions.check_with(client.id, client.key)
+            except ValueError as error:
+                wrong = f'SignIn: the key of the client "{client.id}" cannot be used: {error}.'
+                remedy = "Give the public part of the key: a JWK, a JWK set, PEM, or the https address of a JWK set."
+                raise DeclarationError("site", wrong, remedy) from error
+        secret = _hash(client.secret) if client.secret else b""
+        redirects, scopes = tuple(client.redirects), tuple(client.scopes)
+        return KnownClient(client.id, client.name, redirects, "named", secret, scopes, check_assertion=check)
 
     async def _of_document(self, client_id: str, address: str | None) -> KnownClient:
         """Return the client of a metadata document. Raises Shown."""
@@ -258,11 +306,6 @@ def _seconds_cached(headers: Message) -> float:
     ages = [part.removeprefix("max-age=") for part in directives if part.startswith("max-age=")]
     seconds = float(ages[0][:9]) if ages and ages[0].isdecimal() else USUALLY_CACHED
     return min(max(seconds, MIN_CACHED), MAX_CACHED)
-
-
-def _of_owner(client: Client) -> KnownClient:
-    secret = _hash(client.secret) if client.secret else b""
-    return KnownClient(client.id, client.name, tuple(client.redirects), "named", secret, tuple(client.scopes))
 
 
 def _hash(secret: str) -> bytes:

@@ -18,18 +18,21 @@ from awp_publish.http.strict_json import is_json, parse_json
 from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
-from awp_publish.problems import NotJson, Problem, StoreUnavailable
+from awp_publish.problems import NotJson, Problem, StoreUnavailable, TemporarilyUnavailable
 from awp_publish.stores.store import Count
 
 MAX_BODY: Final = 16_384
 MAX_PARAMETERS: Final = 60
 """Bytes of a body, and parameters in one."""
 
+JWT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+"""The type of assertion that clients may authenticate with (RFC 7523 section 2.2)."""
+
 FORM: Final = b"application/x-www-form-urlencoded"
 
 MAX_WRONG_SECRETS: Final = 20
 WRONG_WINDOW: Final = 60.0
-"""Wrong secrets of clients that one address may send within so many seconds."""
+"""Wrong secrets and assertions of clients that one address may send within so many seconds."""
 
 
 _NOT_NOW: Final = OAuthError("temporarily_unavailable", "The site cannot answer at the moment. Try again.")
@@ -126,7 +129,7 @@ class ProgramEndpoint(Endpoint):
         except OAuthError as error:
             await program.answer_with(error.reply)
         except (ClientDisconnect, Problem) as error:
-            if not isinstance(error, StoreUnavailable):
+            if not isinstance(error, (StoreUnavailable, TemporarilyUnavailable)):
                 raise
             await program.answer_with(_NOT_NOW.reply)
         except Exception:
@@ -139,15 +142,20 @@ class ProgramEndpoint(Endpoint):
 
     async def authenticate(self, request: DoorRequest, form: Parameters) -> KnownClient:
         """Return the client that sends a request (RFC 6749 section 2.3). Raises OAuthError."""
-        name, secret = form.get("client_id"), form.get("client_secret")
+        name, secret, assertion = form.get("client_id"), form.get("client_secret"), form.get("client_assertion")
         header = request.fields.get(b"authorization")
-        if header is not None:
-            shown = _read_basic(header)
-            if shown is None:
-                raise OAuthError("invalid_client", "Authorization must be Basic, with the client's id and secret.")
-            if secret is not None or name not in (None, shown[0]):
-                raise OAuthError("invalid_request", "The client must authenticate in exactly one way.")
+        shown = _read_basic(header) if header is not None else None
+        if header is not None and shown is None:
+            raise OAuthError("invalid_client", "Authorization must be Basic, with the client's id and secret.")
+        ways = sum(way is not None for way in (shown, secret, assertion))
+        if ways > 1 or (shown is not None and name not in (None, shown[0])):
+            raise OAuthError("invalid_request", "The client must authenticate in exactly one way.")
+        if shown is not None:
             name, secret = shown
+        if assertion is not None:
+            if form.need("client_assertion_type") != JWT_ASSERTION:
+                raise OAuthError("invalid_client", f"client_assertion_type must be {JWT_ASSERTION}.")
+            name = name or self.at.clients.named_by(assertion)
         if name is None:
             raise OAuthError("invalid_client", "client_id is missing.")
         try:
@@ -157,7 +165,7 @@ class ProgramEndpoint(Endpoint):
         if client is None:
             raise OAuthError("invalid_client", "The client is unknown. Register again.")
         try:
-            self.at.clients.check_secret(client, secret)
+            await self.at.clients.check(client, secret, assertion, self.at.audiences)
         except OAuthError as error:
             key = f"sign-in:wrong-secrets:{self.at.address_of(request)}"
             count = Count(key, MAX_WRONG_SECRETS, WRONG_WINDOW)

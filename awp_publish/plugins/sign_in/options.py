@@ -72,8 +72,9 @@ class Client:
     """Software that the owner of a site knows, and that may ask people for access without registering.
 
     `redirects` are the addresses to which people may be sent back; a program on the person's own machine has a loopback
-    address, of which any port is accepted. With a `secret` it has to authenticate; with `scopes` it may then also get
-    tokens of its own, without a person, for these scopes (`client_credentials`).
+    address, of which any port is accepted. With a `secret` it has to authenticate, or with its `key`, whose public part
+    is given as a JWK, a JWK set, PEM, or the https address of a set (`private_key_jwt`; extra `jwt`); with `scopes` it
+    may then also get tokens of its own, without a person, for these scopes (`client_credentials`).
     """
 
     id: Text
@@ -81,6 +82,7 @@ class Client:
     redirects: Annotated[Sequence[str], AfterValidator(_check_redirects)] = ()
     secret: Annotated[str | None, AfterValidator(_check_secret)] = field(default=None, repr=False)
     scopes: Sequence[Text] = ()
+    key: Mapping[str, Any] | str | None = field(default=None, repr=False, hash=False)
 
 
 _CLIENT: Final[LazyAdapter[Client]] = LazyAdapter(Client)
@@ -90,6 +92,9 @@ def _check_clients(clients: Sequence[object]) -> tuple[Client, ...]:
     checked = tuple(_CLIENT.validate_python(unpack(client)) for client in clients)
     if len({client.id for client in checked}) != len(checked):
         raise ValueError("two clients have the same id")
+    for client in checked:
+        if client.key is not None and client.secret is not None:
+            raise ValueError(f"{client.id!r} has a secret and a key; give it one of them")
     return checked
 
 

@@ -75,8 +75,9 @@ class SignInSite:
 
     @cached_property
     def clients(self) -> Clients:
-        """The clients that may ask for access."""
-        return Clients(self.options, self._site.store)
+        """The clients that may ask for access. Raises DeclarationError."""
+        identity = self._site.ask("identity")
+        return Clients(self.options, self._site.store, identity.assertions if identity is not None else None)
 
     async def disconnect(self, grant_id: str) -> Grant | None:
         """End a grant as `Grants.end` does, and forget that its client was allowed: it is asked about again."""

@@ -62,13 +62,15 @@ class TokenEndpoint(ProgramEndpoint):
                 await self.at.grants.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
-        may_change_key = bool(client.secret)
+        may_change_key = client.is_confidential
         return await self.at.grants.refresh(token, client.id, scopes, key, may_change_key=may_change_key)
 
     async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
-        if client.origin != "named" or not client.secret or not client.scopes:
-            raise OAuthError("unauthorized_client", "Only a client with a secret and scopes of its own may do this.")
+        if client.origin != "named" or not client.is_confidential or not client.scopes:
+            raise OAuthError(
+                "unauthorized_client", "Only a client with a secret or key, and scopes of its own, may do this."
+            )
         wanted = tuple(dict.fromkeys((form.get("scope") or "").split())) or client.scopes
         if not set(wanted) <= set(client.scopes):
             raise OAuthError("invalid_scope", f"This client has the scopes {' '.join(client.scopes)}.")
