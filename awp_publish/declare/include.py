@@ -1,8 +1,11 @@
 """`site.include(...)`: publish existing routes without touching their handlers."""
 
+import ast
 import fnmatch
+import inspect
 import logging
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -239,8 +242,22 @@ _TEST: Final = re.compile(r"(?:^|[/_-])(?:tests?|testing|debug)(?:[/_-]|$)", re.
 
 
 def _redirects(handler: object) -> bool:
-    notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers_of(handler))
-    return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
+    """Return True if a handler does nothing but redirect, by its annotation or by all that it returns."""
+    layers = list(layers_of(handler))
+    notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers)
+    if any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None):
+        return True
+    functions = [layer for layer in layers if inspect.isfunction(layer)]
+    if not functions or "RedirectResponse" not in functions[-1].__code__.co_names:
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(functions[-1])))
+    except (OSError, SyntaxError):
+        return False
+    returned = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    return bool(returned) and all(
+        isinstance(value, ast.Call) and ast.unparse(value.func).endswith("RedirectResponse") for value in returned
+    )
 
 
 def _is_in_mounts(route: Route, inclusion: Inclusion) -> bool:
@@ -281,7 +298,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
     if _FILE.search(route.template):
         return "it is a file"
-    if inclusion.is_open and any(map(_redirects, route.handlers)):
+    if inclusion.is_open and (route.redirects or any(map(_redirects, route.handlers))):
         return f'it redirects; name it: operations=["{route.name}"]'
     if inclusion.is_open and _TEST.search(f"{route.template}/{route.name}"):
         return f'its name looks like a test route; name it: operations=["{route.name}"]'

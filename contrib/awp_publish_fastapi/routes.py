@@ -20,6 +20,7 @@ from fastapi.dependencies.utils import get_dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
+from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute
 
 from awp_publish.declare.discover.components import Components, as_object
@@ -45,7 +46,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
     for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
             described = cast(DescribedRoute, context)
-            path = prefix + (described.path or "")
+            path, kind = prefix + (described.path or ""), _response_class_of(described)
             yield Route(
                 path,
                 methods_of(described.methods),
@@ -56,7 +57,8 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 described.include_in_schema,
                 functools.partial(document.describe, described),
                 arrival=Arrival(path, described.endpoint),
-                is_page=_answers_html(described),
+                is_page=True if "html" in str(getattr(kind, "media_type", "")) else None,  # else its handler tells
+                redirects=issubclass(kind, RedirectResponse),
                 rehearse=functools.partial(_rehearse, app, described),
                 is_deprecated=bool(described.deprecated),
             )
@@ -64,11 +66,10 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
             yield from walk_routes([plain(context)], prefix, walk)
 
 
-def _answers_html(described: DescribedRoute) -> bool | None:
-    """Return True for a route whose response class is HTML, None if only the handler tells."""
+def _response_class_of(described: DescribedRoute) -> type:
     kind = getattr(described, "response_class", None)
     kind = getattr(kind, "value", kind)  # of a default that was not changed
-    return True if "html" in str(getattr(kind, "media_type", "")) else None
+    return kind if isinstance(kind, type) else object
 
 
 def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:

@@ -63,10 +63,11 @@ class Route:
 
     The rest is for `site.include()`: `mount` is the path of the mounted application that the route belongs to, "" for
     the outermost one. `reads` says whether its GET changes nothing; None if only its methods tell. `is_page` says
-    whether its GET answers with HTML; None if only the handler tells. `kept_out` is the reason why it becomes an action
-    only if it is named ("it signs people in or out", "it is part of the admin panel"), "" for all others. A route that
-    `is_deprecated` is left out in the same way, and its description says so. `usual_method` is the one that is meant by
-    the name of a handler that takes all methods.
+    whether its GET answers with HTML; None if only the handler tells. `redirects` is True if it does nothing else,
+    False if only the handler tells. `kept_out` is the reason why it becomes an action only if it is named ("it signs
+    people in or out", "it is part of the admin panel"), "" for all others. A route that `is_deprecated` is left out in
+    the same way, and its description says so. `usual_method` is the one that is meant by the name of a handler that
+    takes all methods.
     """
 
     path: str
@@ -82,6 +83,7 @@ class Route:
     mount: str = ""
     reads: bool | None = None
     is_page: bool | None = None
+    redirects: bool = False
     kept_out: str = ""
     is_deprecated: bool = False
     usual_method: str = ""
