@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 from awp_publish import cli
 from awp_publish.cli.sources import FileChange
+from tests.client import TestClient
 
 ROOT = Path(__file__).parents[1]
 FASTAPI = '''"""A shop of lamps."""
@@ -178,6 +180,28 @@ def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, word
     assert words in capsys.readouterr().err
     assert cli.main(["init", str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from fastapi import FastAPI\n\napp = FastAPI()\n",
+        "from fastapi import FastAPI as Api\n\napp = Api()",
+        "import fastapi\r\n\r\napp: object = fastapi.FastAPI()\r\n",
+        "try:\n    from starlette.applications import Starlette\n    from starlette.routing import Route\n"
+        "except ImportError:\n    raise\napp = Starlette(routes=[Route('/', print)])\n",
+        'LINES = "a\x0cb\u2028c"\nimport os\nfrom fastapi import FastAPI\n\napp = FastAPI()\n'
+        'if __name__ == "main":\n    1\n',
+    ],
+)
+def test_an_application_is_published_however_it_is_imported(tmp_path, capsys, source):
+    module = tmp_path / "lamp-shop" / "main.py"
+    module.parent.mkdir()
+    module.write_bytes(source.encode())
+    assert cli.main(["init", str(module.parent), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["is_written"]
+    with TestClient(runpy.run_path(str(module))["app"]) as client:
+        assert client.get("/llms.txt").text.startswith("# Lamp shop\n")
 
 
 LINES = st.builds("".join, st.lists(st.sampled_from(["a\n", "b\n", "\n"]), max_size=3)) | st.just("a\nb")

@@ -96,7 +96,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     taken = {node.id for node in ast.walk(application.tree) if isinstance(node, ast.Name)}
     site = next(name for name in ("site", "agents_site", "site_for_agents") if name not in taken)
     name = application.title or title_of(folder)
-    lines = text.splitlines()
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")  # as the parser counts them
     has_os = any(
         isinstance(node, ast.Import) and any(name.name == "os" and name.asname is None for name in node.names)
         for node in application.tree.body
@@ -118,7 +118,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     lines = [*lines[:end], "", *([] if end and not lines[end - 1][:1].isspace() else [""]), *published, *rest]
     imports = [node for node in application.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     before = [node for node in imports if node.lineno < application.line]
-    last = before[-1].end_lineno or 0
+    last = before[-1].end_lineno or 0 if before else application.line - 1
     added = [*([] if has_os else ["import os"]), "from awp_publish import AgentPublisher, Site"]
     lines[last:last] = added
     newline = "\r\n" if "\r\n" in text else "\n"

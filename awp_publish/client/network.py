@@ -20,7 +20,7 @@ from awp_publish.http.outgoing import (
     connect,
     request,
 )
-from awp_publish.http.talk import TalkFailed
+from awp_publish.http.talk import TalkFailed, read_message
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes of one response over the network, at most."""
@@ -144,9 +144,7 @@ class Network:
                         if left < 0:
                             detail = f"The answers of {path} have more than {MAX_BYTES} bytes."
                             raise _network_failed(path, "ANSWER_TOO_LARGE", detail)
-                        answer = json.loads(text)
-                        if not isinstance(answer, dict):
-                            raise TalkFailed("A message is not a JSON object.")
+                        answer = read_message(text)
                         if answer.get("id") == message["id"]:
                             break
                     received.append(answer)
@@ -154,8 +152,6 @@ class Network:
                         break
         except InvalidStatus as refused:
             raise TalkFailed("The connection was refused.", refused.response.status_code) from None
-        except (ValueError, RecursionError):
-            raise TalkFailed("A message is not JSON.") from None
         except (TimeoutError, WebSocketException) as error:
             deadline.left()  # raises OutOfTime if that is what closed it
             raise TalkFailed(f"The connection was closed: {error}") from None

@@ -16,6 +16,17 @@ class TalkFailed(Exception):
         self.status, self.body = status, body
 
 
+def read_message(text: str | bytes | None) -> dict[str, Any]:
+    """Return a message, a JSON object. Raises TalkFailed."""
+    try:
+        message = json.loads(text or "")
+    except (ValueError, RecursionError):
+        raise TalkFailed("A message is not JSON.") from None
+    if not isinstance(message, dict):
+        raise TalkFailed("A message is not a JSON object.")
+    return message
+
+
 async def talk(app: AsgiApp, scope: Scope, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Open a WebSocket and send messages, each after the answer to the one before. Returns the answers.
 
@@ -47,7 +58,7 @@ async def talk(app: AsgiApp, scope: Scope, messages: Sequence[Mapping[str, Any]]
         for message in messages:
             inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
             while True:
-                answer = json.loads((await receive_next())["text"])
+                answer = read_message((await receive_next()).get("text"))
                 if answer.get("id") == message["id"]:
                     break
             answers.append(answer)

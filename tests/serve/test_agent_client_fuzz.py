@@ -309,6 +309,14 @@ def test_no_path_in_an_answer_becomes_another_host(place, kind):
     assert asked
 
 
+def test_a_task_that_does_not_end_in_time_is_given_up_with_its_name():
+    working = {"result": {"task": {"id": "1", "status": {"state": "TASK_STATE_WORKING"}}}}
+    with AgentClient(application(working), door="a2a") as client:
+        client.timeout = 0
+        with pytest.raises(TimeoutError, match="order has not ended within 0 seconds"):
+            client.call("order")
+
+
 BODIES = [b"", b"\xff", b"{", b"[" * 100_000, b'"\\ud800"', b"data: {", b"null", b"NaN"]
 BODIES += [b'{"result": ' + b"1" * 5000 + b"}"]
 
@@ -334,14 +342,22 @@ def test_any_message_of_a_websocket_is_a_result_or_call_failed(text):
         for message in socket:
             socket.send(text.replace("ID", json.loads(message)["id"]))
 
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+            await receive()
+            while (message := await receive())["type"] == "websocket.receive":
+                said = text.replace("ID", json.loads(message["text"])["id"])
+                await send({"type": "websocket.send", **({"text": said} if said else {"bytes": b"{}"})})
+
     with serve(answer, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        port = server.socket.getsockname()[1]
-        with AgentClient(f"http://127.0.0.1:{port}", door="awp", timeout=30) as client:
-            client._documents["/agent.json"] = {}  # it names no addresses
-            with pytest.raises(CallFailed):
-                client.call("order")
+        for target in (app, f"http://127.0.0.1:{server.socket.getsockname()[1]}"):
+            with AgentClient(target, door="awp", timeout=30) as client:
+                client._documents["/agent.json"] = {}  # it names no addresses
+                with pytest.raises(CallFailed):
+                    client.call("order")
         server.shutdown()
         thread.join()
 
