@@ -1,5 +1,6 @@
 """The command line, run as a person runs it."""
 
+import argparse
 import importlib
 import json
 import os
@@ -75,6 +76,11 @@ async def add_book(title: str) -> str:
 site.include()
 app = AgentPublisher(inner, site=site)
 word = "app"
+
+async def endless(scope, receive, send):
+    pass
+
+endless.app = endless
 """
 
 
@@ -94,6 +100,7 @@ def test_what_is_no_application_gets_a_sentence(tmp_path):
     for target, words in {
         "bookshop:site": "bookshop:site: is a Site, not an application. Name the application: bookshop:app.",
         "bookshop:word": "bookshop:word: is not an ASGI application: str. Name the application itself.",
+        "bookshop:endless": "bookshop:endless: has no AgentPublisher. Name the application that it was added to.",
         "bookshop": "bookshop: names no application. Write module:app, such as bookshop:app.",
     }.items():
         done = run_in(tmp_path, "show", target)
@@ -263,6 +270,7 @@ def run_shop(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (["check", "nowhere"], 2),
         (["check", "README.md", "--kind", "novel"], 2),
         (["check", "--pages", "README.md"], 2),
+        (["check", "--explain", "limits"], 0),
         (["show", "no_such_module:app"], 2),
         (["show", "demo_site.app:no_such_app"], 2),
         (["call", "demo_site.app:app", "search_books", "q"], 2),
@@ -298,6 +306,20 @@ def test_what_may_be_left_out_may_stand_behind_an_option(tmp_path, capsys):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 2
+
+
+def test_every_command_and_option_says_what_it_is_for():
+    parsers = [cli.make_parser()]
+    silent = []
+    for parser in parsers:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+                silent += sorted({*action.choices} - {each.dest for each in action._choices_actions if each.help})
+            elif not action.help:
+                silent.append(f"{parser.prog} {action.dest}")
+    assert len(parsers) > 10
+    assert silent == []
 
 
 def test_the_version_is_told():
@@ -386,6 +408,29 @@ def test_a_refused_call_says_why_and_what_to_do(tmp_path):
     assert run_shop(tmp_path, "call", "http://127.0.0.1:1", "search_books", "q=1").returncode == 2
 
 
+def test_headers_are_sent_and_a_file_is_printed_as_it_is(tmp_path):
+    (tmp_path / "prices.py").write_text(
+        """
+from fastapi import FastAPI, Request, Response
+from awp_publish import AgentPublisher, Site
+
+site = Site(name="Shop", description="A shop.", url="https://shop.example")
+app = FastAPI()
+
+@app.get("/prices", response_class=Response, responses={200: {"content": {"application/pdf": {}}}})
+@site.action("print_prices")
+async def print_prices(request: Request) -> Response:
+    "Print the prices."
+    return Response(f"%PDF {request.headers['x-shop']} {request.headers['x-unit']}", media_type="application/pdf")
+
+app.add_middleware(AgentPublisher, site=site)
+"""
+    )
+    named = ("--header", "X-Shop: north", "--header", "X-Unit:cm")
+    done = run("call", "prices:app", "print_prices", *named, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "%PDF north cm", "")
+
+
 def test_a_confirmation_is_not_given_by_itself(tmp_path):
     asked = run_shop(tmp_path, "call", "shop:app", "process", "data=tea")
     assert asked.returncode == 1
@@ -444,6 +489,7 @@ def test_any_page_is_shown_as_som_and_as_markdown(tmp_path):
     text = run("markdown", "-", "--url", "https://tea.example/green", given=PAGE).stdout
     assert text.startswith("# Green tea\n")
     assert "https://tea.example/x" in text or "](/x)" in text
+    assert json.loads(run("som", "-", given=PAGE).stdout)["url"] == "https://page.invalid/"
     assert json.loads(run("markdown", str(page), "--json").stdout)["markdown"].startswith("# Green tea")
     assert run("som", str(tmp_path / "none.html")).returncode == 2
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 HOME = """<!doctype html><html lang=en><head><title>Shoe shop</title>
 <meta name=description content="Sells shoes."></head>
 <body><nav><a href=/about>About us</a> <a href="https://elsewhere.example/">Else</a> <a href=/logout>Log out</a>
-<a href=/away>Away</a> <a href=/private/x>Secret</a></nav>
+<a href=/away>Away</a> <a href=/private/x>Secret</a> <a href=/about?page=2>More</a> <a href=/list.pdf>List</a></nav>
 <form action=/search role=search><label for=q>Words</label><input id=q name=q required maxlength=80>
 <select name=sort><option value=new>Newest<option value=cheap>Cheapest</select><button>Search shoes</button></form>
 <form method=post action=/newsletter id=news><input type=hidden name=csrf_token value=T0PSECRET>
@@ -103,6 +103,13 @@ def test_what_is_written_was_seen_is_marked_and_passes_the_checks(shop):
     assert (actions["subscribe"]["method"], actions["subscribe"]["endpoint"]) == ("POST", "/newsletter")
     assert actions["subscribe"]["x-needs-from-page"] == ["csrf_token"]
     assert actions["get_shoe"]["endpoint"] == "/api/shoes/{id}"
+    kinds = {one["id"]: one["type"] for one in documents["/.well-known/ai-actions.json"]["actions"]}
+    assert kinds == {
+        "get_shoe": "data_retrieval",
+        "search_shoes": "search",
+        "subscribe": "form_submission",
+        "open_about": "navigation",
+    }
     assert "T0PSECRET" not in done.stdout
     assert documents["/agent.json"]["errors"] == {}  # how it refuses was not seen
     assert actions["subscribe"]["outputs"] == {}
@@ -162,14 +169,16 @@ def test_the_controls_of_a_form_are_inputs_with_what_their_markup_says(shop):
 
 
 def test_nothing_is_followed_that_leads_away_is_forbidden_or_does_something(shop):
+    document = OPENAPI | {"servers": [{"url": "https://api.elsewhere.example/v1"}]}
+    shop.pages["/openapi.json"] = ("application/json", json.dumps(document))
     told = json.loads(run("--allow-private", shop.address).stdout)
     why = " ".join(f"{one['at']} {one['why']}" for one in told["left_out"])
     assert "/private/x robots.txt does not allow it" in why
     assert "/logout it may do something when it is opened" in why
     assert "leads to another site: http://169.254.169.254/latest/" in why
     assert "a form sends to another site: pay.example" in why
-    assert "/logout" not in shop.asked
-    assert "/private/x" not in shop.asked
+    assert "/openapi.json its server is another site: https://api.elsewhere.example/v1" in why
+    assert not {"/logout", "/private/x", "/about?page=2", "/list.pdf"} & set(shop.asked)
 
 
 def test_a_page_of_countless_forms_labels_and_choices_is_read(shop):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -128,6 +129,9 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
         assert [client.call("visit")["visits"] for _ in range(3)] == [1, 2, 3]
         client.call("quote")
         assert client.call("buy") == {"bought": "yes"}
+        another = client.through(door)
+        another.receipts = client.receipts
+        assert another.call("buy") == {"bought": "yes"}, "of the same receipts, without the session"
         assert client.call("report", pages=3) == {"pages": 3}
         session = client.session
         with pytest.raises(CallFailed):
@@ -242,6 +246,15 @@ def test_what_is_no_target_is_told(target, words):
         AgentClient(target)
     with pytest.raises(ValueError, match="There is no door"):
         AgentClient("https://books.example", door="phone")
+
+
+def test_a_missing_package_is_named_with_the_extra_that_has_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "websockets.sync.client", None)
+    with (
+        AgentClient("http://127.0.0.1:1", door="awp") as client,
+        pytest.raises(RuntimeError, match=r"awp-publish\[awp"),
+    ):
+        client._transport.talk("/awp", {}, [])
 
 
 @pytest.mark.parametrize("door", doors())

@@ -9,7 +9,7 @@ from starlette.routing import WebSocketRoute
 from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from awp_publish import AgentPublisher, BearerToken, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, Principal, Site, __version__
 from awp_publish.plugins.awp.callers import SCOPES
 from tests.client import TestClient
 from tests.serve.awp_client import HELLO, AwpClient
@@ -107,11 +107,31 @@ def test_the_handshake_of_the_mvp(client):
 def test_the_handshake_of_the_draft(client):
     with AwpClient.open(client) as caller:
         told = caller.do("awp.hello", **DRAFT_HELLO)
-    assert (told["awp"], told["encoding"]) == ({"version": "0.1"}, {"selected": "msgpack"})
-    assert told["compression"] == {"selected": "none"}
-    assert told["features"]["som"]["snapshot"] is True
-    assert told["features"]["limits"] == told["limits"]
-    assert told["limits"]["max_sessions"] == 100
+    limits = {"max_sessions": 100, "max_pages_per_session": 16, "max_messages_per_second": 50}
+    assert told == {
+        "awp_version": "0.1",
+        "server_name": "awp-publish",
+        "server_version": __version__,
+        "features": {
+            "som": {"snapshot": True, "mutation": True, "formats": ["som+json", "som+msgpack"], "max_bytes": 4_000_000},
+            "skills": {"invoke": False, "registry": True},
+            "network": {"proxy": False, "profiles": []},
+            "limits": limits,
+        },
+        "awp": {"version": "0.1"},
+        "encoding": {"selected": "msgpack"},
+        "compression": {"selected": "none"},
+        "concurrency": {"selected": "none"},
+        "server": {"name": "awp-publish", "version": __version__, "site": "Shop", "url": "https://shop.example"},
+        "limits": limits,
+        "events": [],
+        "auth": {
+            "method": "auth.none",
+            "principal": None,
+            "scopes": ["page:act", "session:write", "skills:invoke", "som:read"],
+            "methods": ["auth.none"],
+        },
+    }
 
 
 def test_skills_are_a_feature_where_there_are_some(open_client):

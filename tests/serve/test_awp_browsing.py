@@ -118,10 +118,13 @@ def test_a_page_that_takes_too_long_is_a_timeout_and_leaves_the_page_before(call
     assert caller.fail("page.navigate", session_id=quick, url="/sleep")["code"] == "TIMEOUT"
 
 
-@pytest.mark.parametrize("wait", [7, {"until": "never"}, {"timeout_ms": -1}])
-def test_what_nobody_can_wait_for(caller, wait):
+@pytest.mark.parametrize(
+    ("wait", "param"), [(7, "wait"), ({"until": "never"}, "wait.until"), ({"timeout_ms": -1}, "timeout_ms")]
+)
+def test_what_nobody_can_wait_for(caller, wait, param):
     session = caller.create()
-    assert caller.fail("page.navigate", session_id=session, url="/", wait=wait)["code"] == "INVALID_REQUEST"
+    error = caller.fail("page.navigate", session_id=session, url="/", wait=wait)
+    assert (error["code"], error["details"]["param"]) == ("INVALID_REQUEST", param)
 
 
 def test_a_page_without_end_is_cut_off(open_client, monkeypatch):

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from awp_publish import AgentPublisher, Principal
-from awp_publish.http.running import running
+from awp_publish.http.running import INSPECTED, running
 from awp_publish.problems import DeclarationError, InvalidOutput
+from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
 
@@ -254,11 +256,14 @@ async def test_what_is_older_than_wanted_is_left_out(app, site):
     assert (await client.poll(None, maxAgeMs=60_000))["events"] == []
 
 
-async def test_who_was_away_too_long_is_told_that_something_is_gone(app, site):
-    client = Client(app)
+async def test_who_was_away_too_long_is_told_that_something_is_gone():
+    store = MemoryStore(most_entries=1_500)  # what is gone makes room
+    site = make_shop(plugins=["mcp"], store=store)
+    site.event("order_shipped", payload=Shipped)
+    client = Client(AgentPublisher(FastAPI(), site=site))
     cursor = (await client.poll())["cursor"]
     await asyncio.gather(
-        *(site.emit("order_shipped", {"order_id": str(number)}, audience="public") for number in range(1_300))
+        *(site.emit("order_shipped", {"order_id": str(number)}, audience="public") for number in range(2_000))
     )
     batch = await client.poll(cursor)
     assert batch["truncated"] is True
@@ -355,12 +360,17 @@ async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
     def lost() -> None:
         """An order is lost."""
 
+    @site.event("order_found", payload=Paid)
+    class Found:
+        """What nobody reads: the payload says what it is."""
+
     assert Paid(order_id="1").order_id == "1"
     assert lost() is None
     listed = (await Client(AgentPublisher(FastAPI(), site=site)).ask("events/list"))["events"]
     assert [(one["name"], one["description"]) for one in listed] == [
         ("order_paid", "An order is paid."),
         ("order_lost", "An order is lost."),
+        ("order_found", "An order is paid."),
     ]
     assert listed[0]["payloadSchema"]["required"] == ["order_id"]
 
@@ -373,7 +383,7 @@ async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
         ("order", {"payload": int}, "must be an object"),
         ("order", {"payload": {"type": "nonsense"}}, "payload"),
         ("order", {"description": " "}, "description"),
-        ("order", {"audience": "knwon"}, 'did you mean "known"'),
+        ("order", {"audience": "knwon"}, 'audience: .*did you mean "known"'),
     ],
 )
 async def test_a_wrong_declaration_is_refused(event_id, options, told):
@@ -393,6 +403,25 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
     app.open()
     with pytest.raises(DeclarationError, match="after the site was published"):
         site.event("order_lost")
+
+
+@pytest.mark.parametrize(("has_events", "extensions"), [(True, {}), (False, {}), (True, {INSPECTED: True})])
+async def test_webhooks_are_looked_for_where_there_are_events_and_a_server(site, has_events, extensions):
+    app = AgentPublisher(FastAPI(), site=site if has_events else make_shop(plugins=["mcp"]))
+    async with running(app, extensions):
+        names = {task.get_name() for task in asyncio.all_tasks()}
+    assert ("awp_publish webhooks" in names) is (has_events and not extensions)
+
+
+async def test_nothing_is_kept_in_memory_for_each_audience(site, app):
+    def count() -> int:
+        return sum(type(kept).__name__ == "_Group" for kept in gc.get_objects())
+
+    app.open()
+    before = count()
+    for number in range(20):
+        await site.emit("order_shipped", {"order_id": "1"}, audience=f"principal:{number}")
+    assert count() <= before
 
 
 async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):

@@ -176,11 +176,15 @@ async def test_a_refresh_goes_on_with_a_new_secret_beside_the_old_one(app, site,
     assert len(receiver.verified) == 1
 
 
-async def test_an_address_that_does_not_echo_is_sent_nothing(app, site, ann, receiver):
-    receiver.echoes = False
+@pytest.mark.parametrize(
+    ("status", "words"), [(200, "did not echo the challenge"), (404, "refused"), (500, "failed"), (503, "failed")]
+)
+async def test_an_address_that_does_not_echo_is_sent_nothing(app, site, ann, receiver, status, words):
+    receiver.echoes, receiver.verification = False, status
     async with running(app):
         answer = await subscribe(ann, receiver.url)
-        assert (answer["code"], answer["data"]) == (-32027, {"reason": "challenge_failed"})
+        assert (answer["code"], answer["message"]) == (-32027, f"The address {words}.")
+        assert answer["data"] == {"reason": "challenge_failed"}
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
         await asyncio.sleep(0.1)
     assert receiver.received == []
@@ -407,13 +411,16 @@ async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes
 
 
 async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(receiver, tmp_path, monkeypatch):
-    monkeypatch.setattr(webhooks, "DROPPED_SECONDS", 0.0)
     site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=f"sqlite:///{tmp_path}/agents.db")
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     ann = Client(app, **ANN)
     async with running(app):
         granted = await subscribe(ann, receiver.url, ttlMs=None)
+        receiver.statuses = [500, 500]
+        await site.emit("order_shipped", {"order_id": "0"}, audience="public")
+        await receiver.wait_for(3)
+        monkeypatch.setattr(webhooks, "DROPPED_SECONDS", 0.0)
         receiver.statuses = [500]
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
         async with asyncio.timeout(50):
@@ -422,7 +429,8 @@ async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(rec
         assert (await unsubscribe(ann, receiver.url))["code"] == -32023
 
 
-async def test_a_store_that_is_away_keeps_nothing_from_being_sent_later(receiver):
+async def test_a_store_that_is_away_keeps_nothing_from_being_sent_later(receiver, monkeypatch, caplog):
+    monkeypatch.setattr(webhooks, "LEASE", 0.2)
     store = Watched(MemoryStore())
     site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=store)
     site.event("order_shipped", payload=Shipped)
@@ -432,15 +440,24 @@ async def test_a_store_that_is_away_keeps_nothing_from_being_sent_later(receiver
     async def fail(steps):
         raise StoreUnavailable("The store is away.")
 
+    async def fail_for_webhooks(steps):
+        if any(isinstance(step, Look) and step.key.startswith(WEBHOOK) for step in steps):
+            has_failed.set()
+            raise StoreUnavailable("The store is away.")
+
+    has_failed = asyncio.Event()
     async with running(app):
         await subscribe(ann, receiver.url)
         store.trouble = fail
         assert (await ann.poll())["code"] == -32603
         assert (await subscribe(ann, receiver.url))["code"] == -32603
         await asyncio.sleep(0.1)
-        store.trouble = None
+        store.trouble = fail_for_webhooks
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await has_failed.wait()
+        store.trouble = None
         assert (await receiver.wait_for(1))[0].json["data"]["order_id"] == "1"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_only_so_many_addresses_are_asked_in_a_minute(app, ann, receiver, monkeypatch):
@@ -479,6 +496,7 @@ async def test_what_happens_in_logs_of_others_keeps_no_subscription_busy(receive
 async def test_addresses_that_do_not_answer_hold_up_nobody_else(app, site, ann, receiver, monkeypatch):
     monkeypatch.setattr(webhooks, "MAX_AT_ONCE", 3)
     monkeypatch.setattr(webhooks, "MAX_AT_ONCE_OF_CALLER", 2)
+    monkeypatch.setattr(webhooks, "LEASE", 600.0)  # nothing is sent because nobody else has sent it
     with ThreadPoolExecutor(1) as threads:  # those of the event loop, which check credentials too
         asyncio.get_running_loop().set_default_executor(threads)
         receiver.stalls, ben = "/never", Client(app, **BEN)

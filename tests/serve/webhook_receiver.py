@@ -28,7 +28,8 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What was received, beside verifications. `statuses` are those of the next answers, then it is 200.
+    """What was received, beside verifications, whose status is `verification`. `statuses` are those of the next
+    answers, then it is 200.
 
     Where the path begins with `stalls`, there is no answer until it `goes_on`.
     """
@@ -38,6 +39,7 @@ class Receiver:
     verified: list[Received] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     echoes: bool = True
+    verification: int = 200
     stalls: str = ""
     goes_on: threading.Event = field(default_factory=threading.Event)
     _news: threading.Condition = field(default_factory=threading.Condition)
@@ -46,7 +48,9 @@ class Receiver:
         told = one.json
         if told.get("type") == "verification":
             self.verified.append(one)
-            return 200, json.dumps({"challenge": told["challenge"] if self.echoes else "something else"}).encode()
+            return self.verification, json.dumps(
+                {"challenge": told["challenge"] if self.echoes else "something else"}
+            ).encode()
         with self._news:
             self.received.append(one)
             self._news.notify_all()
