@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from awp_publish.schema.pointers import child, tokens
+from awp_publish.schema.pointers import child, part_at, tokens
+
+_NOWHERE = object()
 
 
 def members(value: object) -> dict[str, object]:
@@ -68,15 +70,7 @@ def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
 
 def exists(document: object, pointer: str) -> bool:
     """Return True if a pointer resolves."""
-    value = document
-    for token in tokens(pointer):
-        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
-            value = value[int(token)]
-        elif isinstance(value, dict) and token in value:
-            value = value[token]
-        else:
-            return False
-    return True
+    return part_at(document, pointer, _NOWHERE) is not _NOWHERE
 
 
 def position(document: object, pointer: str, cached: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:

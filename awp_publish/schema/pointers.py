@@ -1,8 +1,14 @@
 """JSON Pointers (RFC 6901), and references that are one."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote
+
+
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+"""An index of an array, as section 4 has it: without leading zeros, and none that no array reaches."""
 
 
 def child(pointer: str, token: object) -> str:
@@ -24,13 +30,15 @@ def tokens(pointer: str) -> tuple[str, ...]:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def part_at(document: object, pointer: str) -> object:
-    """Return the part of a document at a pointer, or None if there is none."""
+def part_at(document: object, pointer: str, otherwise: object = None) -> object:
+    """Return the part of a document at a pointer, or `otherwise` if there is none."""
     for name in tokens(pointer):
-        if isinstance(document, list):
-            document = document[int(name)] if name.isdecimal() and int(name) < len(document) else None
+        if isinstance(document, list) and _INDEX.fullmatch(name) and int(name) < len(document):
+            document = document[int(name)]
+        elif isinstance(document, Mapping) and name in document:
+            document = document[name]
         else:
-            document = document.get(name) if isinstance(document, Mapping) else None
+            return otherwise
     return document
 
 
