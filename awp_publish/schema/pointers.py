@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 """An index of an array, as section 4 has it: without leading zeros, and none that no array reaches."""
 
