@@ -5,7 +5,8 @@ nothing is measured on it. `AWP_ARTICLES` is the article extraction benchmark of
 github.com/scrapinghub/article-extraction-benchmark) with its own figure: the F1 of sequences of four words, of mean
 precision and mean recall. It marks the body of an article, not its title, so Markdown is compared below its title, and
 with it. `AWP_PAGES` is one split of WCXB (pages of seven types: `dev` for development, `test` for judging) with its own
-figure: the mean F1 of words.
+figure: the mean F1 of words. Of up to `MAX_ACTED` of these pages of each type Chromium says which controls there are,
+and it is counted how many of those that are needed (see `controls.py`) the Markdown keeps.
 """
 
 import gzip
@@ -13,9 +14,10 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from statistics import mean
 from typing import Final
 
@@ -23,12 +25,18 @@ from markdown_it import MarkdownIt
 
 from awp_publish.pages import Budget, compile_som
 from awp_publish.pages.markdown import OMISSION, write_content, write_markdown
+from benchmarks.controls import MISSING, chromium, kept_controls, needed_controls
 from benchmarks.table import Limit, Row, at_least, at_most
 
 ARTICLES: Final = "AWP_ARTICLES"
 PAGES: Final = "AWP_PAGES"
 BESIDE: Final = "the content, as people marked it"
 URL: Final = "https://paper.example/article"
+MAX_ACTED: Final = 40
+MIN_CONTROLS: Final = 3
+"""Pages of a type whose controls are compared, and controls that such a page has at least."""
+
+CONTROLS_BESIDE: Final = "those needed in Chromium's accessibility tree"
 WORD: Final = re.compile(r"\w+")
 OPERATED: Final = frozenset(("button", "checkbox", "image", "link", "radio", "select", "text_input", "textarea"))
 """Roles of elements whose text is either a part of another element's, or no text to read."""
@@ -53,6 +61,7 @@ class Marked:
     html: bytes
     kind: str
     content: str
+    url: str = URL
 
 
 def extracting(_seconds: float) -> list[Row]:
@@ -75,14 +84,15 @@ def extracting(_seconds: float) -> list[Row]:
         for kind, pages in sorted(by_kind.items()):
             rows += _judge_pages("the main region", kind, main_region, pages)
             rows += _judge_pages("Markdown", kind, main_markdown, pages)
+        rows += _judge_controls(by_kind)
     else:
         rows.append(Row("the main region of pages, F1", BESIDE, None, None, f"{PAGES} names no corpus"))
     return rows
 
 
-def main_region(html: bytes) -> str:
+def main_region(html: bytes, url: str) -> str:
     """Return the text of the main regions of a page, or of what is outside of all regions if it has none."""
-    regions = compile_som(html, URL, Budget.FULL).document["regions"]
+    regions = compile_som(html, url, Budget.FULL).document["regions"]
     role = "main" if any(region["role"] == "main" for region in regions) else "content"
     texts = list[str]()
     for element in (one for region in regions if region["role"] == role for one in region["elements"]):
@@ -94,14 +104,14 @@ def main_region(html: bytes) -> str:
     return "\n".join(texts)
 
 
-def main_markdown(html: bytes) -> str:
+def main_markdown(html: bytes, url: str) -> str:
     """Return the text of the main content as a reader of Markdown sees it, without images and controls."""
-    return _text_of(write_content(html, URL))
+    return _text_of(write_content(html, url))
 
 
-def text_below_title(html: bytes) -> str:
+def text_below_title(html: bytes, url: str) -> str:
     """Return the text of the main content as Markdown without the title, which is no part of a marked article body."""
-    return _text_of(re.sub(r"^# .*$", "", write_content(html, URL), count=1, flags=re.MULTILINE))
+    return _text_of(re.sub(r"^# .*$", "", write_content(html, url), count=1, flags=re.MULTILINE))
 
 
 def _text_of(markdown: str) -> str:
@@ -116,9 +126,9 @@ def _text_of(markdown: str) -> str:
 
 
 def _judge_articles(
-    what: str, extract: Callable[[bytes], str], pages: list[Marked], least: float | None
+    what: str, extract: Callable[[bytes, str], str], pages: list[Marked], least: float | None
 ) -> Iterator[Row]:
-    found = [_match(_sequences(page.content), _sequences(extract(page.html))) for page in pages]
+    found = [_match(_sequences(page.content), _sequences(extract(page.html, page.url))) for page in pages]
     precision = mean(same / (same + more) for same, more, _ in found if same + more)
     recall = mean(same / (same + less) for same, _, less in found if same + less)
     f1 = 2 * precision * recall / (precision + recall)
@@ -128,14 +138,33 @@ def _judge_articles(
     yield Row(f"{what} of articles, pages with nothing of the article", BESIDE, empty, at_most(1), details)
 
 
-def _judge_pages(what: str, kind: str, extract: Callable[[bytes], str], pages: list[Marked]) -> Iterator[Row]:
-    found = [_match(_words(page.content), _words(extract(page.html))) for page in pages]
+def _judge_pages(what: str, kind: str, extract: Callable[[bytes, str], str], pages: list[Marked]) -> Iterator[Row]:
+    found = [_match(_words(page.content), _words(extract(page.html, page.url))) for page in pages]
     f1 = mean(2 * same / (2 * same + more + less) for same, more, less in found)
     recall = mean(same / (same + less) for same, _, less in found)
     empty = sum(same < (same + less) / 10 for same, _, less in found)
     details = f"recall {recall:.3f}, {len(pages)} pages"
     yield Row(f"{what}, {kind}, F1", BESIDE, f1, None, details)
     yield Row(f"{what}, {kind}, pages with less than a tenth of the content", BESIDE, empty, None, details)
+
+
+def _judge_controls(by_kind: Mapping[str, list[Marked]]) -> Iterator[Row]:
+    with chromium() as browser:
+        for kind, pages in sorted(by_kind.items()):
+            what = f"controls that the Markdown keeps, {kind}"
+            limit = None if kind == "article" else at_least(0.98)
+            if browser is None:
+                yield Row(what, CONTROLS_BESIDE, None, limit, MISSING)
+                continue
+            shares, failed = list[float](), 0
+            for page in Random(7).sample(pages, min(len(pages), MAX_ACTED)):
+                controls = needed_controls(browser, page.html, page.url, page.content)
+                failed += controls is None
+                if controls is not None and len(controls) >= MIN_CONTROLS:
+                    kept = kept_controls(write_content(page.html, page.url), page.url, controls)
+                    shares.append(len(kept) / len(controls))
+            details = f"{len(shares)} pages, {failed} that did not load"
+            yield Row(what, CONTROLS_BESIDE, mean(shares) if shares else None, limit, details)
 
 
 def _sizes(what: str, pages: list[Marked], limit: Limit) -> Row:
@@ -157,7 +186,8 @@ def _pages(folder: Path) -> Iterator[Marked]:
         kind = page["_internal"]["page_type"]["primary"]
         if content := page["ground_truth"].get("main_content"):
             html = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
-            yield Marked(html, "collection" if kind == "category" else kind, content)
+            url = page["url"] or URL
+            yield Marked(html, "collection" if kind == "category" else kind, content, url)
 
 
 def _match(expected: Counter[str], actual: Counter[str]) -> tuple[int, int, int]:
