@@ -144,9 +144,9 @@ def kinds_in(module: Any, kind: type) -> set[str]:
 
 def test_the_tables_have_every_kind():
     taken = {type(field).__name__ for field, _ in FORM.values()}
-    assert kinds_in(form_fields, forms.Field) | kinds_in(form_models, forms.ModelChoiceField) == taken | NOT_TAKEN
+    assert (kinds_in(form_fields, forms.Field) | kinds_in(form_models, forms.ModelChoiceField)) - NOT_TAKEN == taken
     sent = {type(field).__name__ for field, _ in REST.values()}
-    assert kinds_in(rest_fields, serializers.Field) | kinds_in(relations, serializers.Field) == sent | NOT_SENT
+    assert (kinds_in(rest_fields, serializers.Field) | kinds_in(relations, serializers.Field)) - NOT_SENT == sent
 
 
 CALLS = {
