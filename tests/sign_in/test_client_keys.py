@@ -159,7 +159,7 @@ def test_an_assertion_is_the_only_authentication_and_says_what_it_is(shop, form)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
 
-def test_wrong_assertions_are_not_checked_without_end(open_client):
+def test_nobody_tries_assertions_without_end(open_client):
     shop = open_client(make_shop(clients=[partner()]))
     assert [ask(shop, sign(OTHER_KEY)).status_code for _ in range(25)][-1] == 429
 

@@ -170,7 +170,7 @@ class ProgramEndpoint(Endpoint):
             key = f"sign-in:wrong-secrets:{self.at.address_of(request)}"
             count = Count(key, MAX_WRONG_SECRETS, WRONG_WINDOW)
             if (await self.at.store.run((count,))).failed is not None:
-                raise OAuthError("slow_down", "Too many wrong secrets came from this address.") from error
+                raise OAuthError("slow_down", "Too many wrong secrets or assertions came from this address.") from error
             raise
         return client
 
