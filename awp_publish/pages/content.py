@@ -5,12 +5,13 @@ it, the nearest ones most. The element with the best score is the article, or a 
 blocks; then the elements around it are tried while they add sentences and few links. Blocks that are mostly links are
 left out of it, and what is beside its parts, unless it is like them: the posts of a thread.
 
-Before that, a page is searched for a list of cards and for a product with its price and controls: the text of such a
-page is about them, however long it is. Any other page (a form, a basket) has what its `<main>` has, or everything that
-is not in its navigation, header or footer.
+That is so of a page that says that it is an article. Of any other text only menus are left out (`pruning`): a thread or
+a service is also acted upon. Before that, a page is searched for a list of cards and for a product with its price and
+controls: the text of such a page is about them, however long it is. What is none of these (a form, a basket) has what
+its `<main>` has, or everything, without menus.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -200,9 +201,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
             whole = body
         heading = next((at for at in masses.headings if masses.chars[at]), whole)
         others = pruning.leading_elsewhere(whole, heading, heading, masses.chars[whole] // _MENU)
-        others |= _wrappers(tree, masses, whole, others)
-        others |= _headings_of(tree, masses, others)
-        return MainContent(whole, frozenset(others), around=_holders(tree, masses, whole))
+        return MainContent(whole, _with_labels(tree, masses, whole, others), around=_holders(tree, masses, whole))
     article = _with_heading(tree, masses, whole, article)
     prices = [at for at in masses.prices if whole < at < tree.ends[whole] and not article < at < tree.ends[article]]
     if not is_said and len(prices) >= _ITEMS and whole < article < tree.ends[whole] and whole != body:
@@ -218,10 +217,12 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
         for at in left_out
         if article < at < tree.ends[article] and not any(at <= form < tree.ends[at] for form in inner)
     }
-    parts |= _wrappers(tree, masses, article, parts)
-    parts |= _headings_of(tree, masses, parts)
     return MainContent(
-        article, frozenset(parts), is_article=True, is_chosen=True, around=_holders(tree, masses, article)
+        article,
+        _with_labels(tree, masses, article, parts),
+        is_article=True,
+        is_chosen=True,
+        around=_holders(tree, masses, article),
     )
 
 
@@ -263,10 +264,8 @@ def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList, pruning:
     if whole == tree.body_at:
         node = pruning.with_filters(_clear_of_landmarks(tree, masses, enclose(tree, listing.node, heading)))
     left_out = pruning.leading_elsewhere(node, min(heading, listing.cards[0]), listing.cards[-1], masses.chars[node])
-    left_out |= _wrappers(tree, masses, node, left_out)
-    left_out |= _headings_of(tree, masses, left_out)
-    is_chosen = node != tree.body_at
-    return MainContent(node, frozenset(left_out), is_chosen=is_chosen, around=frozenset(_above(tree, node)))
+    parts = _with_labels(tree, masses, node, left_out)
+    return MainContent(node, parts, is_chosen=node != tree.body_at, around=frozenset(_above(tree, node)))
 
 
 def _of_offer(
@@ -282,9 +281,8 @@ def _of_offer(
     if article == offer.node or node == tree.body_at:  # no text is about it
         node = whole if whole != tree.body_at else _clear_of_landmarks(tree, masses, offer.node)
     others |= pruning.leading_elsewhere(node, offer.start, offer.end, None)
-    others |= _wrappers(tree, masses, node, others)
-    others |= _headings_of(tree, masses, others)
-    return MainContent(node, frozenset(others), is_chosen=node != tree.body_at, around=frozenset(_above(tree, node)))
+    parts = _with_labels(tree, masses, node, others)
+    return MainContent(node, parts, is_chosen=node != tree.body_at, around=frozenset(_above(tree, node)))
 
 
 def _clear_of_landmarks(tree: Tree, masses: Masses, node: int) -> int:
@@ -535,7 +533,13 @@ def _symbols(tree: Tree, masses: Masses, article: int) -> set[int]:
     return found
 
 
-def _wrappers(tree: Tree, masses: Masses, article: int, parts: set[int]) -> set[int]:
+def _with_labels(tree: Tree, masses: Masses, node: int, parts: Set[int]) -> frozenset[int]:
+    """Return parts that are left out, with the blocks and the headings that have nothing else."""
+    parts |= _wrappers(tree, masses, node, parts)
+    return frozenset(parts | _headings_of(tree, masses, parts))
+
+
+def _wrappers(tree: Tree, masses: Masses, article: int, parts: Set[int]) -> set[int]:
     """Return the blocks that have nothing but a label besides parts of an article that are left out."""
     found, rest = set[int](), dict[int, int]()
     waiting = [(at, 0) for at in sorted(parts, reverse=True)]
@@ -557,7 +561,7 @@ def _wrappers(tree: Tree, masses: Masses, article: int, parts: set[int]) -> set[
     return found
 
 
-def _headings_of(tree: Tree, masses: Masses, parts: set[int]) -> set[int]:
+def _headings_of(tree: Tree, masses: Masses, parts: Set[int]) -> set[int]:
     """Return the headings of sections of which nothing is left."""
     found = set[int]()
     for parent in {tree.parents[at] for at in parts}:
