@@ -35,8 +35,8 @@ _FUNCTION: Final = re.compile(r"([a-z0-9-]+)\(((?:[^()]|\([^()]*\))*)\)")
 _MAY_HIDE: Final = re.compile(
     r":(?:(?<=y:)\s*(?:none|hidden|collapse|table-)|(?<=city:|size:|ight:|idth:|cale:)\s*(?:[-+.]*0|\.\d|1px|\S*e-)|\s*-"
     r"|(?<=cale:|clip:|path:|form:|lter:|tate:|late:)|(?<=left:|:top:)\s*\d{3}|(?<=ight:|ttom:)\s*\d{3}"
-    r"|(?<=font:)\s*\S*\b0|(?<=nset:|rgin:)[^;]*-\d{3}|(?<=dent:)\s*\d{3}|(?<=\s:)"
-    r"|(?<=ity:|lay:|ale:|orm:|ize:|eft:|ght:|top:|ent:)[^;]*\b(?:var|calc|min|max|clamp)\()|\\|/\*"
+    r"|(?<=font:)\s*\S*\b0|(?<=nset:|rgin:)[^;]{0,60}-\d{3}|(?<=dent:)\s*\d{3}|(?<=\s:)"
+    r"|(?<=ity:|lay:|ale:|orm:|ize:|eft:|ght:|top:|ent:)[^;]{0,60}\b(?:var|calc|min|max|clamp)\()|\\|/\*"
 )
 """Ends of properties with values that may hide; what is written in an unusual way may always."""
 

@@ -110,7 +110,8 @@ class Matcher:
             if all(self.has(compound) for _, compound in selector.steps):
                 last = len(selector.steps) - 1
                 for number, (combinator, compound) in enumerate(selector.steps):
-                    candidates = self._candidates(compound) if among is None or number < last else among
+                    is_given = among is not None and number == last
+                    candidates = self._counted(among or ()) if is_given else self._candidates(compound)
                     related = list(self._related(elements, candidates, combinator)) if combinator else candidates
                     elements = self._only(related, compound)
                     if not elements:
@@ -128,7 +129,9 @@ class Matcher:
         lists = list(map(self._named, _names_in(compound)))
         if not lists:
             lists = [self._tagged(compound.tag) if compound.tag else self._all]
-        candidates = min(lists, key=len)
+        return self._counted(min(lists, key=len))
+
+    def _counted(self, candidates: Sequence[int]) -> Sequence[int]:
         self.steps += len(candidates)
         if self.steps > MAX_STEPS:
             raise ExhaustedError("The selector would take too long on this page.")

@@ -15,6 +15,9 @@ from awp_publish.pages.declarations import INHERITED, TOGETHER, Declarations, hi
 from awp_publish.pages.matching import ExhaustedError, Matcher, PageNodes
 from awp_publish.pages.sheets import COMPUTED, Layer, Sheet
 
+MAX_GENERATED: Final = 300_000
+"""Elements for which the rules of one property may be applied, one by one."""
+
 NOTHING: Final[Mapping[int, Declarations]] = {}
 _VARIABLE: Final = re.compile(r"var\(\s*(--[^\s,()]+)\s*(?:,([^()]*))?\)")
 _NAME: Final = re.compile(r"var\(\s*(--[^\s,()]+)")
@@ -88,6 +91,7 @@ class Styles:
         Only rules with some `values` are read; `styled` are elements with a `style` of their own that may declare it.
         """
         declared: dict[int, list[tuple[float, Declarations]]] = {}
+        left = MAX_GENERATED
         ranked = [
             (self._ranks[rule.layer], rule)
             for sheet in self._sheets
@@ -96,7 +100,9 @@ class Styles:
         ranked.sort(key=lambda each: (each[0], each[1].selector.weight))
         with suppress(ExhaustedError):
             for rank, rule in ranked:
-                for at in self._matcher.matching(rule.selector):
+                elements = self._matcher.matching(rule.selector)
+                left -= len(elements)
+                for at in elements if left > 0 else ():
                     declared.setdefault(at, []).append((rank, rule.declarations))
         for at in styled:
             if name in (own := read_declarations(self._page.attributes[at]["style"])):
