@@ -24,6 +24,9 @@ _MIN_ITEMS: Final = 4
 _SHAPELESS: Final = ("div", None)
 """Blocks beside each other with the same tag and class that are items of a list, and a shape that says nothing."""
 
+_MIN_NODES: Final = 2 * _MIN_LINKS
+"""Nodes in which there is no menu: each of its links has a text."""
+
 _LINKED: Final = 0.5
 """The part of a menu's text that is links at least."""
 
@@ -57,20 +60,25 @@ class Pruning:
         while waiting:
             children = [at for at in tree.children(waiting.pop()) if tree.tags[at]]
             shapes = [(tree.tags[at], tree.attributes[at].get("class")) for at in children]
-            alike = Counter(shape for shape in shapes if shape != _SHAPELESS)
+            alike = Counter(shapes) if len(shapes) >= _MIN_ITEMS else {}
             for at, shape in zip(children, shapes, strict=True):
                 is_beside = at > end or tree.ends[at] <= start
                 if self._is_landmark(at):
                     if is_beside and not self._changes_page(at):
                         found.add(at)
                         continue
-                elif max_menu is not None and alike[shape] >= _MIN_ITEMS and chars[at] <= MAX_CARD:
+                elif (
+                    max_menu is not None
+                    and alike.get(shape, 0) >= _MIN_ITEMS
+                    and shape != _SHAPELESS
+                    and chars[at] <= MAX_CARD
+                ):
                     continue
                 elif is_beside and self._is_menu(at, has_cards=max_menu is not None):
                     if max_menu is None or chars[at] <= max_menu:
                         found.add(at)
                     continue
-                if not start <= at <= end:
+                if not start <= at <= end and tree.ends[at] - at > _MIN_NODES:
                     waiting.append(at)
         return found
 
