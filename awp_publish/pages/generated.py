@@ -17,7 +17,7 @@ _BLOCKS: Final = re.compile(
 )
 _DISPLAY: Final = re.compile(r"\bdisplay\s*:\s*(?!none|inline\s*(?:[;!]|\Z)|contents)", re.IGNORECASE)
 _CONTENT: Final = re.compile(
-    r"\bcontent\s*:(?=[^;]{0,200}?(?:[\"'](?:\\[0-9a-f]+\s?|[^\w\"'\\]){0,60}[^\W_]|attr\())", re.IGNORECASE
+    r"\bcontent\s*:(?=[^;]{0,200}?(?:[\"'](?:\\[0-9a-f]+\s?|[^\w\"'\\;]){0,60}[^\W_]|attr\())", re.IGNORECASE
 )
 """Values that make a block, or a text."""
 
