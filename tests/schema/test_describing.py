@@ -2,14 +2,10 @@
 
 import pytest
 
-from awp_publish.schema import compile_schema
+from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, member_names, write_schema
 from awp_publish.schema.files import MAX_MEDIA_TYPE, with_name
 from awp_publish.schema.handlers import docstring_of
 
-TREE = {
-    "$ref": "#/$defs/Tree",
-    "$defs": {"Tree": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Tree"}} for _ in range(2)]}},
-}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +16,11 @@ TREE = {
             {"anyOf": [{"type": "object", "required": ["a", "b"]}, {"type": "integer"}]},
             "x",
             ['must be an object with "a", "b" or an integer, not "x"'],
+        ),
+        (
+            {"anyOf": [{"type": "object", "properties": {name: {"type": "integer"}}} for name in "ab"]},
+            {"a": "x", "b": "y"},
+            ['/a must be an integer, not "x"'],
         ),
         (
             {"propertyNames": {"pattern": "^a"}, "additionalProperties": {"type": "integer"}},
@@ -48,6 +49,42 @@ def test_each_part_that_does_not_conform_is_described(schema, value, violations)
     assert [f"{violation.pointer} {violation.detail}".strip() for violation in told] == violations
 
 
+REFERENCE = {"$ref": "#/$defs/A"}
+NAMED = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("members", "definition", "inlined"),
+    [
+        ({"x": REFERENCE}, NAMED, {"properties": {"x": NAMED}}),
+        ({"x": {**REFERENCE, "title": "X"}}, NAMED, {"properties": {"x": {**NAMED, "title": "X"}}}),
+        ({"x": REFERENCE, "y": REFERENCE}, NAMED, None),
+        ({"x": {**REFERENCE, "minProperties": 1}}, NAMED, None),
+        ({"x": REFERENCE}, {"type": "array", "items": REFERENCE}, None),
+        ({"x": {"type": "array", "items": REFERENCE}}, NAMED, {"properties": {"x": {"type": "array", "items": NAMED}}}),
+    ],
+)
+def test_a_definition_with_one_reference_stands_in_its_place(members, definition, inlined):
+    schema = {"properties": members, "$defs": {"A": definition}}
+    assert inline_definitions(schema) == (schema if inlined is None else inlined)
+
+
+def test_members_are_those_of_all_parts_whatever_these_are():
+    schema = {"properties": {"a": {}}, "allOf": [True, {"anyOf": [{"properties": {"b": {}}}, False]}]}
+    assert member_names(schema) == ["a", "b"]
+
+
+@pytest.mark.parametrize("error", [NameError, TypeError, AttributeError])
+def test_a_type_that_cannot_be_described_is_unusable_whatever_it_raises(error):
+    class Odd:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: object, handler: object) -> object:
+            raise error("It has no schema.")
+
+    with pytest.raises(UnusableSchema, match="It has no schema"):
+        write_schema(Odd)
+
+
 def test_only_a_member_of_the_whole_input_is_sent_elsewhere():
     inner = {"type": "object", "properties": {"title": {}}, "additionalProperties": False}
     schema = {**inner, "properties": {"order": inner}}
@@ -60,8 +97,11 @@ def test_only_a_member_of_the_whole_input_is_sent_elsewhere():
     )
 
 
-def test_lists_that_can_be_read_in_too_many_ways_are_refused():
-    validator = compile_schema(TREE)
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_lists_that_can_be_read_in_too_many_ways_are_refused(keyword):
+    branch = {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
+    branches = [{**branch, "minItems": 1}, {**branch, "maxItems": 0}]
+    validator = compile_schema({"$ref": "#/$defs/Tree", "$defs": {"Tree": {keyword: branches}}})
     nested: list[object] = []
     for _ in range(5):
         nested = [nested]

@@ -354,8 +354,20 @@ def test_a_call_that_is_asked_about_claims_no_key(shop):
     assert orders == ["Emma"]
 
 
-async def test_of_many_calls_with_one_confirmation_one_runs():
-    site, orders = make_site()
+@pytest.mark.parametrize("has_keys", [False, True])
+async def test_of_many_calls_with_one_confirmation_one_runs(has_keys):
+    site, orders = make_shop(authenticate=known_callers(), secret_keys=KEYS), []
+
+    async def ask_slowly(given: dict[str, object]) -> str:
+        await asyncio.sleep(0.01)  # each has seen the confirmation unspent when the first spends it
+        return "Order it."
+
+    @site.agent("order", effect="irreversible", idempotency="24h", confirm=ask_slowly)
+    async def order() -> int:
+        """Order a book."""
+        orders.append("Emma")
+        return len(orders)
+
     app = AgentPublisher(Starlette(), site=site)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://shop.example") as client:
 
@@ -363,7 +375,8 @@ async def test_of_many_calls_with_one_confirmation_one_runs():
             return await client.post("/agents/order/invoke", json={"input": {}}, headers=ANN | headers)
 
         token = (await call({})).json()["confirmation"]["token"]
-        answers = await asyncio.gather(*(call({"awp-confirmation": token}) for _ in range(8)))
+        keys = [{"idempotency-key": f"k-{number}"} if has_keys else {} for number in range(8)]
+        answers = await asyncio.gather(*(call({"awp-confirmation": token} | key) for key in keys))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
     assert orders == ["Emma"]
 

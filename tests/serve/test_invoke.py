@@ -186,6 +186,18 @@ def test_invalid_input_is_told_by_pointers_into_the_input(site, open_client):
     assert all(error["detail"] for error in problem["errors"])
 
 
+def test_an_input_in_a_wrong_format_is_refused(site, open_client):
+    @site.agent("plan", inputs={"type": "object", "properties": {"day": {"type": "string", "format": "date"}}})
+    async def plan(day: str = "") -> str:
+        """Plan a day."""
+        return day
+
+    client = publish(site, open_client)
+    assert invoke(client, "plan", {"day": "2026-01-31"}).json() == "2026-01-31"
+    answer = invoke(client, "plan", {"day": "soon"})
+    assert (answer.status_code, [error["pointer"] for error in answer.json()["errors"]]) == (422, ["/day"])
+
+
 # --- The request around it ---
 
 

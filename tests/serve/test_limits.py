@@ -70,6 +70,13 @@ def test_successes_and_refusals_say_how_much_is_left(open_client):
         assert 0 <= int(answer.headers["x-ratelimit-reset"]) - time.time() <= 61
 
 
+def test_of_limits_that_leave_as_many_calls_the_one_that_ends_first_is_told(open_client):
+    site = make_shop(limits=Limits(rate_limit="2/minute"))
+    declare(site, "say", rate_limit="2/hour")
+    answer = invoke(publish(site, open_client), "say")
+    assert 0 <= int(answer.headers["x-ratelimit-reset"]) - time.time() <= 61
+
+
 def test_refused_inputs_are_counted_and_told_too(open_client):
     site = make_shop()
     declare(site, "say", rate_limit="2/minute")
