@@ -23,6 +23,17 @@ from awp_publish.schema.handlers import docstring_of
             ['/a must be an integer, not "x"'],
         ),
         (
+            {
+                "discriminator": {"propertyName": "kind"},
+                "anyOf": [
+                    {"type": "object", "properties": {"kind": {"type": "string"}, name: {"type": "integer"}}}
+                    for name in "ab"
+                ],
+            },
+            {"kind": "a", "a": "x", "b": "y"},
+            ['/a must be an integer, not "x"'],
+        ),
+        (
             {"propertyNames": {"pattern": "^a"}, "additionalProperties": {"type": "integer"}},
             {"ab": "x", "b": 1},
             ['/ab must be an integer, not "x"', "/b is not an allowed name"],

@@ -383,7 +383,7 @@ async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
         ("order", {"payload": int}, "must be an object"),
         ("order", {"payload": {"type": "nonsense"}}, "payload"),
         ("order", {"description": " "}, "description"),
-        ("order", {"audience": "knwon"}, 'audience: .*did you mean "known"'),
+        ("order", {"audience": "knwon"}, '"order": audience: .*did you mean "known"'),
     ],
 )
 async def test_a_wrong_declaration_is_refused(event_id, options, told):
