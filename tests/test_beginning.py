@@ -185,7 +185,7 @@ def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, word
 @pytest.mark.parametrize(
     "source",
     [
-        "from fastapi import FastAPI\n\napp = FastAPI()\n",
+        "from __future__ import annotations\nfrom fastapi import FastAPI\n\napp = FastAPI()\n",
         "from fastapi import FastAPI as Api\n\napp = Api()",
         "import fastapi\r\n\r\napp: object = fastapi.FastAPI()\r\n",
         "try:\n    from starlette.applications import Starlette\n    from starlette.routing import Route\n"

@@ -408,6 +408,11 @@ def test_a_refused_call_says_why_and_what_to_do(tmp_path):
     assert run_shop(tmp_path, "call", "http://127.0.0.1:1", "search_books", "q=1").returncode == 2
 
 
+def test_an_input_that_is_a_text_stays_one_whatever_it_looks_like(tmp_path):
+    done = run_shop(tmp_path, "call", "shop:app", "take_note", "book=1984", "note=true")
+    assert (done.returncode, done.stdout) == (0, "true on 1984\n"), done.stderr
+
+
 def test_headers_are_sent_and_a_file_is_printed_as_it_is(tmp_path):
     (tmp_path / "prices.py").write_text(
         """

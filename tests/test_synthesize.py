@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 HOME = """<!doctype html><html lang=en><head><title>Shoe shop</title>
 <meta name=description content="Sells shoes."></head>
 <body><nav><a href=/about>About us</a> <a href="https://elsewhere.example/">Else</a> <a href=/logout>Log out</a>
-<a href=/away>Away</a> <a href=/private/x>Secret</a> <a href=/about?page=2>More</a> <a href=/list.pdf>List</a></nav>
+<a href=/away>Away</a> <a href=/private/x>Secret</a> <a href=/about?page=2>More</a> <a href=/list.pdf>List</a>
+<a href="http://[">Bad</a></nav>
 <form action=/search role=search><label for=q>Words</label><input id=q name=q required maxlength=80>
 <select name=sort><option value=new>Newest<option value=cheap>Cheapest</select><button>Search shoes</button></form>
 <form method=post action=/newsletter id=news><input type=hidden name=csrf_token value=T0PSECRET>

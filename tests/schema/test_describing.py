@@ -7,7 +7,6 @@ from awp_publish.schema.files import MAX_MEDIA_TYPE, with_name
 from awp_publish.schema.handlers import docstring_of
 
 
-
 @pytest.mark.parametrize(
     ("schema", "value", "violations"),
     [

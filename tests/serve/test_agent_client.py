@@ -23,6 +23,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.client.network import Network
+from awp_publish.http.running import StartFailed
 from awp_publish.model import Paths
 
 
@@ -134,8 +135,9 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
         assert another.call("buy") == {"bought": "yes"}, "of the same receipts, without the session"
         assert client.call("report", pages=3) == {"pages": 3}
         session = client.session
-        with pytest.raises(CallFailed):
+        with pytest.raises(CallFailed, match="No") as failed:
             client.call("report", pages=-1)
+        assert failed.value.status == 409
         assert client.session == session, "a failure ends no session"
 
 
@@ -349,6 +351,33 @@ def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_call():
         assert client.call("order") == {"done": True}
         with pytest.raises(CallFailed, match="the call was not made"):
             client.call("other")
+
+
+def test_a_large_answer_is_read_and_a_long_pause_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("awp_publish.client.time.sleep", lambda seconds: pytest.fail(f"It waits for {seconds} s."))
+    problem = {"code": "RATE_LIMITED", "status": 429, "detail": "Too many calls."}
+
+    def answer(handler):
+        if "order" in handler.path:
+            return reply(handler, 429, problem, **{"Retry-After": "3600"})
+        return reply(handler, 200, {"text": "x" * 1_000_000})
+
+    with server(answer) as (site, _), AgentClient(site, door="woa") as client:
+        assert len(client.call("read")["text"]) == 1_000_000
+        with pytest.raises(CallFailed, match="RATE_LIMITED"):
+            client.call("order")
+
+
+def test_an_application_that_does_not_start_says_why():
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        raise RuntimeError("the shelf is empty")
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+    app.add_middleware(AgentPublisher, site=Site("Shop", "Sells books.", "http://127.0.0.1"))
+    with AgentClient(app) as client, pytest.raises(StartFailed, match="the shelf is empty"):
+        client.call("read")
 
 
 def test_an_answer_that_does_not_end_is_left(monkeypatch):
