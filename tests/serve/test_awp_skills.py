@@ -253,3 +253,19 @@ def test_a_session_and_its_connection_are_two_visitors(shop_with_sessions):
         caller.do("skills.invoke", session_id=session, skill="sign_in", args={"name": "Ann"})
         assert caller.do("skills.invoke", session_id=session, skill="who")["output"] == {"name": "Ann"}
         assert caller.do("skills.invoke", skill="who")["output"] == {"name": "Bob"}
+
+
+def test_what_is_given_once_is_not_kept_for_a_repeated_request(open_client):
+    site = make_site()
+
+    @site.agent("issue", outputs={"type": "object", "properties": {"token": {"type": "string", "readOnce": True}}})
+    async def issue() -> dict[str, str]:
+        """Issue a token."""
+        return {"token": "t0p"}
+
+    with AwpClient.greeted(open_client(publish(site))) as caller:
+        first, again = (
+            caller.ask("skills.invoke", {"skill": "issue"}, meta={"idempotency_key": "k-1"}) for _ in range(2)
+        )
+    assert first["result"]["output"] == {"token": "t0p"}
+    assert (again["error"]["code"], again["error"]["details"]["code"]) == ("CONFLICT", "ANSWER_NOT_KEPT")

@@ -197,11 +197,17 @@ async def test_a_backlog_is_read_in_parts_and_in_order(app, site):
 
 
 async def test_arguments_choose_by_values_of_the_payload(app, site):
+    site.event("order_left", payload={"type": "object", "properties": {"carrier": {"type": "string"}}})
     client = Client(app)
     cursor = (await client.poll(arguments={"carrier": "bike"}))["cursor"]
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     await site.emit("order_shipped", {"order_id": "2", "carrier": "bike"}, audience="public")
     assert orders(await client.poll(cursor, arguments={"carrier": "bike"})) == ["2"]
+    cursor = (await client.poll(name="order_left"))["cursor"]
+    for data in ({}, {"carrier": "bike"}):
+        await site.emit("order_left", data, audience="public")
+    left = await client.poll(cursor, "order_left", arguments={"carrier": "bike"})
+    assert [event["data"] for event in left["events"]] == [{"carrier": "bike"}]
 
 
 @pytest.mark.parametrize(
