@@ -244,7 +244,7 @@ class Context(Serving):
 
     @cached_property
     def offered(self) -> Any:
-        """What other plug-ins get of this one: the value of its `at`."""
+        """The value of its `at`, which other plug-ins get of this one."""
         at = self.setup.plugin.at
         return self.service if at is None else at(self)
 

@@ -112,7 +112,7 @@ class Exchange:
 
     @property
     def body(self) -> bytes:
-        """What is here of the answer's body."""
+        """The part of the answer's body that is here."""
         return b"".join(self._parts)
 
     @property

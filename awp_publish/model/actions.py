@@ -89,7 +89,7 @@ class Target:
 
     @property
     def takes_plain_inputs(self) -> bool:
-        """Whether each input goes where a client puts it that knows its name and the method: path, query or JSON."""
+        """True if each input goes where a client puts it that knows its name and the method: path, query or JSON."""
         assumed = "query" if self.method in QUERY_METHODS else "json"
         names = {parameter.wire_name for parameter in self.parameters}
         return len(names) == len(self.parameters) and all(

@@ -165,7 +165,7 @@ class Catalog:
 
     @property
     def token_addresses(self) -> frozenset[str]:
-        """Where the tokens of the routes' security schemes come from: paths below the site's url, or other URLs."""
+        """Addresses that give tokens of the routes' security schemes: paths below the site's url, or other URLs."""
         schemes = [scheme for action in self.actions for scheme in action.security_schemes.values()]
         listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
         flows = [flow for flows_of_scheme in listed for flow in flows_of_scheme.values() if isinstance(flow, Mapping)]

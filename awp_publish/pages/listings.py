@@ -64,7 +64,7 @@ class CardList:
 
     @property
     def leads_away(self) -> bool:
-        """Whether its cards are about what their links lead to. The posts of a thread say more, and link to authors."""
+        """True if its cards are about what their links lead to. The posts of a thread say more, and link to authors."""
         share = _LINKED if self.titled * 2 < len(self.cards) else _TITLED
         return self.links >= share * self.said or self.said <= _SHORT * len(self.cards)
 

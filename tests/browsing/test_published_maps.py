@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from awp_publish import Site
+from awp_publish import DeclarationError, Site
 from awp_publish.maps.chromium import why_unavailable
 from awp_publish.maps.primitives import PORTABLE
 from awp_publish.plugins.actions_json.page_map import OWN_PARTS
@@ -30,6 +30,9 @@ def test_the_parts_of_a_published_map_are_pasted_into_a_page(name: str):
         part: value for part, value in published(f"{name}.actions.json").items() if part in (*OWN_PARTS, "imports")
     }
     Site("Shop", "Sells.", "https://shop.example").page("/", map=parts)
+    damaged = next(iter(parts))
+    with pytest.raises(DeclarationError, match=f"/{damaged}"):
+        Site("Shop", "Sells.", "https://shop.example").page("/", map={**parts, damaged: "nothing of the kind"})
 
 
 def contact(fetch: Any) -> Any:

@@ -76,7 +76,7 @@ class KnownClient:
 
     @property
     def is_confidential(self) -> bool:
-        """Whether it has to authenticate (RFC 6749 section 2.1)."""
+        """True if it has to authenticate (RFC 6749 section 2.1)."""
         return bool(self.secret) or self.check_assertion is not None
 
     def redirect_for(self, address: str | None) -> str | None:
