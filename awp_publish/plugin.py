@@ -148,7 +148,7 @@ class Serving:
     """A plug-in of one site while the application runs.
 
     `app` is the application with all of its middleware, `called` says how its routes are called
-    (`http.dispatch.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies.
+    (`http.position.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies.
     """
 
     setup: Setup

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from awp_publish.declare.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.http.exchange import Scope, mount_of
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish.model import Action, Catalog, Target
 from awp_publish.problems import DeclarationError, InvalidInput, Violation
 from awp_publish.schema import pointer_to
@@ -151,10 +151,10 @@ class GuardedScope(dict[str, Any]):
     The route was checked beforehand; this applies if middleware inside of us changes the path afterwards.
     """
 
-    def __init__(self, scope: Scope, way: tuple[object, ...], call: RouteCall) -> None:
+    def __init__(self, scope: Scope, way: tuple[object, ...], exchange: RouteExchange) -> None:
         super().__init__(scope)
         self._ahead = (scope.get("endpoint"), *way)
-        self._call = call
+        self._exchange = exchange
         self._has_arrived = False
 
     def update(self, *args: Any, **members: Any) -> None:
@@ -163,6 +163,6 @@ class GuardedScope(dict[str, Any]):
         if self._has_arrived:
             return  # the endpoint may change its own scope
         if all(endpoint is not expected for expected in self._ahead):
-            self._call.mark_misrouted()
+            self._exchange.mark_misrouted()
             raise HTTPException(404)
         self._has_arrived = endpoint is self._ahead[-1]

@@ -26,7 +26,7 @@ from awp_publish.doors.wires import wires_of
 from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.cors import Cors
-from awp_publish.http.dispatch import CalledApplication, RouteCaller
+from awp_publish.http.dispatch import RouteCaller
 from awp_publish.http.documents import Prepared, prepare
 from awp_publish.http.exchange import (
     AsgiApp,
@@ -41,7 +41,7 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
-from awp_publish.http.position import Position
+from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.running import INSPECTED

@@ -10,9 +10,8 @@ which would bypass that action's gates.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
@@ -20,57 +19,26 @@ import orjson
 
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.declare.discover import find_arrival, unwrap
+from awp_publish.declare.discover import find_arrival
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder
-from awp_publish.http.exchange import AsgiApp, Headers, Scope, read_fields, route_path
+from awp_publish.http.exchange import Headers, Scope, read_fields
 from awp_publish.http.page_request import PageAnswer
+from awp_publish.http.position import CalledApplication
 from awp_publish.http.redirects import Follower, is_write, location_of, seconds_for_page
 from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
-from awp_publish.http.route_exchange import Rehearsal, RouteCall, come_from_outside
-from awp_publish.model import ROUTE_CALL, Arrival, Catalog, JsonObject
+from awp_publish.http.route_exchange import Rehearsal, RouteExchange
+from awp_publish.model import ROUTE_CALL, Catalog, JsonObject, Target
 from awp_publish.problems import HandlerFailed, HandlerRedirected, Problem
 from awp_publish.schema import media
 
 ARRIVED: Final = "awp_publish.arrived"
 """The scope member in which an adapter keeps the action whose route the request arrives at, once that is found."""
 
-TELLS_ARRIVAL: Final = "awp_arrival"
-"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
-
 PASSED: Final = "awp_publish.passed"
 """The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
-
-
-@dataclass(frozen=True, slots=True)
-class CalledApplication:
-    """The application that calls go to: `inside` is what this middleware wraps, `routes` the object with its routes.
-
-    `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
-    the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
-    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
-    returns the outermost application for a caller's request to a page, `inside` if it is None. `carried` are the scope
-    members of a caller's request with which the adapter of another framework leads back through its middleware.
-    """
-
-    inside: AsgiApp
-    routes: object
-    entrance: AsgiApp | None = None
-    outside: AsgiApp | None = None
-    state: Callable[[], Mapping[str, object]] = dict
-    session_cookies: frozenset[bytes] = frozenset()
-    visit: Callable[[Scope], AsgiApp] | None = None
-    carried: tuple[str, ...] = ()
-
-    def arrival_of(self, scope: Scope) -> Arrival | None:
-        """Return where the application's own routing leads a request, None if nowhere."""
-        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self.routes), TELLS_ARRIVAL, None)
-        if tell is not None:
-            return tell(route_path(scope))
-        routed = find_arrival(self.routes, dict(scope))
-        return None if routed is None else routed.arrival
 
 
 class RouteCaller:
@@ -83,18 +51,18 @@ class RouteCaller:
         self._app = app
         arrivals = compare_arrivals(app.routes, catalog, among or catalog)
         self._ways = {
-            action.id: (Encoder(action, action.way), arrivals.get(action.id))
+            action.id: (Encoder(action, action.way), arrivals.get(action.id), _endpoint_of(action.entry))
             for action in catalog.actions
             if action.way is not None
         }
         self.codes = catalog.site.errors
-        self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state, app.carried)
+        self._follower = Follower(catalog.url, app)
 
     def check(self, call: Call) -> None:
         """Raise InvalidInput if a call cannot be sent to its route."""
         action = call.action
         if action.way is not None:
-            encoder, arrive = self._ways[action.id]
+            encoder, arrive, _ = self._ways[action.id]
             scope, _ = encoder.write(cast(Scope, call.context), call.input)
             if arrive is not None:
                 arrive(scope)
@@ -110,9 +78,9 @@ class RouteCaller:
             return
         entrance = app.outside if call.is_fresh else app.entrance
         scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
-        exchange = Rehearsal(call, body, self.codes)
+        exchange = Rehearsal(call, body, self.codes, action.rehearsal)
         if entrance is not None:
-            scope = come_from_outside(scope, app.state(), call.request_id)
+            scope = app.from_outside(scope, call.request_id)
         scope[ROUTE_CALL] = exchange
         routed = find_arrival(app.routes, dict(scope))
         if routed is None or not routed.endpoints or routed.endpoints[-1] is not action.rehearsal:
@@ -137,15 +105,15 @@ class RouteCaller:
         if call.action.auth_required:
             check_credentials(call)
         entrance = app.outside if call.is_fresh else app.entrance
-        encoder, arrive = self._ways[call.action.id]
+        encoder, arrive, hidden = self._ways[call.action.id]
         scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
-        exchange = RouteCall(call, body, self.codes)
+        exchange = RouteExchange(call, body, self.codes, hidden)
         if call.on_cookies is not None:
             exchange.on_headers = partial(self._take_cookies, call)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
             exchange.session_cookies = app.session_cookies
-            scope = come_from_outside(scope, app.state(), call.request_id)
+            scope = app.from_outside(scope, call.request_id)
         # `way` has every endpoint that the routing may set in the scope on the way to the action's own.
         if arrive is not None and (way := arrive(scope)):
             scope = GuardedScope(scope, way, exchange)
@@ -177,7 +145,7 @@ class RouteCaller:
             answer = await self._follow(call, answer, exchange, scope)
         return answer
 
-    async def _follow(self, call: Call, answer: Result, exchange: "RouteCall", sent: Scope) -> Result:
+    async def _follow(self, call: Call, answer: Result, exchange: RouteExchange, sent: Scope) -> Result:
         """Return the answer to a call whose route redirects, with what is at that address."""
         sets, follow = tuple(exchange.headers), self._follower.follow
         if isinstance(answer, HandlerRedirected) and not is_write(call.action):
@@ -217,3 +185,7 @@ class RouteCaller:
     def _take_cookies(call: Call, headers: Headers) -> None:
         if call.on_cookies is not None:
             call.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])
+
+
+def _endpoint_of(entry: Target | None) -> object:
+    return entry.arrival.endpoint if entry is not None and entry.arrival is not None else None

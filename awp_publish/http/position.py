@@ -2,16 +2,63 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.declare.discover import unwrap
-from awp_publish.http.dispatch import CalledApplication
+from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.http.doors import ENTRANCE
-from awp_publish.http.exchange import AsgiApp, Scope
+from awp_publish.http.exchange import AsgiApp, Scope, route_path
+from awp_publish.model import Arrival
 from awp_publish.problems import DeclarationError
+
+TELLS_ARRIVAL: Final = "awp_arrival"
+"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
+
+_OF_SERVER: Final = (
+    *("type", "asgi", "http_version", "scheme", "server", "client", "root_path"),
+    *("method", "path", "raw_path", "query_string", "headers", "extensions"),
+)
+"""The members of a scope that the server sets. Middleware adds others."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledApplication:
+    """The application that calls go to: `inside` is what this middleware wraps, `routes` the object with its routes.
+
+    `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
+    the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
+    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
+    returns the outermost application for a caller's request to a page, `inside` if it is None. `carried` are the scope
+    members of a caller's request with which the adapter of another framework leads back through its middleware.
+    """
+
+    inside: AsgiApp
+    routes: object
+    entrance: AsgiApp | None = None
+    outside: AsgiApp | None = None
+    state: Callable[[], Mapping[str, object]] = dict
+    session_cookies: frozenset[bytes] = frozenset()
+    visit: Callable[[Scope], AsgiApp] | None = None
+    carried: tuple[str, ...] = ()
+
+    def arrival_of(self, scope: Scope) -> Arrival | None:
+        """Return where the application's own routing leads a request, None if nowhere."""
+        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self.routes), TELLS_ARRIVAL, None)
+        if tell is not None:
+            return tell(route_path(scope))
+        routed = find_arrival(self.routes, dict(scope))
+        return None if routed is None else routed.arrival
+
+    def from_outside(self, scope: Scope, request_id: str) -> Scope:
+        """Return a scope as the server would have made it, for a request that enters through the outer middleware."""
+        fresh: Scope = {name: scope[name] for name in _OF_SERVER if name in scope}
+        if all(name != b"x-request-id" for name, _ in scope["headers"]):
+            fresh["headers"].append((b"x-request-id", request_id.encode("latin-1")))
+        if "state" in scope:
+            fresh["state"] = dict(self.state())
+        return fresh
 
 
 @dataclass(frozen=True, slots=True)

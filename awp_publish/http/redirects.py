@@ -10,7 +10,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -20,8 +20,9 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
 from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
 from awp_publish.calls.call import Call
-from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Scope
+from awp_publish.http.exchange import Fields, RawHeaders, Scope
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
+from awp_publish.http.position import CalledApplication
 from awp_publish.model import SAFE_IN_PATH, Action
 from awp_publish.schema.paths import pattern_of
 
@@ -80,14 +81,11 @@ def asks_to_sign_in(action: Action, location: str) -> bool:
 class Follower:
     """Follows redirects within the site at `url`, in process, with the caller's own credentials.
 
-    `visit` returns the outermost application for a caller's request, so that all middleware and gates apply. `carried`
-    are members of its scope that the application needs.
+    Its requests go to the outermost application, so that all middleware and gates apply.
     """
 
     url: str
-    visit: Callable[[Scope], AsgiApp]
-    state: Callable[[], Mapping[str, object]]
-    carried: tuple[str, ...] = ()
+    app: CalledApplication
 
     async def follow(self, call: Call, sent: Scope, headers: RawHeaders, accept: bytes) -> PageAnswer | str | None:
         """Return the answer at the address that the answer `headers` of the request `sent` name.
@@ -132,7 +130,7 @@ class Follower:
     async def _get(
         self, target: SplitResult, sent: Scope, outer: Scope, cookies: Mapping[str, str], accept: bytes
     ) -> PageAnswer | None:
-        own = urlsplit(self.url)
+        own, app = urlsplit(self.url), self.app
         path = target.path.removeprefix(own.path) or "/"
         carried = [pair for pair in sent["headers"] if pair[0] not in _NOT_SENT and not pair[0].startswith(b"content-")]
         cookie = "; ".join(f"{name}={value}" for name, value in cookies.items()).encode("latin-1", "replace")
@@ -141,11 +139,12 @@ class Follower:
             quote(path, safe=SAFE_IN_PATH + "%").encode("ascii"),
             quote(target.query, safe="%/:?&=+;,@!$'()*~-._[]"),
         )
-        request = PageRequest(own, written[0], written[1].encode("ascii"), headers, state=self.state())
+        request = PageRequest(own, written[0], written[1].encode("ascii"), headers, state=app.state())
         exchange = PageExchange(b"", MAX_PAGE_BYTES)
-        scope = {**request.scope(outer), **{name: outer[name] for name in self.carried if name in outer}}
+        scope = {**request.scope(outer), **{name: outer[name] for name in app.carried if name in outer}}
         try:  # in a task, so that context variables that its middleware sets do not leak into the caller's
-            await asyncio.ensure_future(self.visit(outer)(scope, exchange.receive, exchange.send))
+            outermost = app.inside if app.visit is None else app.visit(outer)
+            await asyncio.ensure_future(outermost(scope, exchange.receive, exchange.send))
         except Exception:
             logger.exception("the page at %s, where a route redirects to, failed", path)
         return exchange.answered.result() if exchange.answered.done() else None

@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from awp_publish.calls.call import Call, Deliver, Result
-from awp_publish.http.dispatch import CalledApplication
 from awp_publish.http.encoding import NOT_CARRIED
 from awp_publish.http.exchange import AsgiApp, Exchange, Receive, Scope, Send
+from awp_publish.http.position import CalledApplication
 from awp_publish.http.route_answers import read_answer
-from awp_publish.http.route_exchange import come_from_outside
 from awp_publish.model import ROUTE_CALL
 from awp_publish.problems import HandlerFailed
 
@@ -136,6 +135,6 @@ class Reentry:
         called = self._called
         carried = {name: scope[name] for name in called.carried if name in scope}
         headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
-        fresh = {**come_from_outside({**scope, "headers": headers}, called.state(), request_id), **carried}
+        fresh = {**called.from_outside({**scope, "headers": headers}, request_id), **carried}
         fresh[ROUTE_CALL] = passing
         await self.outside(fresh, passing.receive, passing.send)

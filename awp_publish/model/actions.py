@@ -71,7 +71,7 @@ class LeftOut(NamedTuple):
 
 
 ROUTE_CALL: Final = "awp_publish.route_call"
-"""The scope's key for the `RouteCall` of a request that is a call of an action on its way to the action's route."""
+"""The scope's key for the `RouteExchange` of a request that is a call of an action on its way to the action's route."""
 
 
 @dataclass(frozen=True, slots=True)

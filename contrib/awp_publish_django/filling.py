@@ -18,7 +18,7 @@ from django import forms
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
 from awp_publish.http.page_request import PageAnswer, PageExchange
 from awp_publish.http.redirects import cookies_of, receive_cookies
-from awp_publish.http.route_exchange import Rehearsal, RouteCall
+from awp_publish.http.route_exchange import Rehearsal, RouteExchange
 from awp_publish.model import ROUTE_CALL, JsonObject, Parameter
 from awp_publish.schema import media
 
@@ -85,11 +85,16 @@ class RestParameter(Parameter):
 
 async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Call an action's view; if it takes a form of which fields are left out, with the values that the form shows."""
-    call = scope.get(ROUTE_CALL)
-    if not isinstance(call, RouteCall) or isinstance(call, Rehearsal) or scope["method"] in ("GET", "DELETE"):
+    exchange = scope.get(ROUTE_CALL)
+    if (
+        not isinstance(exchange, RouteExchange)
+        or isinstance(exchange, Rehearsal)
+        or scope["method"] in ("GET", "DELETE")
+    ):
         await app(scope, receive, send)
         return
-    parameters = call.target.parameters if call.target is not None else ()
+    call = exchange.call
+    parameters = call.action.target.parameters if call.action.target is not None else ()
     inputs = call.input
     rest = [parameter for parameter in parameters if isinstance(parameter, RestParameter)]
     if rest and all(inputs.get(parameter.name) is None for parameter in rest if parameter.location == "file"):

@@ -21,7 +21,7 @@ from django.utils.datastructures import MultiValueDict
 
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.reentry import SessionPass
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish.model import ROUTE_CALL
 from awp_publish_django.cleaned import Cleaned, noting
 from awp_publish_django.filling import NEXT_FORM, NextForm
@@ -38,7 +38,7 @@ class RouteRequest(HttpRequest):
     Django sets `resolver_match` when it has found the route, before any view runs.
     """
 
-    route_call: RouteCall | SessionPass | None = None
+    route_call: RouteExchange | SessionPass | None = None
     prefixes: tuple[str, str] | None = None  # of the caller's language and of the published one, where they differ
     next_form: NextForm | None = None
     view_status: int | None = None  # of the view's own answer, before any middleware makes another one of it
@@ -74,15 +74,15 @@ class RouteRequest(HttpRequest):
 
     @resolver_match.setter
     def resolver_match(self, match: ResolverMatch | None) -> None:
-        call = self.route_call if isinstance(self.route_call, RouteCall) else None
-        own = call.target if call is not None else None
-        if match is not None and own is not None and call is not None:
+        exchange = self.route_call if isinstance(self.route_call, RouteExchange) else None
+        own = exchange.call.action.target if exchange is not None else None
+        if match is not None and own is not None and exchange is not None:
             arrival = own.arrival
             spoken, published = self.prefixes or ("", "")
             route = published + match.route.removeprefix(spoken)
             is_own = arrival is not None and arrival.path == route and arrival.endpoint in (None, match.func)
             if not is_own:
-                call.mark_misrouted()
+                exchange.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
             match.func = self._observed(match.func)
         self._found = match
@@ -134,7 +134,7 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
     """
     inner: InnerASGIRequest | InnerWSGIRequest
     prefixes = None
-    if isinstance(scope.get(ROUTE_CALL), RouteCall):
+    if isinstance(scope.get(ROUTE_CALL), RouteExchange):
         scope, prefixes = in_language_of_caller(scope, getattr(outer, "urlconf", None))
     if isinstance(outer, ASGIRequest):
         inner = InnerASGIRequest(scope, BytesIO(body))

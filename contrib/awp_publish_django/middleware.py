@@ -14,7 +14,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish_django.answering_asgi import answer_async
 from awp_publish_django.answering_wsgi import answer
 from awp_publish_django.apps import FAILED
@@ -41,7 +41,9 @@ class AgentPublisherMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if isinstance(getattr(request, "route_call", None), RouteCall):  # on its way from a door of ours to its view
+        if isinstance(
+            getattr(request, "route_call", None), RouteExchange
+        ):  # on its way from a door of ours to its view
             return self._get_response(request)
         if self._is_async:
             return answer_async(self._publication, request, self._get_response, self._call_view)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from awp_publish.calls.threads import RUNNER
 from awp_publish.declare.discover import Route
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.reentry import SessionPass
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish.model import ROUTE_CALL, Arrival
 from awp_publish.stores.threads import is_gevent
 from awp_publish_django.answering import response_of
@@ -59,16 +59,16 @@ class Bridge:
     was_fresh: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        message, call = await receive(), scope.get(ROUTE_CALL)
+        message, exchange = await receive(), scope.get(ROUTE_CALL)
         # The page after the redirect of a call sees the cookies that the call has set as the call itself did.
-        if isinstance(call, RouteCall):
-            self.was_fresh = call.is_fresh
-        is_fresh = self.is_from_outside or isinstance(call, SessionPass) or self.was_fresh
+        if isinstance(exchange, RouteExchange):
+            self.was_fresh = exchange.call.is_fresh
+        is_fresh = self.is_from_outside or isinstance(exchange, SessionPass) or self.was_fresh
         inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=is_fresh)
 
         async def note_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._note_caller(call, inner)
+                self._note_caller(exchange, inner)
             await send(message)
 
         try:
@@ -76,8 +76,8 @@ class Bridge:
         finally:
             inner.close()
 
-    def _note_caller(self, call: object, inner: HttpRequest) -> None:
-        if not isinstance(call, SessionPass):  # the caller's own pass ends later, and would write the older session
+    def _note_caller(self, exchange: object, inner: HttpRequest) -> None:
+        if not isinstance(exchange, SessionPass):  # the caller's own pass ends later, and would write the older session
             for name in _OF_CALLER & vars(inner).keys():
                 setattr(self.request, name, getattr(inner, name))
 
@@ -180,7 +180,7 @@ class _InProcessHandler(ASGIHandler):
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
         prefixes = None
-        if isinstance(scope.get(ROUTE_CALL), RouteCall):
+        if isinstance(scope.get(ROUTE_CALL), RouteExchange):
             scope, prefixes = in_language_of_caller(dict(scope))
         made = super().create_request(scope, body_file)
         if isinstance(made[0], InnerASGIRequest):

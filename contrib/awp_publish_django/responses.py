@@ -33,7 +33,7 @@ from django.utils.html import strip_tags
 from awp_publish.http.exchange import RawHeaders, Reply, Send, send_reply
 from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
 from awp_publish.http.route_answers import SURE_PLACE
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish_django.answering import closers_of
 from awp_publish_django.asking import read_words
 from awp_publish_django.cleaned import Cleaned
@@ -158,10 +158,10 @@ def close_response(response: HttpResponseBase) -> None:
 
 def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
     """Add the caller's request id to a traceback that Django is about to log."""
-    call = getattr(request, "route_call", None)
+    exchange = getattr(request, "route_call", None)
     error = sys.exc_info()[1]
-    if isinstance(call, RouteCall) and error is not None:
-        note = f"request_id={call.request_id}"
+    if isinstance(exchange, RouteExchange) and error is not None:
+        note = f"request_id={exchange.call.request_id}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
 
@@ -216,8 +216,8 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
 
 def _expects_no_page(request: RouteRequest) -> bool:
     """Return True if a page is no success: the action writes, and does not say that it answers with one."""
-    call = request.route_call
-    action = call.action if isinstance(call, RouteCall) else None
+    exchange = request.route_call
+    action = exchange.call.action if isinstance(exchange, RouteExchange) else None
     return action is not None and request.method not in READING and action.effect != "read" and not action.outputs
 
 

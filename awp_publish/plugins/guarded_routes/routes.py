@@ -19,13 +19,14 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import read_body
 from awp_publish.http.calling import Calls
 from awp_publish.http.cors import Cors
-from awp_publish.http.dispatch import ARRIVED, PASSED, CalledApplication
+from awp_publish.http.dispatch import ARRIVED, PASSED
 from awp_publish.http.encoding import JSON
 from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import AsgiApp, Exchange, Fields, Receive, Scope, Send, route_path
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
 from awp_publish.http.origins import refuse_foreign_pages
+from awp_publish.http.position import CalledApplication
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.request import DoorRequest, PlainRequest
 from awp_publish.http.route_answers import read_answer

@@ -13,8 +13,9 @@ from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.dispatch import CalledApplication, RouteCaller
+from awp_publish.http.dispatch import RouteCaller
 from awp_publish.http.exchange import AsgiApp, Scope, read_fields
+from awp_publish.http.position import CalledApplication
 from awp_publish.http.running import running
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.plugin import Serving

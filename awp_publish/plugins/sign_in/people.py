@@ -19,13 +19,13 @@ from starlette.types import ASGIApp
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.application_users import ApplicationUser, SessionUser
-from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.call import Call, Credentials, Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.verifiers import people_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Message, Receive, Scope, Send, mount_of, read_fields
-from awp_publish.http.route_exchange import RouteCall
+from awp_publish.http.route_exchange import RouteExchange
 from awp_publish.model import ROUTE_CALL
 from awp_publish.plugin import Serving
 from awp_publish.plugins.sign_in.framework import framework_of
@@ -186,11 +186,17 @@ class _AtRoutes:
         self._people = people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked, call = scope.get(_ASKED), scope.get(ROUTE_CALL)
+        asked, exchange = scope.get(_ASKED), scope.get(ROUTE_CALL)
         if asked is not None:
             asked.append(await self._people.ask(scope))
             await Response(status_code=204)(scope, receive, send)
-        elif call is not None and isinstance(call, RouteCall) and not await call.ask(scope):
+        elif isinstance(exchange, RouteExchange) and not await _may_arrive(exchange.call, scope):
             await Response(status_code=401)(scope, receive, send)
         else:
             await self.routes(scope, receive, send)
+
+
+async def _may_arrive(call: Call, scope: Scope) -> bool:
+    """Return whether a call may go on to its route, with the scope that all middleware has made."""
+    on_arrival, call.on_arrival = call.on_arrival, None
+    return on_arrival is None or await on_arrival(scope)
