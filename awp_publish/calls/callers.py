@@ -87,8 +87,11 @@ class ClientAssertions(Protocol):
     def client_of(self, assertion: str) -> str | None:
         """Return the client that an assertion names, which is not verified yet."""
 
-    def check_with(self, client_id: str, key: object) -> AssertionCheck:
-        """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError."""
+    def check_with(self, client_id: str, key: object, *, is_public: bool = False) -> AssertionCheck:
+        """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError.
+
+        The host of an address that `is_public` must have public addresses only: somebody else has chosen it.
+        """
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)

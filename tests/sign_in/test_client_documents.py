@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jwt.algorithms import ECAlgorithm
 
 from awp_publish.http import outgoing
 from tests.client import TestClient
 from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
+from tests.sign_in.test_client_keys import JWT_BEARER, KEY, OTHER_KEY, jwk, sign
 from tests.test_outgoing import context as context, serving
+
+BY_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 
 
 class Publisher:
@@ -25,7 +29,9 @@ class Publisher:
     def address(self) -> str:
         return f"https://localhost:{self.port}/client.json"
 
-    def answer(self, _: object) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, request: Any) -> tuple[int, dict[str, str], bytes]:
+        if request.path == "/keys.json":
+            return 200, {}, json.dumps({"keys": [jwk(KEY)]}).encode()
         document = {
             "client_id": self.address,
             "client_name": "Claude",
@@ -78,8 +84,16 @@ def test_a_client_is_known_by_its_document_which_is_fetched_once(shop, agent, pu
         ({"redirect_uris": []}, "redirect_uris must be a list"),
         ({"redirect_uris": ["http://agent.example/"]}, "must begin with https"),
         ({"redirect_uris": "https://agent.example/"}, "redirect_uris must be a list"),
-        ({"client_secret": "x"}, "token_endpoint_auth_method is not none"),
+        ({"client_secret": "x"}, "token_endpoint_auth_method is not none or private_key_jwt"),
+        ({"client_secret_expires_at": 0}, "token_endpoint_auth_method is not none"),
         ({"token_endpoint_auth_method": "client_secret_post"}, "token_endpoint_auth_method is not none"),
+        ({"token_endpoint_auth_method": []}, "token_endpoint_auth_method is not none"),
+        (BY_KEY, "it must have either jwks or jwks_uri"),
+        (BY_KEY | {"jwks": {"keys": [jwk(KEY)]}, "jwks_uri": "https://a.example"}, "either jwks or jwks_uri"),
+        (BY_KEY | {"jwks": {"keys": []}}, "no public key that verifies signatures"),
+        (BY_KEY | {"jwks": {"keys": [ECAlgorithm.to_jwk(KEY, as_dict=True)]}}, "it is secret"),
+        (BY_KEY | {"jwks_uri": "http://localhost/keys.json"}, "at an https address"),
+        (BY_KEY | {"jwks_uri": "https://user@localhost/keys.json"}, "not an https address"),
         ({"padding": "x" * 6000}, "more than 5120 bytes"),
     ],
 )
@@ -173,3 +187,50 @@ def test_a_document_that_only_local_programs_can_use_is_warned_of(agent, publish
     page = agent.follow(agent.ask()).text
     assert "cannot check which program asks" in page
     assert "127.0.0.1:4321" in page
+
+
+@pytest.mark.parametrize("place", ["jwks", "jwks_uri"])
+def test_a_client_whose_document_has_keys_proves_each_time_that_it_has_them(shop, agent, publisher, place):
+    keys = {"jwks": {"keys": [jwk(KEY)]}, "jwks_uri": publisher.address.replace("client", "keys")}
+    publisher.changes = BY_KEY | {place: keys[place]}
+
+    def proof(key: Any = KEY) -> dict[str, Any]:
+        assertion = sign(key, iss=publisher.address, sub=publisher.address)
+        return {"client_assertion": assertion, "client_assertion_type": JWT_BEARER}
+
+    def revoke(**shown: Any) -> int:
+        form = {"token": tokens["refresh_token"], "client_id": agent.id, **shown}
+        return int(shop.post(agent.server["revocation_endpoint"], data=form).status_code)
+
+    code = agent.consent()["code"]
+    for shown in ({}, proof(OTHER_KEY), {"client_secret": "x" * 40}):
+        assert agent.exchange(code, **shown).json()["error"] == "invalid_client"
+    tokens = agent.exchange(code, **proof()).json()
+    assert invoke(shop, "read_profile", tokens["access_token"]).json() == "ann"
+    assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_client"
+    publisher.changes = {}  # whoever has the document changed meanwhile is no better off
+    tokens = agent.refresh(tokens["refresh_token"], **proof()).json()
+    assert (revoke(), revoke(**proof(OTHER_KEY))) == (401, 401)
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 200
+    assert revoke(**proof()) == 200
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
+
+
+def test_a_clients_keys_are_asked_for_at_public_addresses_only_and_their_server_may_be_down(
+    agent, publisher, monkeypatch
+):
+    publisher.changes = BY_KEY | {"jwks_uri": publisher.address.replace("client", "keys")}
+    assertion = sign(iss=publisher.address, sub=publisher.address)
+    form = {"client_assertion": assertion, "client_assertion_type": JWT_BEARER}
+    code = agent.consent()["code"]
+    monkeypatch.setattr(outgoing, "is_public_address", lambda _: False)
+    answer = agent.exchange(code, **form)
+    assert (answer.status_code, answer.json()["error"]) == (503, "temporarily_unavailable")
+    assert publisher.asked == ["GET /client.json"]
+
+
+def test_a_client_that_authenticates_hears_that_its_document_cannot_be_read(agent, publisher):
+    publisher.status = 500
+    assertion = sign(iss=publisher.address, sub=publisher.address)
+    answer = agent.exchange("x", client_assertion=assertion, client_assertion_type=JWT_BEARER)
+    assert (answer.status_code, answer.json()["error"]) == (503, "temporarily_unavailable")

@@ -64,7 +64,7 @@ def shop():
         yield client
 
 
-def test_the_metadata_says_that_keys_are_taken_and_with_which_algorithms(shop, open_client):
+def test_the_metadata_says_that_keys_are_taken_and_with_which_algorithms(shop, open_client, monkeypatch):
     server = shop.get("/.well-known/oauth-authorization-server").json()
     for endpoint in ("token", "revocation"):
         methods = server[f"{endpoint}_endpoint_auth_methods_supported"]
@@ -75,7 +75,9 @@ def test_the_metadata_says_that_keys_are_taken_and_with_which_algorithms(shop, o
     server = open_client(make_shop(clients=[partner()])).get("/.well-known/oauth-authorization-server").json()
     assert server["token_endpoint_auth_methods_supported"] == ["none", "private_key_jwt"]
     assert "client_credentials" in server["grant_types_supported"]
+    monkeypatch.setattr("awp_publish.plugins.identity.find_spec", lambda name: None)
     server = open_client(make_shop()).get("/.well-known/oauth-authorization-server").json()
+    assert server["token_endpoint_auth_methods_supported"] == ["none"]
     assert "token_endpoint_auth_signing_alg_values_supported" not in server
 
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from fastapi import Depends
 
-from awp_publish import Awp, Mcp
+from awp_publish import ApiKey, Awp, Mcp
 from tests.client import TestClient
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
@@ -116,6 +116,24 @@ def test_tools_say_which_of_them_need_a_person(shop):
     tools = {tool["name"]: tool for tool in shop.post("/mcp", json=body, headers=headers).json()["result"]["tools"]}
     assert tools["list_books"]["_meta"]["securitySchemes"] == [{"type": "noauth"}]
     assert tools["order_book"]["_meta"]["securitySchemes"] == [{"type": "oauth2", "scopes": ["orders"]}]
+
+
+def test_a_session_is_offered_to_callers_without_a_token_alone(shop, token, open_client):
+    def offered(http: TestClient) -> dict[str, str]:
+        tools = post(http, message("tools/list")).json()["result"]["tools"]
+        inputs = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
+        return {
+            name: properties["session"]["description"] for name, properties in inputs.items() if "session" in properties
+        }
+
+    assert list(offered(shop)) == ["list_books"]
+    assert "if you call without a token" in offered(shop)["list_books"]
+    keys = open_client(make_shop(settings={"authenticate": ApiKey({"a-key-of-a-partner": "partner"})}))
+    assert len(offered(keys)) == 4
+    # A session of somebody else's, shown beside a token, is not looked at.
+    headers = {"authorization": f"Bearer {token}", "awp-session": "x" * 56}
+    answer = shop.post("/agents/read_profile/invoke", json={"input": {}, "session": "x" * 56}, headers=headers)
+    assert (answer.json(), "awp-session" in answer.headers) == ("ann", False)
 
 
 def listed_at_mcp(shop: TestClient, headers: dict[str, str]) -> set[str]:

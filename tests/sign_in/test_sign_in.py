@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 from uuid import UUID
 
 import pytest
-from fastapi import FastAPI, Header, HTTPException, Request
+from fastapi import FastAPI, Header, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
 from awp_publish import (
@@ -182,11 +182,13 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
 
     @app.get("/me")
     @site.action("read_profile", auth_required=True)
-    async def read_profile(authorization: str = Header()) -> str:
-        """Read who is there."""
+    async def read_profile(request: Request, answer: Response, authorization: str = Header()) -> str:
+        """Read who is there, and how often they have."""
         if authorization not in [f"Bearer {token}" for token in known.values()]:
             raise HTTPException(401)
-        return authorization
+        seen = int(request.cookies.get("seen", "0")) + 1
+        answer.set_cookie("seen", str(seen))
+        return f"{authorization} {seen}"
 
     app.add_middleware(AgentPublisher, site=site)
     shop = open_client(app)
@@ -196,7 +198,10 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
     assert 'Do all that you may do here through an agent:<small class="block">read profile</small>' in page.text
     code = dict(parse_qsl(urlsplit(agent.answer(page).headers["location"]).query))["code"]
     tokens = agent.exchange(code).json()
-    assert invoke(shop, "read_profile", tokens["access_token"]).json() == "Bearer token-of-ann"
+    for times in (1, 2):  # what routes set is kept with the token
+        answer = invoke(shop, "read_profile", tokens["access_token"])
+        assert answer.json() == f"Bearer token-of-ann {times}"
+        assert not {"set-cookie", "awp-session"} & answer.headers.keys()
     del known["ann"]
     assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
     assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"

@@ -48,9 +48,9 @@ class Assertions:
             return None
         return subject if isinstance(subject, str) else None
 
-    def check_with(self, client_id: str, key: object) -> AssertionCheck:
+    def check_with(self, client_id: str, key: object, *, is_public: bool = False) -> AssertionCheck:
         """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError."""
-        return partial(self._check, client_id, _keys_of(key))
+        return partial(self._check, client_id, _keys_of(key, is_public))
 
     async def _check(self, client_id: str, keys: KeySource, assertion: str, audiences: Sequence[str]) -> None:
         key_id, algorithm = read_header(assertion, tuple(ALGORITHMS), ASSERTION)
@@ -72,10 +72,9 @@ class Assertions:
             raise invalid("It has already been used (jti).")
 
 
-def _keys_of(key: object) -> KeySource:
-    """Return the keys that an owner gives. Raises ValueError."""
+def _keys_of(key: object, is_public: bool) -> KeySource:
     if isinstance(key, str) and key.startswith(("https://", "http://")):
-        return FetchedKeys(check_keys_url(key), load_key_set)
+        return FetchedKeys(check_keys_url(key), partial(load_key_set, is_public=is_public))
     if isinstance(key, str):
         key = _read_pem(key)
     listed = key.get("keys", [key]) if isinstance(key, Mapping) else None

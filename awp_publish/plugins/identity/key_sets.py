@@ -88,9 +88,9 @@ class ConfiguredKeys:
         return self.key_set.find(key_id, algorithm)
 
 
-def load_key_set(url: str) -> KeySet:
-    """Fetch the JWK set at an address that the site configures. Raises what `fetch_json` raises."""
-    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES))
+def load_key_set(url: str, *, is_public: bool = False) -> KeySet:
+    """Fetch the JWK set at an address. Raises what `fetch_json` raises."""
+    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES, is_public=is_public))
 
 
 def check_keys_url(url: str) -> str:

@@ -40,6 +40,10 @@ SESSION_ARGUMENT: Final = {
     "type": "string",
     "description": "The session that an earlier answer returned, which keeps you signed in. Leave it out at first.",
 }
+SESSION_OF_NOBODY: Final = {
+    "type": "string",
+    "description": "The session that an earlier answer returned, if you call without a token. Leave it out at first.",
+}
 
 
 def _schemes_of(action: Action) -> list[dict[str, object]]:
@@ -70,6 +74,9 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
     tools, authentication = {}, catalog.site.authentication
     signs_in = authentication is not None and authentication.is_own_server
+    # A token has a session of its own, and where nothing else identifies callers, nobody calls guarded tools without.
+    methods = {*authentication.methods} if authentication is not None and signs_in else {""}
+    is_by_token = catalog.sign_in is None and methods <= {"oauth", "session"}
     for action in catalog.actions:
         answered, is_wrapped = _without_formats(answer_schema(action)), False
         if media.declared_type(answered):
@@ -87,8 +94,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "items": {"type": "string"},
                 "description": f"The receipts in the answers of {required}, if you are not signed in.",
             }
-        if has_sessions and SESSION not in properties:
-            own[SESSION] = SESSION_ARGUMENT
+        if has_sessions and SESSION not in properties and not (is_by_token and action.auth_required):
+            own[SESSION] = SESSION_OF_NOBODY if is_by_token else SESSION_ARGUMENT
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
         entry: dict[str, object] = {
             "name": action.id,

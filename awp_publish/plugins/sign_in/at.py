@@ -135,10 +135,10 @@ class SignInAt:
                 return None
             names = {name.lower().encode("latin-1") for name in headers}
             added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-            inner["headers"] = [*(pair for pair in own if pair[0] not in names), *added]
-        else:
-            own.append((b"cookie", grant.cookie_header(address)))
-            inner["headers"] = own
+            own = [*(pair for pair in own if pair[0] not in names), *added]
+        if (self.options.as_user is None or b"cookie" not in names) and (cookies := grant.cookie_header(address)):
+            own.append((b"cookie", cookies))
+        inner["headers"] = own
         return inner
 
     async def is_signed_in(self, scope: Scope, grant: Grant) -> bool:

@@ -99,8 +99,8 @@ class AuthorizeEndpoint(PageEndpoint):
             raise OAuthError("unsupported_response_type", "response_type must be code.")
         if given.get("response_mode") not in (None, "query"):
             raise OAuthError("invalid_request", "response_mode must be query.")
-        if len(state or "") > MAX_STATE:
-            raise OAuthError("invalid_request", f"state has more than {MAX_STATE} characters.")
+        if len(state or "") > MAX_STATE or "\ufffd" in (state or ""):  # it would not come back as it was
+            raise OAuthError("invalid_request", f"state must be UTF-8, of at most {MAX_STATE} characters.")
         challenge = given.need("code_challenge")
         if given.get("code_challenge_method") != "S256":
             raise OAuthError("invalid_request", "code_challenge_method must be S256.")

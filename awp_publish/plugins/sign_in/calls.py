@@ -144,8 +144,7 @@ class _PersonCall:
             await self._deliver(self._signed_out())
             return
         read = self._calls.reader_of(call)
-        if access.grant.cookies:
-            call.on_cookies, call.is_fresh = self._take, False
+        call.on_cookies, call.is_fresh = self._take, False
         if call.action.id not in self._calls.asked_at_route:
             await self._run_asked_before(run, own, read())
         else:
@@ -202,7 +201,7 @@ class _PersonCall:
     async def _deliver_kept(self, result: Result) -> None:
         """Deliver a result without its cookies: they are the grant's, and nothing that the caller should keep."""
         grant = self._access.grant
-        if grant.cookies and result.headers:
+        if result.headers:
             result.headers = tuple(pair for pair in result.headers if not _sets_cookie(pair[0]))  # type: ignore[assignment]
         if self._taken:
             try:

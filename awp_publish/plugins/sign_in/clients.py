@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -28,7 +28,7 @@ from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
 from awp_publish.schema import media
-from awp_publish.stores.store import Add, Count, Look, Store, Swap
+from awp_publish.stores.store import Add, Count, Counted, Look, Store, Swap
 
 REGISTERED: Final = "sign-in:client:"
 """The prefix of the keys of registered clients."""
@@ -41,7 +41,7 @@ REGISTRATION_WINDOW: Final = 3600.0
 """Clients that may register from one address within so many seconds."""
 
 MAX_METADATA: Final = 5 * 1024
-"""Bytes of a metadata document, and of a registration."""
+"""Bytes of a metadata document."""
 
 MAX_REDIRECTS: Final = 20
 """Addresses of one client."""
@@ -108,8 +108,9 @@ class Clients:
     async def find(self, client_id: str, address: str | None = None) -> KnownClient | None:
         """Return a client, None if it is not known. Raises Shown for a metadata document that cannot be used.
 
-        `address` is that of the person's browser, for which not too many documents are fetched. Without one, none is:
-        codes and tokens are bound to the client's id, and hold while its server is down.
+        `address` is that of the request, for which not too many documents are fetched. Without one, none is: codes and
+        tokens are bound to the client's id, and those of a client that need not authenticate hold while its server is
+        down.
         """
         if (client := self._named.get(client_id)) is not None:
             return client
@@ -166,13 +167,16 @@ class Clients:
             raise OAuthError("invalid_client_metadata", "response_types must be [code].")
         client_id = secrets.token_urlsafe(24)
         name = shown_name(metadata.get("client_name"))
+        scopes = [scope for scope in str(metadata.get("scope")).split() if scope in self._options.scopes]
         record = orjson.dumps({"name": name, "redirects": redirects})
         steps: list[Any] = [Count(f"sign-in:registrations:{address}", MAX_REGISTRATIONS, REGISTRATION_WINDOW)]
         if network := network_around(address):
             steps.append(Count(f"sign-in:registrations:{network}", 8 * MAX_REGISTRATIONS, REGISTRATION_WINDOW))
         steps.append(Add(REGISTERED + client_id, record, UNUSED_SECONDS))
-        if (await self._store.run(steps, durable=True)).failed is not None:
-            raise OAuthError("slow_down", "Too many clients register from this address. Use the id of an earlier one.")
+        ran = await self._store.run(steps, durable=True)
+        if ran.failed is not None:
+            wrong = "Too many clients register from this address. Use the id of an earlier one."
+            raise OAuthError("slow_down", wrong, cast(Counted, ran.seen[-1]).seconds_left)
         return {
             "client_id": client_id,
             "client_id_issued_at": int(self._clock()),
@@ -182,7 +186,7 @@ class Clients:
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
             **({"application_type": kind} if kind else {}),
-            **({"scope": scope} if isinstance(scope := metadata.get("scope"), str) else {}),
+            **({"scope": " ".join(scopes)} if scopes else {}),
         }
 
     async def keep(self, client: KnownClient, seconds: float) -> None:
@@ -222,12 +226,13 @@ class Clients:
         if known is None or until <= self._clock():
             count = Count(f"sign-in:documents:{address}", MAX_FETCHES, FETCH_WINDOW)
             if address and (await self._store.run((count,))).failed is not None:
-                raise Shown("Too many requests", "Please wait for a minute, and start again from your agent.", 429)
+                wrong = "Please wait for a minute, and start again from your agent."
+                raise Shown("Too many requests", wrong, 429, code="slow_down")
             try:
-                seconds, fetched = await run_in_thread(lambda: fetch_client(client_id))
+                seconds, fetched = await run_in_thread(lambda: fetch_client(client_id, self._assertions))
             except ValueError as error:  # kept by nobody (section 5.2 of the draft)
                 wrong = f"Its description at {host} cannot be used: {error}."
-                raise Shown("This agent is not known", wrong) from error
+                raise Shown("This agent is not known", wrong, code="temporarily_unavailable") from error
             self._documents[client_id] = self._clock() + seconds, fetched
             self._documents.move_to_end(client_id)
             while len(self._documents) > CACHED:
@@ -248,7 +253,7 @@ def host_of_document(client_id: str) -> str | None:
     return parts.netloc
 
 
-def fetch_client(client_id: str) -> tuple[float, KnownClient]:
+def fetch_client(client_id: str, assertions: ClientAssertions | None) -> tuple[float, KnownClient]:
     """Fetch a metadata document. Returns for how long it may be cached, and the client. Raises ValueError. Blocks."""
     try:
         answer = request(
@@ -267,7 +272,7 @@ def fetch_client(client_id: str) -> tuple[float, KnownClient]:
     if not media.is_json(answer.headers.get_content_type()):
         raise ValueError("it is not served as application/json")
     try:
-        client = read_document(client_id, orjson.loads(answer.body))
+        client = read_document(client_id, orjson.loads(answer.body), assertions)
     except orjson.JSONDecodeError as error:
         raise ValueError("it is not JSON") from error
     except OAuthError as error:
@@ -275,16 +280,34 @@ def fetch_client(client_id: str) -> tuple[float, KnownClient]:
     return _seconds_cached(answer.headers), client
 
 
-def read_document(client_id: str, metadata: object) -> KnownClient:
+def read_document(client_id: str, metadata: object, assertions: ClientAssertions | None) -> KnownClient:
     """Return the client that a metadata document describes. Raises OAuthError."""
     if not isinstance(metadata, Mapping):
         raise OAuthError("invalid_client_metadata", "it is not a JSON object")
     if metadata.get("client_id") != client_id:
         raise OAuthError("invalid_client_metadata", "its client_id is not its own address")
-    if "client_secret" in metadata or metadata.get("token_endpoint_auth_method", "none") != "none":
-        raise OAuthError("invalid_client_metadata", "its token_endpoint_auth_method is not none")
-    redirects, host = _redirects_of(metadata), urlsplit(client_id).netloc
-    return KnownClient(client_id, shown_name(metadata.get("client_name")) or host, redirects, "document", host=host)
+    redirects, host, check = _redirects_of(metadata), urlsplit(client_id).netloc, None
+    method = metadata.get("token_endpoint_auth_method", "none")
+    if method == "private_key_jwt" and assertions is not None:
+        check = _check_of_document(client_id, metadata, assertions)
+    elif method != "none" or not metadata.keys().isdisjoint(("client_secret", "client_secret_expires_at")):
+        known = "none" if assertions is None else "none or private_key_jwt"
+        raise OAuthError("invalid_client_metadata", f"its token_endpoint_auth_method is not {known}")
+    name = shown_name(metadata.get("client_name")) or host
+    return KnownClient(client_id, name, redirects, "document", host=host, check_assertion=check)
+
+
+def _check_of_document(client_id: str, metadata: Mapping[str, object], assertions: ClientAssertions) -> AssertionCheck:
+    """Return the check of a client that publishes its keys (section 8.2 of the draft). Raises OAuthError."""
+    keys, address = metadata.get("jwks"), metadata.get("jwks_uri")
+    try:
+        if isinstance(keys, Mapping) and address is None:
+            return assertions.check_with(client_id, keys)
+        if keys is None and isinstance(address, str) and address.startswith("https://"):
+            return assertions.check_with(client_id, address, is_public=True)
+    except ValueError as error:
+        raise OAuthError("invalid_client_metadata", f"its keys cannot be used: {error}") from error
+    raise OAuthError("invalid_client_metadata", "it must have either jwks or jwks_uri, at an https address")
 
 
 def _redirects_of(metadata: Mapping[str, object]) -> tuple[str, ...]:

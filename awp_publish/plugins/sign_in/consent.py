@@ -151,6 +151,7 @@ class _Question:
             until=now + seconds,
             cookies=cookies,
             key=asked.key,
+            is_confidential=client.is_confidential,
         )
         code = await at.grants.begin(grant, asked.redirect, asked.challenge)
         remembered = consent_key(signed.principal.key, client.id)

@@ -18,8 +18,9 @@ from awp_publish.http.strict_json import is_json, parse_json
 from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
+from awp_publish.plugins.sign_in.grants import digest_of
 from awp_publish.problems import NotJson, Problem, StoreUnavailable, TemporarilyUnavailable
-from awp_publish.stores.store import Count
+from awp_publish.stores.store import Add, Count, Look
 
 MAX_BODY: Final = 16_384
 MAX_PARAMETERS: Final = 60
@@ -32,9 +33,16 @@ FORM: Final = b"application/x-www-form-urlencoded"
 
 MAX_WRONG_SECRETS: Final = 20
 WRONG_WINDOW: Final = 60.0
-"""Wrong secrets and assertions of clients that one address may send within so many seconds."""
+"""Wrong secrets or assertions of one client that an address may send within so many seconds.
+
+With one more it is refused for as long, whatever it sends. The client itself has another address, so that nobody else
+keeps it out.
+"""
 
 
+_TOO_MANY_WRONG: Final = OAuthError(
+    "slow_down", "Too many wrong secrets or assertions of this client came from this address.", WRONG_WINDOW
+)
 _NOT_NOW: Final = OAuthError("temporarily_unavailable", "The site cannot answer at the moment. Try again.")
 _LATER: Final = "The site cannot answer at the moment. Please try again in a minute."
 _FAILED: Final = "sign-in failed (request_id=%s)"
@@ -158,19 +166,26 @@ class ProgramEndpoint(Endpoint):
             name = name or self.at.clients.named_by(assertion)
         if name is None:
             raise OAuthError("invalid_client", "client_id is missing.")
+        address = self.at.address_of(request)
         try:
-            client = await self.at.clients.find(name)
+            client = await self.at.clients.find(name, address if assertion is not None else None)
         except Shown as error:
-            raise OAuthError("invalid_client", str(error)) from error
+            raise OAuthError(error.code, str(error)) from error
         if client is None:
             raise OAuthError("invalid_client", "The client is unknown. Register again.")
+        if not client.is_confidential or (secret is None and assertion is None):
+            await self.at.clients.check(client, secret, assertion, self.at.audiences)
+            return client
+        guesses = f"sign-in:wrong-secrets:{digest_of(f'{client.id} {address}')}"
+        locked = Add(f"{guesses}:locked", b"1", WRONG_WINDOW)
+        if (await self.at.store.run((Look(locked.key),))).seen[0] is not None:
+            raise _TOO_MANY_WRONG
         try:
             await self.at.clients.check(client, secret, assertion, self.at.audiences)
         except OAuthError as error:
-            key = f"sign-in:wrong-secrets:{self.at.address_of(request)}"
-            count = Count(key, MAX_WRONG_SECRETS, WRONG_WINDOW)
-            if (await self.at.store.run((count,))).failed is not None:
-                raise OAuthError("slow_down", "Too many wrong secrets or assertions came from this address.") from error
+            if (await self.at.store.run((Count(guesses, MAX_WRONG_SECRETS, WRONG_WINDOW),))).failed is not None:
+                await self.at.store.run((locked,))
+                raise _TOO_MANY_WRONG from error
             raise
         return client
 

@@ -1,5 +1,6 @@
 """Refusals of an authorization server, in the words of the RFC that names each (RFC 6749 sections 4.1.2.1 and 5.2)."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -19,11 +20,15 @@ _NOT_OF_ERRORS: Final = re.compile(r"[^ !#-\[\]-~]")
 
 
 class OAuthError(Exception):
-    """A request that is refused. `code` is the error of the RFC, `detail` says what was wrong."""
+    """A request that is refused. `code` is the error of the RFC, `detail` says what was wrong.
 
-    def __init__(self, code: str, detail: str) -> None:
+    After `seconds`, if there are any, the same may be tried again.
+    """
+
+    def __init__(self, code: str, detail: str, seconds: float = 0.0) -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code
+        self.seconds = seconds
         self.detail = _NOT_OF_ERRORS.sub("'", detail)
 
     @property
@@ -31,21 +36,26 @@ class OAuthError(Exception):
         """The answer of the endpoints that programs call (RFC 6749 section 5.2)."""
         described = {"error": self.code, "error_description": self.detail}
         status = STATUSES.get(self.code, 400)
-        return json_reply(described, status, (_CHALLENGE,) if status == 401 else ())
+        later = ((b"retry-after", str(math.ceil(self.seconds)).encode()),) if self.seconds else ()
+        return json_reply(described, status, (_CHALLENGE,) if status == 401 else later)
 
 
 class Shown(Exception):
     """A refusal that is shown to the person, because it is not safe to send it back to where the request came from.
 
-    `back` is the address to which the person may go with it nevertheless, "" for none.
+    `back` is the address to which the person may go with it nevertheless, "" for none. `code` is the error for a
+    program that meets it.
     """
 
-    def __init__(self, title: str, detail: str, status: int = 400, back: str = "") -> None:
+    def __init__(
+        self, title: str, detail: str, status: int = 400, back: str = "", code: str = "invalid_client"
+    ) -> None:
         super().__init__(detail)
         self.title = title
         self.detail = detail
         self.status = status
         self.back = back
+        self.code = code
 
 
 def json_reply(value: Mapping[str, object], status: int = 200, headers: RawHeaders = ()) -> Reply:

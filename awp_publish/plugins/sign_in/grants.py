@@ -71,6 +71,14 @@ class Issued(NamedTuple):
     scopes: tuple[str, ...]
 
 
+class Presenter(NamedTuple):
+    """The client that shows a code or token. `key` is the thumbprint of a key that it has proven, "" for none."""
+
+    id: str
+    is_authenticated: bool = False
+    key: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What a person has allowed a client, or an owner a client of its own (`person` is None).
@@ -78,7 +86,8 @@ class Grant:
     `person` is the key of a principal. `access` are digests of access tokens, each with its end and its scopes;
     `refresh` are digests of the refresh tokens that may be used, `previous` that of the last one used, with the end of
     its grace. `code` is that of the authorization code, which stays when it `is_used`. All of them are bound to the
-    `key` with this thumbprint, if there is one. Times are Unix seconds.
+    `key` with this thumbprint, if there is one, and to a client that authenticates if it `is_confidential`. Times are
+    Unix seconds.
     """
 
     id: str
@@ -100,6 +109,7 @@ class Grant:
     refresh: tuple[str, ...] = ()
     previous: tuple[str, float] = ("", 0.0)
     refreshed: float = 0.0
+    is_confidential: bool = False
     raw: bytes = field(default=b"", repr=False, compare=False)
     _sent: dict[WebAddress, tuple[bytes, float]] = field(init=False, default_factory=dict, repr=False, compare=False)
 
@@ -135,6 +145,17 @@ def digest_of(token: str) -> str:
 def challenge_of(verifier: str) -> str:
     """Return the S256 challenge of a verifier (RFC 7636 section 4.2)."""
     return urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii", "replace")).digest()).rstrip(b"=").decode()
+
+
+def _check_client(grant: Grant, client: Presenter, shown: str) -> None:
+    """Raise OAuthError unless a grant is this client's, which has authenticated if it has to (RFC 6749 section 3.2.1).
+
+    What a metadata document says is not asked again: whoever leaves the assertion out must not be better off.
+    """
+    if grant.client != client.id:
+        raise OAuthError("invalid_grant", f"The {shown} was issued to another client.")
+    if grant.is_confidential and not client.is_authenticated:
+        raise OAuthError("invalid_client", "The client has to authenticate, as it did when people allowed it.")
 
 
 def _check_key(grant: Grant, key: str) -> None:
@@ -203,10 +224,11 @@ class Grants:
         await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
         return code
 
-    async def exchange(self, code: str, client: str, redirect: str | None, verifier: str, key: str = "") -> Issued:
-        """Exchange a code for tokens, bound to a `key` if the client has proven one. Raises OAuthError.
+    async def exchange(self, code: str, client: Presenter, redirect: str | None, verifier: str) -> Issued:
+        """Exchange a code for tokens, bound to a key if the client has proven one. Raises OAuthError.
 
-        Its errors are those of RFC 6749 section 5.2 and RFC 7636 section 4.6.
+        Its errors are those of RFC 6749 section 5.2 and RFC 7636 section 4.6. The `redirect` is compared if it is
+        there: RFC 6749 section 4.1.3 demands it, and OAuth 2.1 section 10.2 drops it, as the verifier does what it did.
 
         A code that comes a second time ends what it gave the first time (RFC 9700 section 2.1.1).
         """
@@ -215,8 +237,7 @@ class Grants:
             grant = await self._load(grant_id) if grant_id is not None else None
             if grant is None or grant.code != digest_of(code):
                 raise OAuthError("invalid_grant", "The code is unknown or has expired.")
-            if grant.client != client:
-                raise OAuthError("invalid_grant", "The code was issued to another client.")
+            _check_client(grant, client, "code")
             if grant.is_used:
                 await self.end(grant.id)
                 raise OAuthError("invalid_grant", "The code has already been used, and its tokens were revoked.")
@@ -226,19 +247,15 @@ class Grants:
                 raise OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.")
             if not _VERIFIER.fullmatch(verifier) or not hmac.compare_digest(challenge_of(verifier), grant.challenge):
                 raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
-            _check_key(grant, key)
-            changed, issued = self._with_tokens(replace(grant, is_used=True, key=key), grant.scopes)
+            _check_key(grant, client.key)
+            changed, issued = self._with_tokens(replace(grant, is_used=True, key=client.key), grant.scopes)
             if await self._swap(grant, changed):
                 await self._list(changed)
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
 
-    async def refresh(
-        self, token: str, client: str, scopes: Sequence[str] | None, key: str = "", *, may_change_key: bool = False
-    ) -> Issued:
-        """Exchange a refresh token for new tokens, by a client that has proven a `key` if any. Raises OAuthError.
-
-        A client with a secret `may_change_key`: its refresh tokens are bound to that already (RFC 9449 section 5).
+    async def refresh(self, token: str, client: Presenter, scopes: Sequence[str] | None) -> Issued:
+        """Exchange a refresh token for new tokens. Raises OAuthError.
 
         `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
         (RFC 9700 section 4.14.2), unless its answer may have been lost.
@@ -249,10 +266,9 @@ class Grants:
             grant = await self._load(grant_id) if grant_id is not None else None
             if grant is None or not grant.is_used or grant.until <= now:
                 raise OAuthError("invalid_grant", "The refresh token is not known, or its grant has ended.")
-            if grant.client != client:
-                raise OAuthError("invalid_grant", "The refresh token was issued to another client.")
-            if not (may_change_key and key):
-                _check_key(grant, key)
+            _check_client(grant, client, "refresh token")
+            if not (client.is_authenticated and client.key):  # to its authentication they are bound already (RFC 9449
+                _check_key(grant, client.key)  # section 5), so that it may prove another key
             wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
             if not set(wanted) <= set(grant.scopes):
                 raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")
@@ -263,7 +279,7 @@ class Grants:
             else:
                 await self.end(grant.id)
                 raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
-            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), wanted)
+            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=client.key), wanted)
             if await self._swap(grant, changed):
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
@@ -321,11 +337,8 @@ class Grants:
                 return
             grant = current
 
-    async def end_of_token(self, token: str, client: str) -> None:
-        """End the grant of a refresh token, or one access token alone (RFC 7009 section 2.1).
-
-        Raises OAuthError for a token of another client.
-        """
+    async def end_of_token(self, token: str, client: Presenter) -> None:
+        """End the grant of a refresh token, or one access token alone. Raises OAuthError (RFC 7009 section 2.1)."""
         for kind in ("access", "refresh"):
             grant_id = self.grant_of(kind, token)
             if grant_id is None:
@@ -334,8 +347,7 @@ class Grants:
                 grant = await self._load(grant_id)
                 if grant is None:
                     return
-                if grant.client != client:  # RFC 7009 section 2.1
-                    raise OAuthError("invalid_grant", "The token was issued to another client.")
+                _check_client(grant, client, "token")
                 if kind == "refresh":
                     await self.end(grant.id)
                     return

@@ -8,7 +8,6 @@ OpenID Connect Discovery, whose well-known part is appended. Deliberately not em
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.documents.members import absolute_if, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Authentication, Catalog
@@ -37,16 +36,15 @@ def is_below_a_path(catalog: Catalog) -> bool:
 
 
 def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -> Mapping[str, object]:
-    """Return the members that depend on the options. Proofs of keys are accepted with these `algorithms`, if any."""
+    """Return the members that depend on the options. Keys of clients sign with these `algorithms`, if any."""
     named = [client for client in options.clients if isinstance(client, Client)]
     own = ["client_credentials"] if any(client.scopes and (client.secret or client.key) for client in named) else []
-    has_keys = any(client.key for client in named)
     methods = [
         "none",
         *(("client_secret_basic", "client_secret_post") if any(client.secret for client in named) else ()),
-        *(("private_key_jwt",) if has_keys else ()),
+        *(("private_key_jwt",) if algorithms else ()),
     ]
-    signed = list(PROOF_ALGORITHMS) if has_keys else None
+    signed = list(algorithms) or None
     grants = ["authorization_code", "refresh_token", *own]
     return {
         "authorization_endpoint": paths.authorize,
@@ -58,7 +56,7 @@ def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -
         "token_endpoint_auth_signing_alg_values_supported": signed,
         "revocation_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_signing_alg_values_supported": signed,
-        "dpop_signing_alg_values_supported": list(algorithms) or None,  # RFC 9449 section 5.1
+        "dpop_signing_alg_values_supported": signed,  # RFC 9449 section 5.1
     }
 
 
