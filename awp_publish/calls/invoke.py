@@ -143,6 +143,11 @@ def _add_header_inputs(call: Call, headers: tuple[tuple[str, bytes, JsonObject],
         call.input = {**call.input, name: value}
 
 
+_UNMATCHED: Final = (
+    "the answers of action %s do not match the outputs that its route describes: %s %s. They are passed on; declare "
+    "outputs=, or correct the route (request_id=%s)"
+)
+
 MAX_KNOWN: Final = 20
 """Names that are listed in the refusal of an unknown one."""
 
@@ -229,6 +234,7 @@ class Invoker:
         self._traffic = self._observer.traffic
         self._look_again = 0.0
         self._running: dict[asyncio.AbstractEventLoop, set[Call]] = {}
+        self._unmatched: set[str] = set()
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
 
@@ -423,17 +429,11 @@ class Invoker:
             del call.deliver  # usually refers back to the call: a reference cycle
 
     def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
-        """Mark the call as delivered. Return the result, or InvalidOutput if it is not valid (WoA section 5.2)."""
+        """Mark the call as delivered. Return the result, InvalidOutput if it is not as declared (WoA section 5.2)."""
         call.is_delivered = True
         if type(result) is Outcome and not result.is_streamed:
-            is_valid = prepared.outputs.is_valid
-            if result.redirect and not is_valid(result.output):
-                return _without_location(result, call.action, is_valid)
-            if not is_valid(result.output):
-                first = prepared.outputs.describe(result.output)[0][0]
-                values = (call.action.id, first.pointer, first.detail, call.request_id)
-                logger.error("the answer of action %s does not match its schema: %s %s (request_id=%s)", *values)
-                result = InvalidOutput(f"The answer of action {call.action.id} does not match its outputs schema.")
+            if not prepared.outputs.is_valid(result.output):
+                result = self._judge_unmatched(prepared, call, result)
             elif prepared.content and type(result.output) is str:
                 is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer
                 if not is_declared:
@@ -441,6 +441,27 @@ class Invoker:
                     disposition = result.content.disposition if result.content is not None else ""
                     result.content = Content(media.declared_type(call.action.outputs), "", disposition)
         return result
+
+    def _judge_unmatched(self, prepared: _Prepared, call: Call, outcome: Outcome) -> Result:
+        """Return what becomes of an answer that does not match the schema: a derived one fails no call."""
+        action = call.action
+        if outcome.redirect:
+            page = outcome.output.get("page") if isinstance(outcome.output, Mapping) else None
+            if page is not None and prepared.outputs.is_valid(page):  # what the action promises is at the address
+                return replace(outcome, body=orjson.dumps(page), output=page)
+            if not action.enforces_outputs:
+                return outcome
+            detail = f"Action {action.id} answered with a redirect that leads to no answer."
+            return HandlerRedirected(detail, members={"location": outcome.redirect})
+        first = prepared.outputs.describe(outcome.output)[0][0]
+        if action.enforces_outputs:
+            values = (action.id, first.pointer, first.detail, call.request_id)
+            logger.error("the answer of action %s does not match its schema: %s %s (request_id=%s)", *values)
+            return InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
+        if action.id not in self._unmatched:
+            self._unmatched.add(action.id)
+            logger.warning(_UNMATCHED, action.id, first.pointer or "it", first.detail, call.request_id)
+        return outcome
 
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
         if prepared.guard is not None:
@@ -502,15 +523,6 @@ class Invoker:
         if not call.is_delivered:
             prepared = self._actions[call.action.id]
             await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
-
-
-def _without_location(outcome: Outcome, action: Action, is_valid: Callable[[object], bool]) -> Result:
-    """Return what is at the address of a redirect, if that is what the action promises to answer."""
-    page = outcome.output.get("page") if isinstance(outcome.output, Mapping) else None
-    if page is not None and is_valid(page):
-        return replace(outcome, body=orjson.dumps(page), output=page)
-    detail = f"Action {action.id} answered with a redirect that leads to no answer."
-    return HandlerRedirected(detail, members={"location": outcome.redirect})
 
 
 async def _listen(call: Call) -> None:

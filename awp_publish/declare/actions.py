@@ -120,6 +120,8 @@ def make_action(
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
         answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
+        enforces_outputs=implementation.enforces_outputs,
+        outputs_vary=operation.outputs_vary and not implementation.enforces_outputs,
         guards_route=options.guard_routes,
         preview_url=awas.get("preview_url"),
         dry_run=awas.get("dry_run", False),

@@ -29,6 +29,7 @@ class Implementation:
     function: Function | None = None
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
+    enforces_outputs: bool = True
     checked_by_site: bool = False
     """True if the site itself checks all the credentials that the route reads."""
     is_deprecated: bool = False
@@ -80,6 +81,7 @@ def describe_route_action(
         operation,
         target,
         rehearse=rehearse,
+        enforces_outputs=options.outputs is not UNSET,
         checked_by_site=_site_checks_credentials(operation, credential_headers),
         is_deprecated=route.is_deprecated,
     )
@@ -136,5 +138,8 @@ def describe_function_action(
     entry = Target("POST", path, operation.parameters, operation.content_type, arrival)
     rehearse = partial(injector.rehearse, function, described, path)
     return Implementation(
-        operation, None, None, entry, rehearse, _site_checks_credentials(operation, credential_headers)
+        operation,
+        entry=entry,
+        rehearse=rehearse,
+        checked_by_site=_site_checks_credentials(operation, credential_headers),
     )

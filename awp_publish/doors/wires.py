@@ -57,8 +57,8 @@ def _plain_request(call: WireCall, address: str, method: str) -> WireRequest:
 
 def _read_plain(call: WireCall, request: WireRequest, response: WireResponse) -> Answer | NotYet:
     method = response.headers.get("allow", "").partition(",")[0].strip()
-    if response.status == 405 and request.method == "POST" != method:  # the action takes the method of its route
-        return NotYet(_plain_request(call, request.path, method if method in METHODS else "GET"))
+    if response.status == 405 and request.method == "POST" != method in METHODS:  # it takes that of its route
+        return NotYet(_plain_request(call, request.path, method))
     return read_http(call, request, response)
 
 

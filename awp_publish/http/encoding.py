@@ -14,6 +14,7 @@ from awp_publish.http.exchange import Scope, content_length, mount_of, read_fiel
 from awp_publish.http.multipart import MULTIPART, File, read_file, unsendable, write_multipart
 from awp_publish.model import SAFE_IN_PATH, Action, JsonObject, Location, Parameter, Target
 from awp_publish.schema import pointer_to
+from awp_publish.schema.files import file_inputs
 
 NOT_CARRIED: Final = frozenset(
     {
@@ -99,6 +100,9 @@ class Encoder:
         self._parameters = {parameter.name: parameter for parameter in target.parameters}
         self._rest: Location = _REST.get(target.content_type or "", "query")
         self._whole = next((p for p in target.parameters if p.location == "body"), None)
+        self._is_file = self._whole is not None and any(
+            name == self._whole.name for name, *_ in file_inputs(action.inputs)
+        )
         self._is_plain_json = target.content_type == JSON and all(p.location == "json" for p in target.parameters)
         self._pieces = re.split(r"({\w+})", target.path)
         self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
@@ -183,6 +187,10 @@ class Encoder:
             body = _json_text(parts.json, "")
         elif parts.whole is None:
             body = b""
+        elif self._is_file:
+            file = read_file(self._whole.wire_name, parts.whole, pointer_to([self._whole.name]))
+            named = file.media_type if "*" in content_type else content_type
+            return file.content, (b"content-type", named.encode("latin-1"))
         # The whole body is one input: JSON, or the text of another media type.
         elif content_type == JSON or content_type.endswith("+json") or not isinstance(parts.whole, str):
             body = _json_text(parts.whole, pointer_to([self._whole.name]))

@@ -129,6 +129,8 @@ class Action:
     framework reports (OpenAPI, Security Requirement Object), `security_schemes` the schemes that they name.
     `answers_json` means that the route returns JSON whatever the request's Accept; `guards_route` that direct requests
     of the route pass the same gates as calls (None: as the site's option says); `page` is the page at its path.
+    `enforces_outputs` means that other answers are failures; `outputs_vary` that nobody, the framework included, keeps
+    the route from other answers.
 
     `depends_on` names the actions that come before this one, `requires` those of them whose receipts a call has to
     present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
@@ -175,6 +177,8 @@ class Action:
     requires: tuple[str, ...] = ()
     is_required: bool = False
     answers_json: bool = True
+    enforces_outputs: bool = True
+    outputs_vary: bool = False
     guards_route: bool | None = None
     page: str | None = None
     preview_url: str | None = None

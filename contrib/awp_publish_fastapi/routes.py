@@ -26,13 +26,14 @@ from starlette.routing import BaseRoute
 from awp_publish.declare.discover.components import Components, as_object
 from awp_publish.declare.discover.credentials import is_secret_header, without_credentials
 from awp_publish.declare.discover.declared import reads_query
-from awp_publish.declare.discover.handlers import answers_json
+from awp_publish.declare.discover.handlers import answers_json, may_bypass
 from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
 from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 from awp_publish.schema.handlers import layers_of
+from awp_publish_fastapi.callers import needs_caller
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""
@@ -230,6 +231,7 @@ class FastApiDocument:
         # Single header parameters that are named like credentials; a model of headers is declared as a whole.
         headers = (field for dependant in _flat(route.dependant) for field in dependant.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
+        is_plain = type(getattr(context, "original_route", context)) is APIRoute  # others may answer as they like
         described = dataclasses.replace(
             read,
             description=None if read.description == _OF_PARTIAL else read.description,
@@ -237,6 +239,7 @@ class FastApiDocument:
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
+            outputs_vary=route.response_field is None or not is_plain or may_bypass(route.endpoint),
             schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
         )
         operation = without_credentials(described, of_route=secret)
@@ -323,74 +326,6 @@ def _open_if_read(inputs: JsonObject, operation: Operation, route: Any) -> JsonO
     if any(map(reads_query, (route.endpoint, *_dependencies(route.dependant)))):
         return {name: value for name, value in inputs.items() if name != "additionalProperties"}
     return inputs
-
-
-def needs_caller(dependant: Dependant) -> bool:
-    """Return True if a dependency refuses callers without credentials although its security scheme does not.
-
-    It takes what the scheme found, None for nobody, and gives a value that is never None, such as a user: `user: User =
-    Depends(current_user)`. What follows from a value that may be None is not known to refuse anybody.
-    """
-    return _finds_caller(dependant) is True
-
-
-def _finds_caller(dependant: Dependant) -> bool | None:
-    """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
-    results: list[bool] = []
-    for dependency in dependant.dependencies:
-        if _is_scheme(dependency.call):
-            continue
-        below = _finds_caller(dependency)
-        reads_scheme = any(_is_scheme(inner.call) for inner in dependency.dependencies)
-        if reads_scheme:
-            below = below or not _may_be_none(dependant, dependency)
-        elif below is False:  # it takes somebody or nobody, and refuses nobody if it gives the same kind of value
-            kinds = {_kind_given(dependency, inner) for inner in dependency.dependencies} - {None}
-            below = not _may_be_none(dependant, dependency) and _kind_given(dependant, dependency) in kinds
-        if below is not None:
-            results.append(below)
-    return any(results) if results else None
-
-
-def _is_scheme(dependency: object) -> bool:
-    return isinstance(dependency, SecurityBase)
-
-
-def _annotation(consumer: Dependant, dependency: Dependant) -> object:
-    """Return the type of the value that a dependency gives, as its consumer or itself declares it; Any if neither."""
-    declared: list[object] = []
-    named: list[tuple[Callable[..., Any] | None, str]] = [(dependency.call, "return")]
-    if dependency.name:
-        named.insert(0, (consumer.call, dependency.name))
-    for function, name in named:
-        if function is None:
-            continue
-        *_, written = layers_of(function)
-        try:
-            hints: dict[str, object] = get_type_hints(written)
-        except Exception:  # names that are only imported for type checkers
-            hints = {}
-        if name not in hints and name != "return":
-            try:
-                hints = {key: parameter.annotation for key, parameter in inspect.signature(function).parameters.items()}
-            except (TypeError, ValueError):
-                continue
-        if hints.get(name, inspect.Parameter.empty) is not inspect.Parameter.empty:
-            declared.append(hints[name])
-    return declared[0] if declared else Any
-
-
-def _may_be_none(consumer: Dependant, dependency: Dependant) -> bool:
-    kind = _annotation(consumer, dependency)
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    return kind in (None, type(None)) or type(None) in get_args(kind) or (kind is Any and dependency.name is not None)
-
-
-def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
-    kind = _annotation(consumer, dependency)
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    kinds = [alternative for alternative in get_args(kind) if alternative is not type(None)]
-    return kinds[0] if len(kinds) == 1 and type(None) in get_args(kind) else None if kind is Any else kind
 
 
 def _flat(dependant: Dependant) -> Iterator[Dependant]:

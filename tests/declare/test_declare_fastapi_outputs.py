@@ -184,11 +184,28 @@ def test_a_route_with_several_successes_may_answer_with_any_of_them(site, start,
     assert front.call("give", {}) in (BOOK, {"job": "1"})
 
 
-def test_an_answer_that_breaks_its_own_schema_is_not_sent(site, start):
+@pytest.mark.parametrize("answered", [{"title": 1}, ["Emma"], "Emma", None])
+def test_an_answer_that_breaks_a_derived_schema_is_passed_on_with_one_warning(site, start, caplog, answered):
     async def give() -> Book:
-        return JSONResponse({"title": 1})  # type: ignore[return-value]
+        return JSONResponse(answered)  # type: ignore[return-value]
 
-    answer = start(giving(site, give)).ask("give", {})
+    front = start(giving(site, give))
+    assert [front.call("give", {}), front.call("give", {})] == [answered, answered]
+    warnings = [record.getMessage() for record in caplog.records if record.name == "awp_publish.calls"]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("the answers of action give do not match the outputs that its route describes: ")
+
+
+def test_an_answer_that_breaks_a_declared_schema_is_not_sent(site, start):
+    app = FastAPI()
+
+    @app.get("/x")
+    @site.action("give", outputs=Book)
+    async def give() -> Response:
+        """Give it."""
+        return JSONResponse({"title": 1})
+
+    answer = start(app).ask("give", {})
     assert (answer.status_code, answer.json()["code"]) == (500, "INVALID_OUTPUT")
 
 

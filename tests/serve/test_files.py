@@ -5,7 +5,7 @@ from typing import Annotated
 
 import pytest
 from a2a.types.a2a_pb2 import Part
-from fastapi import FastAPI, File, Response, UploadFile
+from fastapi import FastAPI, File, Request, Response, UploadFile
 
 from awp_publish import AgentPublisher
 from awp_publish.client import AgentClient
@@ -33,6 +33,14 @@ def app():
         """Show a cover."""
         named = {"content-disposition": 'attachment; filename="cover 1.png"'}
         return Response(PNG, media_type="image/png", headers=named)
+
+    raw = {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}, "required": True}
+
+    @app.put("/cover", openapi_extra={"requestBody": raw})
+    @site.action("replace_cover", confirm=False, guard_routes=True, rate_limit="100/minute")
+    async def replace_cover(request: Request) -> list[str]:
+        """Replace a cover."""
+        return [request.headers["content-type"], (await request.body()).hex()]
 
     app.add_middleware(AgentPublisher, site=site)
     return app
@@ -82,9 +90,15 @@ def test_the_client_takes_and_gives_bytes(app, door):
             ["b.dat", "text/x-own", "62"],
             ["more.png", "image/png", PNG.hex()],
         ]
+        assert client.call("replace_cover", body=PNG) == ["image/png", PNG.hex()]
         answer = client.send("show_cover")
         assert (answer.output, answer.media_type) == (PNG, "image/png")
         assert answer.filename == "cover 1.png"
+
+
+def test_a_body_of_bytes_is_read_at_its_guarded_route(open_client, app):
+    answer = open_client(app).put("/cover", content=PNG, headers={"content-type": "image/png"})
+    assert answer.json() == ["image/png", PNG.hex()]
 
 
 async def test_file_parts_of_a2a_keep_their_names_and_media_types(app):

@@ -6,10 +6,12 @@ from typing import Any
 import orjson
 import pytest
 from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
 from mcp.types import ElicitResult
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
+from awp_publish.client import AgentClient
 from awp_publish.http.running import running
 from tests.serve.guarded import KEYS, Caller, make_shop
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, call, connect, headers_of, message
@@ -301,6 +303,44 @@ async def test_an_answer_against_its_schema_is_never_sent(mode):
         told = await client.call_tool("count", {})
     assert told.meta["awp/problem"]["code"] == "INVALID_OUTPUT"
     assert "secret" not in told.model_dump_json()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_answers_that_break_a_derived_schema_reach_official_clients(mode):
+    """Which refuse what is not of the tool's outputSchema: it has none where the route may answer something else."""
+    site, app = make_shop(plugins=["mcp"]), FastAPI()
+
+    @app.post("/direct")
+    @site.action("direct")
+    async def direct() -> dict[str, int]:
+        """Answer directly."""
+        return JSONResponse({"title": "Emma"})  # type: ignore[return-value]
+
+    @app.post("/wrapped")
+    @site.action("wrapped")
+    async def wrapped() -> dict[str, int]:
+        """Answer as FastAPI does, and then something else around it."""
+        return {"n": 1}
+
+    @app.middleware("http")
+    async def wrap(request, call_next):
+        answer = await call_next(request)
+        if request.url.path != "/wrapped":
+            return answer
+        return JSONResponse({"data": orjson.loads(b"".join([part async for part in answer.body_iterator]))})
+
+    async with connect(AgentPublisher(app, site=site), mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        sent, marked = await client.call_tool("direct", {}), await client.call_tool("wrapped", {})
+    assert tools["direct"].output_schema is None
+    assert not sent.is_error
+    assert "Emma" in sent.content[0].text
+    assert tools["wrapped"].output_schema is not None
+    assert marked.structured_content is None
+    assert marked.content[0].text == '{"data":{"n":1}}'
+    assert "has taken effect, so do not repeat it" in marked.content[1].text
+    with AgentClient(AgentPublisher(app, site=site), door="mcp") as agent:
+        assert agent.call("wrapped") == {"data": {"n": 1}}
 
 
 @pytest.mark.parametrize("mode", MODES)

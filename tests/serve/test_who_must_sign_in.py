@@ -42,6 +42,72 @@ async def basket(user: Annotated[User | None, Depends(user_or_nobody)]) -> Baske
     return Basket(user or "nobody")
 
 
+TOKEN = Depends(scheme)
+
+
+async def not_annotated(token=TOKEN):
+    if not token:
+        raise HTTPException(401)
+    return token
+
+
+async def derived(token=TOKEN):
+    user = {"ann": User("ann")}.get(token)
+    if user is None or not user:
+        raise HTTPException(401)
+    yield user
+
+
+async def checked_last(token=TOKEN):
+    if token == "ann" and token:
+        return token
+    raise HTTPException(401)
+
+
+class Checked:
+    def __init__(self, token=TOKEN) -> None:
+        if token not in ("ann",):
+            raise HTTPException(401)
+
+
+async def of_nobody_too(token=TOKEN):
+    if token is None:
+        return None
+    if token != "ann":
+        raise HTTPException(401)
+    return token
+
+
+TOKEN_OR_NOBODY = Depends(of_nobody_too)
+
+
+async def admin(user=TOKEN_OR_NOBODY):
+    if user is None:
+        raise HTTPException(401)
+    return user
+
+
+REFUSING = (not_annotated, derived, checked_last, Checked, admin)
+
+
+@pytest.mark.parametrize("dependency", [*REFUSING, of_nobody_too], ids=lambda made: made.__name__)
+def test_dependencies_without_annotations_say_by_their_code_whether_they_refuse_nobody(open_client, dependency):
+    site, app = make_shop(), FastAPI()
+
+    user = Depends(dependency)
+
+    @app.get("/mine")
+    @site.action("show_mine")
+    async def show_mine(user=user) -> str:
+        """Show what is mine."""
+        return "mine"
+
+    app.add_middleware(AgentPublisher, site=site)
+    auth = open_client(app).get("/agent.json").json()["auth"]
+    assert ("show_mine" in auth["required_for"]) is (dependency in REFUSING)
+    assert ("show_mine" in auth["optional_for"]) is (dependency not in REFUSING)
+
+
 def make_app(**options):
     site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
 

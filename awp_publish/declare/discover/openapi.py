@@ -182,6 +182,8 @@ def _read_body(builder: _InputBuilder, body: JsonObject, components: Components)
     # Members join the parameters if that changes the meaning of neither.
     is_plain = schema.get("type") == "object" and bool(members) and schema.keys() <= _MERGEABLE
     is_free = members.keys().isdisjoint(builder.properties) and (required or not schema.get("required"))
+    if content_type != JSON and _is_bytes(schema) and not is_text(content_type):
+        schema = _as_base64(schema)
     if content_type != JSON or not (is_plain and is_free):
         builder.add(BODY, "body", schema, required)
         return content_type

@@ -25,7 +25,7 @@ class Operation:
     `parameters` say where each input is sent; `content_type` is the body's media type, None without a body.
     `description` was written for the operation, `summary` may only be its name in words. `answers_json` is True only if
     every success is known to be JSON, whatever the request accepts. `answer_headers` are headers of a success that the
-    framework's description names.
+    framework's description names. `outputs_vary` means that the framework describes answers and does not check them.
     """
 
     inputs: JsonObject
@@ -43,6 +43,7 @@ class Operation:
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     schemes: Mapping[str, JsonObject] = field(default_factory=dict)
     answer_headers: tuple[str, ...] = ()
+    outputs_vary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ buffered, and recorded before it is sent. Calls from our own doors have passed t
 again.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +35,7 @@ from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Arrival, Parameter, Target
 from awp_publish.plugin import Context
 from awp_publish.problems import HandlerFailed, Problem
+from awp_publish.schema.files import file_inputs
 from awp_publish.schema.reading import required_members, resolved
 
 DOOR: Final = "route"
@@ -94,6 +96,7 @@ class _GuardedRoute:
         for parameter in target.parameters:
             self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter
         self._reader = FieldReader(action.inputs)
+        self._files = {name for name, *_ in file_inputs(action.inputs)}
         facts = resolved(action.inputs, action.inputs)
         self._required = required_members(facts)
         self._is_open = facts.get("additionalProperties", True) is not False
@@ -142,6 +145,8 @@ class _GuardedRoute:
         media_type = content_type.split(b";", 1)[0].strip().lower()
         is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
         if (whole := next(iter(self._by_place.get("body", {}).values()), None)) is not None:
+            if whole.name in self._files:
+                return {whole.name: base64.b64encode(body).decode()}
             return {whole.name: parse_json(body) if is_json else body.decode("utf-8", "replace")}
         sent = parse_json(body) if is_json and self._target.content_type == JSON else None
         if not isinstance(sent, dict):

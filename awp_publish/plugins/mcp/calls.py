@@ -298,7 +298,7 @@ class Tools:
         if isinstance(result, Problem) and self.questions.question_for(exchange, context, result) is not None:
             return
         is_plain = exchange.is_plain and tool.is_plain and not call.headers
-        if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
+        if is_plain and type(result) is Outcome and tool.is_object(result.output) and not result.headers:
             await exchange.answer(self.results.write_plain(context.request_id, exchange.request_id, result.body))
             return
         if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):

@@ -30,6 +30,12 @@ _PLAIN_ANSWER: Final = (
 """The answer to a plain call of an action whose output is an object, equal to what `Results.render` makes."""
 
 
+_UNMATCHED: Final = (
+    "This is the answer: the call has taken effect, so do not repeat it. Only its form is not that of the outputSchema."
+)
+"""What follows an answer that clients would refuse, and hide from their models, if it were not marked as an error."""
+
+
 class Results:
     """Renders results. With `challenges`, a refusal for want of credentials is an error with an HTTP status."""
 
@@ -99,6 +105,10 @@ def _put_output(
 ) -> None:
     """Put the output of an action into a result: as content for the model and, where it may be, structured."""
     output = orjson.loads(result.body) if result.output is None else result.output
+    if tool.suits is not None and not tool.suits(output):
+        rendered |= {"isError": True, "content": [_text(result.body.decode()), _text(_UNMATCHED)]}
+        rendered["_meta"][f"{META}answer"] = output
+        return
     shaped = {"result": output} if tool.is_wrapped else output
     block: WireResult | None = None
     if type(output) is str:

@@ -1,6 +1,6 @@
 """Actions as entries of `tools/list`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -25,15 +25,21 @@ STRUCTURED_SINCE: Final = "2025-06-18"
 class Tool:
     """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
 
-    If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
-    action's input, which correspond to the envelope of other doors.
+    If `is_plain`, an answer is its own structured content, and never a task. `suits` says whether an answer matches the
+    `outputSchema`, None if all do. `own` are the arguments beside the action's input, which correspond to the envelope
+    of other doors.
     """
 
     action: Action
     entry: Mapping[str, object]
     is_wrapped: bool
     is_plain: bool
+    suits: Callable[[object], bool] | None = None
     own: frozenset[str] = frozenset()
+
+    def is_object(self, output: object) -> bool:
+        """Return True if an output is an object that clients accept as it is."""
+        return type(output) is dict and (self.suits is None or self.suits(output))
 
 
 SESSION_ARGUMENT: Final = {
@@ -79,8 +85,9 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     is_by_token = catalog.sign_in is None and methods <= {"oauth", "session"}
     for action in catalog.actions:
         answered, is_wrapped = _without_formats(answer_schema(action)), False
-        if media.declared_type(answered):
-            answered = {}  # images, sounds and files are content of their own, not structured
+        if media.declared_type(answered) or action.outputs_vary:
+            # Images, sounds and files are content of their own. Clients refuse all answers that do not match.
+            answered = {}
         properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
         if action.needs_confirmation and CONFIRMATION not in properties:
             own[CONFIRMATION] = {
@@ -124,7 +131,10 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
             wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
+        suits = None
         if answered:
             entry["outputSchema"] = answered
-        tools[action.id] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
+            suits = None if action.enforces_outputs else compile_schema(answer_schema(action)).is_valid
+        is_plain = not (is_wrapped or action.is_background)
+        tools[action.id] = Tool(action, entry, is_wrapped, is_plain, suits, frozenset(own))
     return tools

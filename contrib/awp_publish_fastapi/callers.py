@@ -1,0 +1,144 @@
+"""Whether a route refuses callers without credentials, although its security scheme does not (`auto_error=False`)."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from fastapi.dependencies.models import Dependant
+from fastapi.security.base import SecurityBase
+
+from awp_publish.schema.handlers import layers_of
+
+
+def needs_caller(dependant: Dependant) -> bool:
+    """Return True if a dependency refuses callers without credentials although its security scheme does not.
+
+    It takes what the scheme found, None for nobody, and gives a value that is never None, such as a user: `user: User =
+    Depends(current_user)`; or its code raises if there is none. What follows from a value that may be None is not known
+    to refuse anybody.
+    """
+    return _finds_caller(dependant) is True
+
+
+def _finds_caller(dependant: Dependant) -> bool | None:
+    """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
+    results: list[bool] = []
+    for dependency in dependant.dependencies:
+        is_refused = partial(refuses_missing, dependant.call, dependency.name)
+        if _is_scheme(dependency.call):
+            results += [True] if is_refused() else []
+            continue
+        below = _finds_caller(dependency)
+        reads_scheme = any(_is_scheme(inner.call) for inner in dependency.dependencies)
+        if reads_scheme:
+            below = below or not _may_be_none(dependant, dependency)
+        elif below is False:  # it takes somebody or nobody, and refuses nobody if it gives the same kind of value
+            kinds = {_kind_given(dependency, inner) for inner in dependency.dependencies} - {None}
+            below = not _may_be_none(dependant, dependency) and _kind_given(dependant, dependency) in kinds
+        if below is not None:
+            results.append(below or is_refused())
+    return any(results) if results else None
+
+
+def _is_scheme(dependency: object) -> bool:
+    return isinstance(dependency, SecurityBase)
+
+
+def _annotation(consumer: Dependant, dependency: Dependant) -> object:
+    """Return the type of the value that a dependency gives, as its consumer or itself declares it; Any if neither."""
+    declared: list[object] = []
+    named: list[tuple[Callable[..., Any] | None, str]] = [(dependency.call, "return")]
+    if dependency.name:
+        named.insert(0, (consumer.call, dependency.name))
+    for function, name in named:
+        if function is None:
+            continue
+        *_, written = layers_of(function)
+        try:
+            hints: dict[str, object] = get_type_hints(written)
+        except Exception:  # names that are only imported for type checkers
+            hints = {}
+        if name not in hints and name != "return":
+            try:
+                hints = {key: parameter.annotation for key, parameter in inspect.signature(function).parameters.items()}
+            except (TypeError, ValueError):
+                continue
+        if hints.get(name, inspect.Parameter.empty) is not inspect.Parameter.empty:
+            declared.append(hints[name])
+    return declared[0] if declared else Any
+
+
+def _may_be_none(consumer: Dependant, dependency: Dependant) -> bool:
+    kind = _annotation(consumer, dependency)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return kind in (None, type(None)) or type(None) in get_args(kind) or (kind is Any and dependency.name is not None)
+
+
+def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
+    kind = _annotation(consumer, dependency)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    kinds = [alternative for alternative in get_args(kind) if alternative is not type(None)]
+    return kinds[0] if len(kinds) == 1 and type(None) in get_args(kind) else None if kind is Any else kind
+
+
+def refuses_missing(function: Callable[..., object] | None, name: str | None) -> bool:
+    """Return True if a function raises where this argument is None: if that is the first thing it decides on it."""
+    *_, written = layers_of(function)
+    try:
+        code: Any = vars(written).get("__init__") if inspect.isclass(written) else written
+        module = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    [definition, *_] = module.body
+    names = {name}
+    for statement in definition.body if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+        match statement:
+            case ast.If(test=test, body=body) if _is_missing(test, names):
+                return any(isinstance(inner, ast.Raise) for inner in body)
+            case ast.If(test=test, orelse=[_, *_] as body) if _is_there(test, names):
+                return any(isinstance(inner, ast.Raise) for inner in body)
+            case ast.If(test=test) if _is_there(test, names):
+                pass
+            case ast.If() if any(isinstance(inner, ast.Return) for inner in ast.walk(statement)):
+                return False
+            case ast.Assign(targets=[ast.Name(id=made)], value=value) if _reads(value, names):
+                names.add(made)
+            case ast.Return() | ast.Raise():
+                return isinstance(statement, ast.Raise)
+    return False
+
+
+def _reads(expression: ast.expr, names: Collection[str | None]) -> bool:
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(expression))
+
+
+def _is_missing(test: ast.expr, names: Collection[str | None]) -> bool:
+    """Return True if a test holds for None: `not user`, `user is None`, `user != "ann"`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _is_there(inner, names)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return any(_is_missing(part, names) for part in parts)
+        case ast.Compare(left=left, ops=[operator], comparators=[other]) if _names(left, names):
+            is_none = isinstance(other, ast.Constant) and other.value is None
+            return isinstance(operator, (ast.Is, ast.Eq) if is_none else (ast.NotEq, ast.NotIn))
+    return False
+
+
+def _is_there(test: ast.expr, names: Collection[str | None]) -> bool:
+    """Return True if a test does not hold for None: `user`, `user is not None`, `user and user.is_active`."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return any(_is_there(part, names) for part in parts)
+        case ast.Compare(left=left, ops=[operator], comparators=[ast.Constant(value=value)]) if _names(left, names):
+            return isinstance(operator, (ast.IsNot, ast.NotEq) if value is None else (ast.Is, ast.Eq))
+    return _names(test, names)
+
+
+def _names(expression: ast.expr, names: Collection[str | None]) -> bool:
+    if isinstance(expression, ast.NamedExpr):
+        return _reads(expression.value, names)
+    return isinstance(expression, ast.Name) and expression.id in names
