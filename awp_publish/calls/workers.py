@@ -1,6 +1,5 @@
 """The processes that serve an application, as far as one of them can know, and what follows for stores in memory."""
 
-import multiprocessing
 import os
 import sys
 from argparse import ArgumentParser
@@ -44,7 +43,8 @@ def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> N
 
 def is_first_worker() -> bool:
     """Return False in a process that a server has started with `multiprocessing` beside or after the first one."""
-    number = multiprocessing.current_process().name.rpartition("-")[2]
+    multiprocessing = sys.modules.get("multiprocessing")  # loaded in every such process; slow to import elsewhere
+    number = multiprocessing.current_process().name.rpartition("-")[2] if multiprocessing is not None else ""
     return not number.isdecimal() or number == "1"
 
 

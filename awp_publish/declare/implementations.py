@@ -8,7 +8,7 @@ from typing import Any, Final
 from awp_publish.declare.discover.credentials import without_credentials
 from awp_publish.declare.discover.declared import describe_by_path, reads_query, take_inputs
 from awp_publish.declare.discover.functions import Injector, describe_function
-from awp_publish.declare.discover.handlers import answers_json
+from awp_publish.declare.discover.handlers import answers_json, requires_user
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation, Route
 from awp_publish.declare.discover.signatures import UnusableFunction
 from awp_publish.declare.settings.actions import UNSET, ActionSettings
@@ -58,6 +58,8 @@ def describe_route_action(
                     raise
                 operation = describe_by_path(route.path)
         operation = without_credentials(operation, credential_headers)
+        if handler is not None and requires_user(handler):
+            operation = replace(operation, auth_required=True)
         if options.inputs is not UNSET:
             if (own := _understand(options.inputs, chosen, "validation")) is not None:
                 in_path = tuple(parameter for parameter in operation.parameters if parameter.location == "path")

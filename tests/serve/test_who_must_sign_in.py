@@ -5,6 +5,10 @@ from typing import Annotated
 import pytest
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
+from starlette.applications import Starlette
+from starlette.authentication import requires
+from starlette.endpoints import HTTPEndpoint
+from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError
 from tests.serve.doors import DOORS
@@ -219,3 +223,24 @@ def test_auth_required_without_any_security_is_refused(open_client):
     app.add_middleware(AgentPublisher, site=site)
     with pytest.raises(DeclarationError, match="the site authenticates nobody"):
         open_client(app)
+
+
+def test_routes_that_starlette_guards_need_a_caller(open_client):
+    site = make_shop()
+
+    @requires("authenticated")
+    async def show_mine(request):
+        """Show what is mine."""
+
+    class Orders(HTTPEndpoint):
+        @requires(["orders"], status_code=401)
+        async def get(self, request):
+            """List orders."""
+
+    async def greet(request):
+        """Greet."""
+
+    site.include()
+    routes = [Route("/mine", show_mine), Route("/orders", Orders), Route("/greet", greet)]
+    auth = open_client(AgentPublisher(Starlette(routes=routes), site=site)).get("/agent.json").json()["auth"]
+    assert (auth["required_for"], auth["optional_for"]) == (["show_mine", "orders_get"], ["greet"])

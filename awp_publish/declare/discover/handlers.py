@@ -91,6 +91,13 @@ def answers_json(handler: object) -> bool | None:
     )
 
 
+def requires_user(handler: object) -> bool:
+    """Return True if Starlette's decorator `@requires(...)` is around a handler."""
+    return any(
+        getattr(layer, "__globals__", {}).get("__name__") == "starlette.authentication" for layer in layers_of(handler)
+    )
+
+
 def may_bypass(handler: object, *, follows: bool = True) -> bool:
     """Return True if a handler's code, or that of a function that it names, names a response class.
 

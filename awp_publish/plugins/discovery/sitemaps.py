@@ -1,7 +1,7 @@
 """Sitemaps: the site's declared pages, as XML and as Markdown."""
 
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from awp_publish.documents.prose import link_text, one_line
 from awp_publish.documents.protocol import Document, Protocol
