@@ -42,7 +42,7 @@ test-django-lowest: .venv/.django-lowest
 # newest. What they warn of is not ours.
 test-fastapi-lowest: .venv/.fastapi-lowest
 	PYTHONPATH=.venv/.fastapi-lowest .venv/bin/python -m pytest -q -W ignore::DeprecationWarning \
-		tests/serve/test_agent_client.py tests/serve/test_dependencies.py tests/serve/test_route_security.py
+		tests/agent_client/test_agent_client.py tests/http/test_dependencies.py tests/http/test_route_security.py
 
 .venv/.fastapi-lowest: .venv/.test
 	$(PIP) --no-deps --target $@ 'fastapi==0.115.*' 'starlette==0.41.*'

@@ -1,6 +1,6 @@
 """Requests that are made to be slow to read: the time of four times as much, beside that of a quarter.
 
-The shapes are those of `tests/serve/test_hostile_shapes.py`, which counts steps of Python. What a single call of C does
+The shapes are those of `tests/http/test_hostile_shapes.py`, which counts steps of Python. What a single call of C does
 in them, such as a regular expression or a copy, is seen only here. Linear work takes four times as long, quadratic work
 sixteen times.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from benchmarks.table import Row, at_most
-from tests.serve.test_hostile_shapes import PLACES, Ask, front
+from tests.http.test_hostile_shapes import PLACES, Ask, front
 
 SMALL: Final = 60_000
 """Bytes of the smaller request."""

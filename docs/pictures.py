@@ -16,7 +16,7 @@ from awp_publish.plugins.traffic.record import TrafficRecord
 from benchmarks.person import ACCOUNT
 from demo_site.agents import DOORS
 from demo_site.app import create_app
-from tests.serve.live_server import serve
+from tests.live_server import serve
 
 PICTURES: Final = Path(__file__).parent / "pictures"
 DAY: Final = 86_400.0

@@ -21,8 +21,8 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
+from tests.live_server import serve
 from tests.redis_server import free_port
-from tests.serve.live_server import serve
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

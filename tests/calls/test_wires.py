@@ -7,7 +7,7 @@ import pytest
 
 from awp_publish.calls.wire import WireCall, WireRequest, WireResponse
 from awp_publish.client import CallFailed, doors
-from tests.protocols.catalogs import make_route_action
+from tests.documents.catalogs import make_route_action
 
 SEARCH = make_route_action("search", {"q": {"type": "string"}})
 ORDER = make_route_action("order", {"title": {"type": "string"}}, method="POST")

@@ -24,7 +24,7 @@ from tests.conformance.application import make_application
 from tests.conformance.authorization import judge_authorization, judge_typescript
 from tests.conformance.inspector import inspect
 from tests.conformance.server import ADDRESS, served
-from tests.serve.mcp_messages import headers_of, message
+from tests.plugins.mcp.mcp_messages import headers_of, message
 
 REVISIONS = ("2026-07-28", "2025-11-25")
 SECONDS = 600

@@ -13,8 +13,8 @@ from typing import Any, Final
 from demo_site.app import create_app
 from tests.conformance.authorization import back_from
 from tests.conformance.server import ADDRESS, served
+from tests.plugins.sign_in.shop import make_shop
 from tests.redis_server import free_port
-from tests.sign_in.shop import make_shop
 
 ERAS: Final = ("modern", "legacy")
 SECONDS: Final = 300

@@ -9,7 +9,7 @@ from a2a.types.a2a_pb2 import Task
 from awp_publish.http.running import running
 from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
-from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, told_headers
+from tests.plugins.a2a.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, told_headers
 
 ORIGIN = "https://shop.example"
 

@@ -7,7 +7,7 @@ import httpx
 from awp_publish.http.running import running
 from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
-from tests.serve.test_events import Client
+from tests.plugins.events.test_events import Client
 
 ORIGIN = "https://shop.example"
 

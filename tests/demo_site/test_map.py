@@ -12,7 +12,7 @@ from awp_publish.plugins.actions_json.reading import ActionMap
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
-from tests.serve.live_server import BridgeAgent, agent_of, pair, serve
+from tests.live_server import BridgeAgent, agent_of, pair, serve
 
 pytestmark = pytest.mark.limit(OF_BROWSERS)
 

@@ -9,7 +9,7 @@ from mcp.types import ElicitResult, PromptReference
 from awp_publish.http.running import running
 from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
-from tests.serve.mcp_messages import MODERN, MODES, connect
+from tests.plugins.mcp.mcp_messages import MODERN, MODES, connect
 
 ORIGIN = "https://shop.example"
 

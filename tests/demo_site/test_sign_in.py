@@ -17,9 +17,9 @@ from awp_publish.http.exchange import AsgiApp
 from benchmarks.person import ACCOUNT, BACK, answer_in_browser, carry_out_async, log_in_at_shop
 from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
-from tests.serve.live_server import serve
-from tests.serve.mcp_messages import MODERN, MODES
-from tests.sign_in.people import CHROMIUM, Storage, open_chromium
+from tests.live_server import serve
+from tests.plugins.mcp.mcp_messages import MODERN, MODES
+from tests.plugins.sign_in.people import CHROMIUM, Storage, open_chromium
 
 PARCEL = {"name": "Ada", "address": "1 Quiet Lane, Oxford"}
 

@@ -10,7 +10,7 @@ import pytest
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
-from tests.serve.live_server import serve
+from tests.live_server import serve
 
 CHROMIUM = shutil.which("chromium")
 

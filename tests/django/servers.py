@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.http.test_real_server import NO_CERTIFICATES, free_port
 from tests.processes import Process
-from tests.serve.test_real_server import NO_CERTIFICATES, free_port
 
 ROOT = Path(__file__).parents[2]
 

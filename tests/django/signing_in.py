@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from benchmarks.person import hidden_fields
 from tests.client import TestClient
 from tests.django.servers import PASSWORD as PASSWORD
-from tests.sign_in.shop import BACK, Agent
+from tests.plugins.sign_in.shop import BACK, Agent
 
 URL = "https://shop.example"
 HOST = "shop.example"

@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.urls import path
 
 from awp_publish import DeclarationError, Site
-from tests.serve.test_advertised import dead, follow_everything
+from tests.http.test_advertised import dead, follow_everything
 
 URL = "https://shop.example"
 HEAD = Template(

@@ -6,7 +6,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from tests.django.shop.asgi import application
-from tests.serve.awp_socket import Socket, connected
+from tests.plugins.awp.awp_socket import Socket, connected
 
 
 async def do(socket: Socket, number: int, method: str, **params: object) -> Any:

@@ -8,7 +8,7 @@ from django.urls import path
 
 from awp_publish import Site
 from tests.django.sites import make_site
-from tests.serve.bridge_client import connected
+from tests.plugins.actions_json.bridge_client import connected
 
 
 def find(request: HttpRequest) -> HttpResponse:

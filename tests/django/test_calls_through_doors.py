@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from tests.django.shop.models import Book
 from tests.django.test_calls import Agent, Asgi, Wsgi
-from tests.serve.mcp_messages import headers_of, message
+from tests.plugins.mcp.mcp_messages import headers_of, message
 
 
 @pytest.fixture(params=[Wsgi, Asgi])

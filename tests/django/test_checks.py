@@ -19,7 +19,7 @@ from django.test import override_settings
 
 from awp_publish import DeclarationError
 from awp_publish.cli import add_commands
-from tests.test_hostile_output import hostile_site, obeyed
+from tests.cli.test_hostile_output import hostile_site, obeyed
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests.django.sites"

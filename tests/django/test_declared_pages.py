@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from awp_publish.model import Page
 from tests.django.sites import make_site
-from tests.serve.mcp_messages import headers_of, message
+from tests.plugins.mcp.mcp_messages import headers_of, message
 
 site = make_site(plugins=["pages"])
 

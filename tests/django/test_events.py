@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import AsyncClient, Client
 
-from tests.serve.mcp_messages import headers_of, message
+from tests.plugins.mcp.mcp_messages import headers_of, message
 
 
 def asked(method: str, params: dict[str, Any]) -> dict[str, Any]:

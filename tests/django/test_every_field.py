@@ -23,7 +23,7 @@ from benchmarks.journeys_by_protocols import NODE_MODULES
 from tests.conformance.server import ADDRESS, served
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
-from tests.serve.mcp_messages import MODES, connect
+from tests.plugins.mcp.mcp_messages import MODES, connect
 
 HERE = str(Path(__file__).parent)
 KEY = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"

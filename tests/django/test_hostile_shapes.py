@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from tests.django.test_calls import Agent, Asgi, Wsgi
-from tests.serve.test_hostile_shapes import JSON, SMALL, TIMES
+from tests.http.test_hostile_shapes import JSON, SMALL, TIMES
 from tests.steps import LINEAR, counting
 
 DISTINCT = ("distinct names", "distinct names, the last twice", "deep objects", "escapes", "a long number")

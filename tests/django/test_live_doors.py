@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from tests.django.servers import DJANGO
-from tests.serve.a2a_client import SPOKEN, make_caller, make_request, output, problem, state, stream
-from tests.serve.mcp_messages import MODERN, MODES, connect_to
+from tests.plugins.a2a.a2a_client import SPOKEN, make_caller, make_request, output, problem, state, stream
+from tests.plugins.mcp.mcp_messages import MODERN, MODES, connect_to
 
 HOST = {"host": "shop.example"}
 SHELF = {"shelf": "a b", "q": "ä&c"}

@@ -11,8 +11,8 @@ import pytest
 
 from awp_publish.checks import check_documents
 from tests.django.servers import DJANGO, GUNICORN, ROOT, UVICORN, environment, serving
-from tests.serve.a2a_client import make_caller, output, problem, state
-from tests.serve.mcp_messages import MODERN, connect_to
+from tests.plugins.a2a.a2a_client import make_caller, output, problem, state
+from tests.plugins.mcp.mcp_messages import MODERN, connect_to
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.sign_in import metadata
 from tests.django.parity import KEY, OTHER_TOKEN, TOKEN
 from tests.django.servers import COMMANDS
-from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
-from tests.serve.test_real_server import NO_CERTIFICATES
+from tests.http.test_real_server import NO_CERTIFICATES
+from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, headers_of, message
 
 pytestmark = pytest.mark.slow  # what runs is in other processes, and not measured either way
 

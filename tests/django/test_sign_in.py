@@ -31,8 +31,8 @@ from benchmarks.person import hidden_fields
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
 from tests.django.sites import make_site
 from tests.django.test_own_route import OURS
-from tests.serve.mcp_messages import message, post
-from tests.sign_in.shop import invoke
+from tests.plugins.mcp.mcp_messages import message, post
+from tests.plugins.sign_in.shop import invoke
 
 KEYS = ["a key of this test, long enough for it"]
 site = make_site(plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)

@@ -11,7 +11,7 @@ from awp_publish import SignIn
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, open_asgi, open_wsgi
 from tests.django.sites import make_site
 from tests.django.test_sign_in import settings_of, urlpatterns as urlpatterns
-from tests.serve.doors import DOORS
+from tests.doors.adapters import DOORS
 
 site = make_site(plugins=["mcp", "a2a", "awp", SignIn()], store="memory:", secret_keys=["a key of this test, and long"])
 JSON = {"type": "object"}

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.person import hidden_fields
 from tests.django.servers import ACCOUNTS, serve_accounts
 from tests.django.signing_in import PASSWORD
-from tests.sign_in.people import Person, Storage
+from tests.plugins.sign_in.people import Person, Storage
 
 pytest.importorskip("allauth", reason="allauth is not installed")
 

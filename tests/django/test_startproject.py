@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.django.servers import ROOT, environment, wait_for
-from tests.serve.test_real_server import free_port
+from tests.http.test_real_server import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from tests.serve.credential_rows import ROWS
-from tests.serve.credential_world import ACTIONS, WAYS, is_cell, make_world, try_cell
+from tests.doors.credential_rows import ROWS
+from tests.doors.credential_world import ACTIONS, WAYS, is_cell, make_world, try_cell
 
 
 def try_cells(count: int, seed: int) -> list[str]:

@@ -19,9 +19,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher, BearerToken, Site
 from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER
-from tests.serve.awp_client import AwpClient
-from tests.serve.direct_client import DirectClient, Followed
-from tests.serve.mcp_messages import headers_of, message
+from tests.direct_client import DirectClient, Followed
+from tests.plugins.awp.awp_client import AwpClient
+from tests.plugins.mcp.mcp_messages import headers_of, message
 
 TOKEN: Final = "a-token-that-the-shop-knows"
 MIB: Final = 1 << 20

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from awp_publish import Site
 from awp_publish.model import Authentication, Page, RateLimit
 from awp_publish.model.listing import listing_of
-from tests.protocols.catalogs import make_action, make_catalog, make_route_action
+from tests.documents.catalogs import make_action, make_catalog, make_route_action
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from awp_publish import DeclarationError
 from awp_publish.checks import check_document
 from awp_publish.plugins.actions_json.document import render
-from tests.protocols.test_actions_json import WHOLE, Chosen, bookshop
+from tests.plugins.actions_json.test_actions_json import WHOLE, Chosen, bookshop
 
 MAP = {**WHOLE, "transitions": WHOLE["transitions"][:1]}
 VALUES: list[Any] = [

@@ -14,9 +14,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.plugins.mcp.mcp_messages import headers_of, message
 from tests.processes import Process
 from tests.redis_server import free_port
-from tests.serve.mcp_messages import headers_of, message
 
 pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 

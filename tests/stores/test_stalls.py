@@ -14,8 +14,8 @@ from awp_publish import AgentPublisher, BearerToken
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
-from tests.serve.doors import DOORS, Told
-from tests.serve.guarded import KEYS, make_shop
+from tests.doors.adapters import DOORS, Told
+from tests.guarded import KEYS, make_shop
 
 LOCK = """
 import sqlite3, sys

@@ -1,0 +1,475 @@
+"""Idempotency keys (agent.json section 9, draft-ietf-httpapi-idempotency-key-header): one key, one run."""
+
+import asyncio
+from hashlib import sha256
+
+import orjson
+import pytest
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import SecretStr
+from starlette.middleware.sessions import SessionMiddleware
+
+from awp_publish import AgentPublisher, DeclarationError, Limits
+from awp_publish.calls.gates.idempotency import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
+from awp_publish.stores.memory import MemoryStore
+from tests.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
+
+KEY = {"idempotency-key": "k-1"}
+
+
+@pytest.fixture
+def shop(open_client):
+    """A client of a shop whose orders are numbered, and the orders."""
+    site, orders = make_shop(authenticate=known_callers()), []
+
+    @site.agent("order", idempotency="24h")
+    async def order(item: str = "book", copies: int = 1) -> dict[str, object]:
+        """Order something."""
+        orders.append(item)
+        return {"number": len(orders), "item": item}
+
+    @site.agent("cancel", idempotency="24h")
+    async def cancel(item: str = "book", copies: int = 1) -> int:
+        """Cancel something."""
+        orders.append("cancelled")
+        return len(orders)
+
+    return publish(site, open_client), orders
+
+
+def test_the_same_key_and_input_give_the_recorded_answer_and_run_nothing(shop):
+    client, orders = shop
+    first, again = (invoke(client, "order", {"item": "a", "copies": 2}, KEY) for _ in range(2))
+    assert (first.status_code, again.status_code, again.content) == (200, 200, first.content)
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.headers["x-request-id"] != first.headers["x-request-id"]
+    assert orders == ["a"]
+
+
+def test_the_order_of_members_does_not_matter_and_their_values_do(shop):
+    client, orders = shop
+    first = invoke(client, "order", {"item": "a", "copies": 2}, KEY)
+    assert invoke(client, "order", {"copies": 2, "item": "a"}, KEY).content == first.content
+    assert told(invoke(client, "order", {"item": "a", "copies": 3}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert told(invoke(client, "order", {"item": "a"}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert orders == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "members"),
+    [
+        ({"idempotency-key": "k 1"}, {}),
+        ({"idempotency-key": '"k 1"'}, {}),
+        ({}, {"idempotency_key": "k 1"}),
+        ({}, {"idempotency_key": '"k 1"'}),
+        ({}, {"idempotency_key": " k 1 "}),
+        ({"idempotency-key": "k 1"}, {"idempotency_key": "k 1"}),
+        pytest.param(
+            {"idempotency-key": '"k 1"'},
+            {"idempotency_key": "k 1"},
+        ),
+    ],
+)
+def test_a_key_is_the_same_key_wherever_it_stands_and_however_it_is_quoted(shop, headers, members):
+    client, orders = shop
+    first = invoke(client, "order", headers={"idempotency-key": "k 1"})
+    again = invoke(client, "order", headers=headers, **members)
+    assert (again.content, orders) == (first.content, ["book"])
+
+
+def test_without_a_key_every_call_runs(shop):
+    client, orders = shop
+    assert [invoke(client, "order").json()["number"] for _ in range(3)] == [1, 2, 3]
+    assert len(orders) == 3
+
+
+def test_two_callers_with_the_same_key_do_not_meet(shop):
+    client, orders = shop
+    answers = [invoke(client, "order", headers=who | KEY) for who in ({}, ANN, BEN)]
+    assert [answer.json()["number"] for answer in answers] == [1, 2, 3]
+    assert invoke(client, "order", headers=ANN | KEY).json()["number"] == 2
+    assert len(orders) == 3
+
+
+def test_two_actions_with_the_same_key_do_not_meet(shop):
+    client, orders = shop
+    assert invoke(client, "order", headers=KEY).json()["number"] == 1
+    assert invoke(client, "cancel", headers=KEY).json() == 2
+    assert orders == ["book", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "members", "code"),
+    [
+        ({"idempotency-key": ""}, {}, "INVALID_IDEMPOTENCY_KEY"),
+        ({"idempotency-key": '""'}, {}, "INVALID_IDEMPOTENCY_KEY"),
+        ({"idempotency-key": "k" * 256}, {}, "INVALID_IDEMPOTENCY_KEY"),
+        ({"idempotency-key": b"k\xe9y"}, {}, "INVALID_IDEMPOTENCY_KEY"),
+        ({"idempotency-key": "k\t1"}, {}, "INVALID_IDEMPOTENCY_KEY"),
+        ({}, {"idempotency_key": ""}, "INVALID_IDEMPOTENCY_KEY"),
+        ({}, {"idempotency_key": "k\n1"}, "INVALID_IDEMPOTENCY_KEY"),
+        ({}, {"idempotency_key": "ключ"}, "INVALID_IDEMPOTENCY_KEY"),
+        ({}, {"idempotency_key": 7}, "INVALID_ENVELOPE"),
+        ({}, {"idempotency_key": ["k"]}, "INVALID_ENVELOPE"),
+        ({"idempotency-key": "k-1"}, {"idempotency_key": "k-2"}, "INVALID_IDEMPOTENCY_KEY"),
+    ],
+)
+def test_bad_keys_are_refused_and_run_nothing(shop, headers, members, code):
+    client, orders = shop
+    assert told(invoke(client, "order", headers=headers, **members)) == (400, code)
+    assert orders == []
+
+
+def test_refused_inputs_do_not_use_a_key_up(shop):
+    client, _ = shop
+    assert told(invoke(client, "order", {"copies": "many"}, KEY)) == (422, "INVALID_INPUT")
+    assert invoke(client, "order", {"copies": 2}, KEY).json()["number"] == 1
+
+
+# --- Where the key stands ---
+
+
+@pytest.mark.parametrize("field", ["order_ref", "idempotency_key"])
+def test_a_key_stands_in_the_input_where_its_schema_has_the_declared_field(open_client, field):
+    site, orders = make_shop(), []
+    schema = {"type": "object", "properties": {field: {"type": ["string", "null"]}, "item": {"type": "string"}}}
+
+    @site.agent("order", idempotency={"window": "1h", "key_field": field}, inputs=schema)
+    async def order(given: dict[str, object]) -> int:
+        """Order something."""
+        orders.append(given)
+        return len(orders)
+
+    client = publish(site, open_client)
+    assert [invoke(client, "order", {field: "r-1", "item": "a"}).json() for _ in range(2)] == [1, 1]
+    assert told(invoke(client, "order", {field: "r-1", "item": "b"})) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert [invoke(client, "order", {field: None}).json() for _ in range(2)] == [2, 3]
+    assert told(invoke(client, "order", {field: ""})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert told(invoke(client, "order", {field: "r-2"}, {"idempotency-key": ""})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert told(invoke(client, "order", {field: "r-2"}, {"idempotency-key": "r-3"})) == (
+        400,
+        "INVALID_IDEMPOTENCY_KEY",
+    )
+    assert len(orders) == 3
+
+
+def test_a_key_stands_in_the_member_of_the_envelope_that_is_declared(open_client):
+    site = make_shop()
+    runs = []
+
+    @site.agent("order", idempotency={"window": "1h", "key_field": "ref"})
+    async def order() -> int:
+        """Order something."""
+        runs.append(1)
+        return len(runs)
+
+    client = publish(site, open_client)
+    assert [invoke(client, "order", ref="r-1").json() for _ in range(2)] == [1, 1]
+    assert told(invoke(client, "order", headers={"idempotency-key": "r-2"}, ref="r-1"))[0] == 400
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("field", ["ref", "idempotency_key"])
+def test_a_key_among_the_inputs_of_an_action_without_such_an_input_is_a_key(open_client, field, closed):
+    site, given = make_shop(), []
+    texts = {"item": {"type": "string"}, "note": {"type": "string"}}
+    inputs = {"type": "object", "properties": texts, "additionalProperties": not closed}
+
+    @site.agent("order", idempotency={"window": "1h", "key_field": field}, inputs=inputs)
+    async def order(given_inputs: dict[str, object]) -> int:
+        """Order something."""
+        given.append(given_inputs)
+        return len(given)
+
+    client = publish(site, open_client)
+    order_of_a = {"item": "a", "note": "b"}
+    assert [invoke(client, "order", {**order_of_a, field: "r-1"}).json() for _ in range(2)] == [1, 1]
+    assert invoke(client, "order", order_of_a, **{field: "r-1"}).json() == 1
+    assert invoke(client, "order", order_of_a, idempotency_key="r-1").json() == 1
+    assert given == [order_of_a]
+    for wrong in ("", True, ["r-2"], {"r": 2}):
+        assert told(invoke(client, "order", {"item": "a", field: wrong})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert told(invoke(client, "order", {field: "r-1"}, {"idempotency-key": "r-2"})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert len(given) == 1
+
+
+@pytest.mark.parametrize("field", ["agent", "operation", "input", "confirmation", "receipts", ""])
+def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
+    with pytest.raises(DeclarationError, match="key_field"):
+        make_shop().agent("order", idempotency={"window": "1h", "key_field": field})
+
+
+def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
+    monkeypatch.setattr("awp_publish.calls.gates.idempotency.MARGIN", 0.0)
+    now = 1_700_000_000.0
+    site, runs = make_shop(limits=Limits(timeout=1.0), store=MemoryStore(lambda: now)), []
+
+    @site.agent("order", idempotency="2s")
+    async def order() -> int:
+        """Order something."""
+        runs.append(1)
+        return len(runs)
+
+    client = publish(site, open_client)
+    assert [invoke(client, "order", headers=KEY).json() for _ in range(2)] == [1, 1]
+    now += 2.05
+    assert invoke(client, "order", headers=KEY).json() == 2
+
+
+# --- What is replayed ---
+
+
+def test_status_body_and_location_are_replayed_and_a_cookie_is_not(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.post("/orders", status_code=201)
+    @site.action("order", idempotency="24h")
+    async def order() -> object:
+        """Order something."""
+        headers = {"Location": "/orders/7", "Link": "</orders>; rel=up"}
+        answer = JSONResponse({"number": 7, "größe": 1}, status_code=201, headers=headers)
+        answer.set_cookie("session", "a-secret")
+        return answer
+
+    client = publish(site, open_client, app)
+    first, again = (invoke(client, "order", headers=KEY) for _ in range(2))
+    client.cookies.clear()
+    assert (again.status_code, again.content) == (201, first.content)
+    assert [answer.headers["location"] for answer in (first, again)] == ["/orders/7", "/orders/7"]
+    assert again.headers["link"] == first.headers["link"]
+    assert "set-cookie" in first.headers
+    assert "set-cookie" not in again.headers
+    assert again.headers["content-type"] == "application/json"
+
+
+def test_an_empty_answer_is_replayed_as_null(open_client):
+    site, app, runs = make_shop(), FastAPI(), []
+
+    @app.delete("/orders", status_code=204)
+    @site.action("clear", idempotency="24h")
+    async def clear() -> Response:
+        """Clear all."""
+        runs.append(1)
+        return Response(status_code=204)
+
+    client = publish(site, open_client, app)
+    assert [invoke(client, "clear", headers=KEY).json() for _ in range(2)] == [None, None]
+    assert runs == [1]
+
+
+def test_a_route_that_knows_its_callers_itself_never_has_one_callers_answer_replayed_to_another(open_client):
+    """We do not know who calls there, only which credentials they show."""
+    site, app, scheme = make_shop(), FastAPI(), HTTPBearer()
+
+    @app.post("/orders")
+    @site.action("order", idempotency="24h")
+    async def order(shown: HTTPAuthorizationCredentials = Depends(scheme)) -> str:  # noqa: B008
+        """Order something."""
+        return f"the order of {shown.credentials}"
+
+    client = publish(site, open_client, app)
+    first = invoke(client, "order", headers=ANN | KEY)
+    assert first.json() == "the order of ann-secret-token"
+    for other in (BEN, {}):
+        assert told(invoke(client, "order", headers=other | KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    again = invoke(client, "order", headers=ANN | KEY)
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    assert invoke(client, "order", headers=BEN | {"idempotency-key": "k-2"}).json() == "the order of ben-secret-token"
+
+
+def test_nor_is_one_sessions_answer_replayed_to_another(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/login/{name}")
+    async def log_in(name: str, request: Request) -> None:
+        request.session["user"] = name
+
+    @app.post("/orders")
+    @site.action("order", idempotency="24h")
+    async def order(request: Request) -> str:
+        """Order something."""
+        return f"the order of {request.session.get('user')}"
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+    ann, ben = open_client(app), open_client(app)
+    ann.get("/login/ann")
+    ben.get("/login/ben")
+    first, again = (invoke(ann, "order", headers=KEY) for _ in range(2))
+    assert (first.json(), again.content) == ("the order of ann", first.content)
+    assert told(invoke(ben, "order", headers=KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+
+
+# --- In flight ---
+
+
+async def test_a_key_in_flight_is_told_to_come_back():
+    site, begun, go = make_shop(), asyncio.Event(), asyncio.Event()
+
+    @site.agent("order", idempotency="24h")
+    async def order() -> str:
+        """Order something."""
+        begun.set()
+        await go.wait()
+        return "done"
+
+    app = AgentPublisher(FastAPI(), site=site)
+    first = asyncio.create_task(Caller(app, "order", {}, KEY).call())
+    await begun.wait()
+    second = await Caller(app, "order", {}, KEY).call()
+    assert (second.status, second.code) == (409, "IDEMPOTENCY_KEY_IN_FLIGHT")
+    assert int(second.headers[b"retry-after"]) >= 1
+    assert (await Caller(app, "order", {"extra": 1}, KEY).call()).code in ("INVALID_INPUT", "IDEMPOTENCY_KEY_REUSED")
+    go.set()
+    assert (await first).body == b'"done"'
+    assert (await Caller(app, "order", {}, KEY).call()).headers[b"idempotent-replayed"] == b"true"
+
+
+def test_an_answer_that_is_too_large_to_be_kept_leaves_the_key_of_a_repeatable_action_free(open_client):
+    site, runs = make_shop(), []
+
+    @site.agent("export", idempotency="24h", effect="idempotent")
+    async def export() -> str:
+        """Export."""
+        runs.append("export")
+        return "x" * 100_000
+
+    client = publish(site, open_client)
+    for _ in range(2):
+        answer = invoke(client, "export", None, KEY)
+        assert (answer.status_code, "idempotent-replayed" in answer.headers) == (200, False)
+    assert runs == ["export"] * 2
+
+
+@pytest.mark.slow
+def test_the_answers_that_are_recorded_for_an_address_are_bounded_in_bytes_and_number(open_client):
+    store = MemoryStore()
+    site, runs = make_shop(store=store, authenticate=known_callers()), []
+
+    @site.agent("echo", idempotency="24h")
+    async def echo(text: str = "") -> str:
+        """Say it again."""
+        runs.append(text)
+        return text
+
+    client = publish(site, open_client)
+    for number in range(20):
+        assert (
+            invoke(client, "echo", {"text": "x" * 900_000}, {"idempotency-key": f"large {number}"}).status_code == 200
+        )
+    assert store.bytes_used < 20 * 1000
+    for number in range(MAX_ANONYMOUS_KEYS - 20):
+        assert invoke(client, "echo", None, {"idempotency-key": f"short {number}"}).status_code == 200
+    runs.clear()
+    refused = invoke(client, "echo", None, {"idempotency-key": "one too many"})
+    assert told(refused) == (429, "RATE_LIMITED")
+    assert 0 < int(refused.headers["retry-after"]) <= 3600
+    assert not runs
+    assert invoke(client, "echo", None, {"idempotency-key": "short 0"}).headers["idempotent-replayed"] == "true"
+    assert invoke(client, "echo").status_code == 200
+    assert invoke(client, "echo", None, {**ANN, "idempotency-key": "one too many"}).status_code == 200
+
+
+# --- What the store knows of an input ---
+
+
+@pytest.mark.parametrize("placed", ["memory", "shared"])
+def test_no_input_can_be_guessed_from_what_is_in_the_store_and_keys_are_rotated(open_client, tmp_path, placed):
+    old, new, given = "o" * 32, "n" * 32, {"pin": "0000"}
+
+    def open_with(keys: list[str], store: object):
+        site = make_shop(secret_keys=keys, store=store)
+
+        @site.agent("sign_in", idempotency="24h")
+        async def sign_in(pin: SecretStr) -> int:
+            """Sign in."""
+            runs.append(pin)
+            return len(runs)
+
+        return publish(site, open_client)
+
+    runs: list[SecretStr] = []
+    store = MemoryStore() if placed == "memory" else f"sqlite:///{tmp_path}/agents.db"
+    client = open_with([old], store)
+    assert invoke(client, "sign_in", given, KEY).json() == 1
+    if placed == "shared":
+        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        plain = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+        assert sha256(plain).hexdigest().encode() not in kept
+        assert b"k-1" in kept
+
+    # Under a newer key it is the same input, as long as the older one is known; then it is another.
+    client = open_with([new, old], store)
+    answer = invoke(client, "sign_in", given, KEY)
+    assert (answer.json(), answer.headers["idempotent-replayed"]) == (1, "true")
+    assert told(invoke(client, "sign_in", {"pin": "0001"}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    client = open_with([new], store)
+    assert told(invoke(client, "sign_in", given, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert len(runs) == 1
+
+
+def test_processes_that_share_a_store_and_no_key_know_an_input_again(open_client, tmp_path):
+    answers = []
+    for _ in range(2):
+        site = make_shop(store=f"sqlite:///{tmp_path}/agents.db")
+
+        @site.agent("order", idempotency="24h")
+        async def order(item: str) -> str:
+            """Order something."""
+            return item
+
+        answers.append(invoke(publish(site, open_client), "order", {"item": "a"}, KEY))
+    assert [one.headers.get("idempotent-replayed") for one in answers] == [None, "true"]
+
+
+def test_answers_to_one_address_cannot_fill_the_store(open_client):
+    store = MemoryStore()
+    site, runs = make_shop(authenticate=known_callers(), store=store), []
+
+    @site.agent("order", idempotency="24h")
+    async def order(size: int = 60_000) -> str:
+        """Order something."""
+        runs.append(1)
+        return "x" * size
+
+    client = publish(site, open_client)
+    calls = MAX_ANONYMOUS_BYTES // 60_000 + 20
+    for number in range(calls):
+        assert invoke(client, "order", {}, {"idempotency-key": f"k-{number}"}).status_code == 200
+    assert store.bytes_used < MAX_ANONYMOUS_BYTES + 1000 * 1024
+    assert invoke(client, "order", {}, {"idempotency-key": "k-0"}).headers["idempotent-replayed"] == "true"
+    last = invoke(client, "order", {}, {"idempotency-key": f"k-{calls - 1}"})
+    assert told(last) == (409, "ANSWER_NOT_KEPT")
+    assert len(runs) == calls
+    for whose in (ANN, {}):  # of known callers more are kept, of others small ones
+        given = {} if whose else {"size": 10}
+        first, again = (invoke(client, "order", given, whose | {"idempotency-key": "new"}) for _ in range(2))
+        assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_answers_to_one_known_caller_cannot_fill_the_store(open_client, monkeypatch, size):
+    monkeypatch.setattr("awp_publish.calls.gates.idempotency.MAX_CALLER_BYTES", 100_000)
+    store = MemoryStore()
+    site, runs = make_shop(authenticate=known_callers(), store=store), []
+
+    @site.agent("order", idempotency="24h")
+    async def order() -> str:
+        """Order something."""
+        runs.append(1)
+        return "x" * size
+
+    client = publish(site, open_client)
+    calls = 100_000 // (size + 300) + 20
+    for number in range(calls):
+        assert invoke(client, "order", {}, ANN | {"idempotency-key": f"k-{number}"}).status_code == 200
+    first, last = (invoke(client, "order", {}, ANN | {"idempotency-key": f"k-{n}"}) for n in (0, calls - 1))
+    assert first.headers["idempotent-replayed"] == "true"
+    assert told(last) == (409, "ANSWER_NOT_KEPT")
+    assert len(runs) == calls
+    for whose in (BEN, {}):
+        answers = [invoke(client, "order", {}, whose | {"idempotency-key": "new"}) for _ in range(2)]
+        assert answers[1].headers["idempotent-replayed"] == "true"

@@ -1,0 +1,260 @@
+"""Prerequisites: an action that depends on others wants the receipts of their successes."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from awp_publish import Refused
+from awp_publish.calls.tokens import Tokens
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.memory import MemoryStore
+from tests.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, publish, told
+
+PURPOSE = "receipt:shop.example"
+
+
+def make_site(*, enforced=True, **options):
+    """To pay, a customer has looked and ordered before."""
+    before: Any = {"requires" if enforced else "depends_on": ["look", "order"]}
+    site = make_shop(authenticate=known_callers(), secret_keys=KEYS, **options)
+
+    @site.agent("look")
+    async def look(fail: bool = False) -> str:
+        """Look at books."""
+        if fail:
+            raise Refused("There is nothing to see.")
+        return "books"
+
+    @site.agent("order", idempotency="24h", execution="sync")
+    async def order() -> str:
+        """Order a book."""
+        return "ordered"
+
+    @site.agent("pay", **before)
+    async def pay() -> str:
+        """Pay an order."""
+        return "paid"
+
+    return site
+
+
+@pytest.fixture
+def client(open_client):
+    return publish(make_site(), open_client)
+
+
+def receipt(client, agent, headers=None, given=None):
+    answer = invoke(client, agent, given, headers)
+    assert answer.status_code == 200
+    return answer.headers["awp-receipt"]
+
+
+def pay(client, *receipts, headers=None):
+    sent = {"awp-receipt": ", ".join(receipts)} if receipts else {}
+    return invoke(client, "pay", headers=(headers or {}) | sent)
+
+
+# --- What is asked for ---
+
+
+def test_without_receipts_the_call_is_refused_and_told_what_is_missing(client):
+    answer = pay(client)
+    assert told(answer) == (428, "PREREQUISITE_REQUIRED")
+    assert answer.json()["missing"] == ["look", "order"]
+    assert "AWP-Receipt" in answer.json()["recovery"]
+
+
+def test_where_nothing_is_enforced_nothing_is_asked_for_and_no_receipts_are_given(open_client):
+    client = publish(make_site(enforced=False), open_client)
+    assert pay(client).json() == "paid"
+    assert "awp-receipt" not in invoke(client, "look").headers
+
+
+def test_only_actions_that_others_depend_on_give_receipts(client):
+    paid = pay(client, receipt(client, "look"), receipt(client, "order"))
+    assert paid.json() == "paid"
+    assert "awp-receipt" not in paid.headers
+
+
+@pytest.mark.parametrize("order", [("look", "order"), ("order", "look")])
+def test_receipts_stand_in_the_header_or_in_the_envelope_or_in_both(client, order):
+    first, second = (receipt(client, agent) for agent in order)
+    assert pay(client, first, second).json() == "paid"
+    assert invoke(client, "pay", receipts=[first, second]).json() == "paid"
+    assert invoke(client, "pay", headers={"awp-receipt": first}, receipts=[second]).json() == "paid"
+    assert invoke(client, "pay", headers=[("awp-receipt", first), ("awp-receipt", second)]).json() == "paid"
+    assert pay(client, first).json()["missing"] == [order[1]]
+
+
+@pytest.mark.parametrize("receipts", ["text", [1], {"a": 1}, 5, [["x"]]])
+def test_receipts_that_are_no_list_of_texts_are_refused(client, receipts):
+    assert told(invoke(client, "pay", receipts=receipts)) == (400, "INVALID_ENVELOPE")
+
+
+# --- What gives receipts ---
+
+
+def test_failures_and_refusals_give_no_receipt(client):
+    assert "awp-receipt" not in invoke(client, "look", {"fail": True}).headers
+    assert "awp-receipt" not in invoke(client, "look", {"fail": 5}).headers
+
+
+def test_a_replayed_success_gives_a_receipt_too(client):
+    key = {"idempotency-key": "k-1"}
+    receipts = [receipt(client, "order", key) for _ in range(2)]
+    seen = receipt(client, "look")
+    assert [pay(client, seen, one).json() for one in receipts] == ["paid", "paid"]
+
+
+def test_a_background_job_gives_its_receipt_when_it_is_done(open_client):
+    site = make_shop(authenticate=known_callers())
+
+    @site.agent("print", execution="async")
+    async def print_book(fail: bool = False) -> str:
+        """Print a book."""
+        if fail:
+            raise Refused("No paper.")
+        return "printed"
+
+    @site.agent("bind", requires=["print"])
+    async def bind() -> str:
+        """Bind a book."""
+        return "bound"
+
+    client = publish(site, open_client)
+    started, failed = (invoke(client, "print", {"fail": fail}, ANN) for fail in (False, True))
+    assert started.status_code == 202
+    assert "awp-receipt" not in started.headers
+    done, refused = (poll(client, one.headers["location"], ANN) for one in (started, failed))
+    assert (done.json()["status"], refused.json()["status"]) == ("done", "failed")
+    assert "awp-receipt" not in refused.headers
+    sent = {"awp-receipt": done.headers["awp-receipt"]}
+    assert invoke(client, "bind", headers=ANN | sent).json() == "bound"
+    assert told(invoke(client, "bind", headers=BEN | sent)) == (428, "PREREQUISITE_REQUIRED")
+
+
+def poll(client, address, headers=None):
+    """The job at an address once it has ended."""
+    give_up = time.monotonic() + 30
+    while True:
+        answer = client.get(address, headers=headers)
+        assert answer.status_code == 200, answer.text
+        if answer.json()["status"] in ("done", "failed", "cancelled"):
+            return answer
+        assert time.monotonic() < give_up, answer.text
+        time.sleep(0.01)
+
+
+# --- What is remembered ---
+
+
+def test_the_store_remembers_a_known_callers_successes_and_replays_count_again(open_client):
+    store = Watched(MemoryStore())
+    client = publish(make_site(store=store), open_client)
+    for agent, headers in (("look", ANN), ("look", ANN), *[("order", ANN | {"idempotency-key": "k-1"})] * 2):
+        assert invoke(client, agent, headers=headers).status_code == 200
+    assert pay(client, headers=ANN).json() == "paid"
+    answer = pay(client, headers=BEN)
+    assert answer.json()["missing"] == ["look", "order"]
+    assert "receipt" not in answer.json()["detail"]
+    assert pay(client).json()["missing"] == ["look", "order"]
+
+
+def test_what_is_remembered_lasts_as_long_as_a_receipt_from_the_last_success_on(open_client):
+    clock = Clock()
+    client = publish(make_site(store=MemoryStore(clock)), open_client)
+    invoke(client, "look", headers=ANN)
+    invoke(client, "order", headers=ANN)
+    clock.now += 3000
+    invoke(client, "look", headers=ANN)
+    clock.now += 1000
+    assert pay(client, headers=ANN).json()["missing"] == ["order"]
+    assert pay(client, receipt(client, "order"), headers=ANN).json() == "paid"
+
+
+def test_a_success_that_cannot_be_noted_is_answered_all_the_same(open_client):
+    store = Watched(MemoryStore())
+    client = publish(make_site(store=store), open_client)
+
+    async def lose(steps):
+        raise StoreUnavailable("The site's store cannot be reached.")
+
+    store.trouble = lose
+    seen = receipt(client, "look", ANN)
+    store.trouble = None
+    assert pay(client, seen, receipt(client, "order"), headers=ANN).json() == "paid"
+
+
+def test_a_background_jobs_success_is_remembered(open_client):
+    site = make_shop(authenticate=known_callers())
+
+    @site.agent("print", execution="async")
+    async def print_book() -> str:
+        """Print a book."""
+        return "printed"
+
+    @site.agent("bind", requires=["print"])
+    async def bind() -> str:
+        """Bind a book."""
+        return "bound"
+
+    client = publish(site, open_client)
+    started = invoke(client, "print", headers=ANN)
+    assert poll(client, started.headers["location"], ANN).json()["status"] == "done"
+    assert invoke(client, "bind", headers=ANN).json() == "bound"
+    assert told(invoke(client, "bind", headers=BEN)) == (428, "PREREQUISITE_REQUIRED")
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# --- Whose receipts are good ---
+
+
+def test_a_receipt_is_good_for_its_caller_only_and_nobodys_for_anybody(client):
+    ours = [receipt(client, agent, ANN) for agent in ("look", "order")]
+    assert pay(client, *ours, headers=ANN).json() == "paid"
+    assert pay(client, *ours, headers=BEN).json()["missing"] == ["look", "order"]
+    assert pay(client, *ours).json()["missing"] == ["look", "order"]
+    nobodys = [receipt(client, agent) for agent in ("look", "order")]
+    assert [pay(client, *nobodys, headers=who).json() for who in (None, ANN, BEN)] == ["paid"] * 3
+
+
+def test_receipts_of_other_times_sites_keys_and_purposes_are_not_good(client):
+    seen, facts = receipt(client, "look"), {"action": "order", "caller": ""}
+    ways = {
+        "expired": Tokens(KEYS, PURPOSE, 3600, clock=lambda: time.time() - 3601),
+        "another site": Tokens(KEYS, "receipt:other.example", 3600),
+        "another key": Tokens(["x" * 32], PURPOSE, 3600),
+        "a confirmation": Tokens(KEYS, "confirmation:shop.example", 3600),
+    }
+    for way, tokens in ways.items():
+        assert pay(client, seen, tokens.write(facts)[0]).json().get("missing") == ["order"], way
+    assert pay(client, seen, Tokens(KEYS, PURPOSE, 3600).write(facts)[0]).json() == "paid"
+
+
+def test_changed_receipts_and_rubbish_are_passed_over(client):
+    seen, ordered = receipt(client, "look"), receipt(client, "order")
+    changed = [ordered[:index] + "x" + ordered[index + 1 :] for index in range(len(ordered)) if ordered[index] != "x"]
+    for one in (*changed, "", "a.b.c", "é", ordered + "=", ordered[::-1]):
+        answer = invoke(client, "pay", receipts=[seen, one])
+        assert answer.json()["missing"] == ["order"], one
+    assert pay(client, seen, changed[0], "rubbish", ordered).json() == "paid"
+
+
+def test_a_thousand_receipts_are_not_read(client):
+    seen, ordered = receipt(client, "look"), receipt(client, "order")
+    assert told(invoke(client, "pay", receipts=["x"] * 1000 + [seen, ordered])) == (428, "PREREQUISITE_REQUIRED")
+
+
+def test_receipts_are_good_for_an_hour(open_client):
+    written = Tokens(KEYS, PURPOSE, 0).read(receipt(publish(make_site(), open_client, Starlette()), "look"))
+    assert 3590 < int(str(written["e"])) - time.time() <= 3600

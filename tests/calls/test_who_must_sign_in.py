@@ -1,0 +1,246 @@
+"""Who must sign in: routes whose security scheme refuses nobody, background actions, where tokens come from."""
+
+from typing import Annotated
+
+import pytest
+from fastapi import Depends, FastAPI, HTTPException
+from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
+from starlette.applications import Starlette
+from starlette.authentication import requires
+from starlette.endpoints import HTTPEndpoint
+from starlette.routing import Route
+
+from awp_publish import AgentPublisher, DeclarationError
+from tests.doors.adapters import DOORS
+from tests.guarded import KEYS, make_shop
+
+scheme = OAuth2PasswordBearer("auth/login", auto_error=False)
+
+
+class User(str):
+    """A user."""
+
+
+class Basket(str):
+    """What belongs to a user, or to nobody."""
+
+
+async def user_or_nobody(token: Annotated[str | None, Depends(scheme)]) -> User | None:
+    return User(token) if token == "ann" else None
+
+
+async def current_user(user: Annotated[User | None, Depends(user_or_nobody)]) -> User:
+    if user is None:
+        raise HTTPException(401, "Who are you?")
+    return user
+
+
+async def users_of_a_library(token: str | None = Depends(scheme)):
+    """Without annotations of its own, as those that libraries write at run time."""
+    if token != "ann":
+        raise HTTPException(401)
+    return User(token)
+
+
+async def basket(user: Annotated[User | None, Depends(user_or_nobody)]) -> Basket:
+    return Basket(user or "nobody")
+
+
+TOKEN = Depends(scheme)
+
+
+async def not_annotated(token=TOKEN):
+    if not token:
+        raise HTTPException(401)
+    return token
+
+
+async def derived(token=TOKEN):
+    user = {"ann": User("ann")}.get(token)
+    if user is None or not user:
+        raise HTTPException(401)
+    yield user
+
+
+async def checked_last(token=TOKEN):
+    if token == "ann" and token:
+        return token
+    raise HTTPException(401)
+
+
+class Checked:
+    def __init__(self, token=TOKEN) -> None:
+        if token not in ("ann",):
+            raise HTTPException(401)
+
+
+async def of_nobody_too(token=TOKEN):
+    if token is None:
+        return None
+    if token != "ann":
+        raise HTTPException(401)
+    return token
+
+
+TOKEN_OR_NOBODY = Depends(of_nobody_too)
+
+
+async def admin(user=TOKEN_OR_NOBODY):
+    if user is None:
+        raise HTTPException(401)
+    return user
+
+
+REFUSING = (not_annotated, derived, checked_last, Checked, admin)
+
+
+@pytest.mark.parametrize("dependency", [*REFUSING, of_nobody_too], ids=lambda made: made.__name__)
+def test_dependencies_without_annotations_say_by_their_code_whether_they_refuse_nobody(open_client, dependency):
+    site, app = make_shop(), FastAPI()
+
+    user = Depends(dependency)
+
+    @app.get("/mine")
+    @site.action("show_mine")
+    async def show_mine(user=user) -> str:
+        """Show what is mine."""
+        return "mine"
+
+    app.add_middleware(AgentPublisher, site=site)
+    auth = open_client(app).get("/agent.json").json()["auth"]
+    assert ("show_mine" in auth["required_for"]) is (dependency in REFUSING)
+    assert ("show_mine" in auth["optional_for"]) is (dependency not in REFUSING)
+
+
+def make_app(**options):
+    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
+
+    @app.post("/auth/login")
+    @site.action("log_in")
+    async def log_in() -> dict[str, str]:
+        """Log in."""
+        return {"access_token": "ann", "token_type": "bearer"}
+
+    @app.get("/mine")
+    @site.action("show_mine")
+    async def show_mine(user: Annotated[User, Depends(current_user)]) -> str:
+        """Show what is mine."""
+        return user
+
+    @app.get("/library")
+    @site.action("show_library")
+    async def show_library(user: Annotated[User, Depends(users_of_a_library)]) -> str:
+        """Show what is mine, too."""
+        return user
+
+    @app.get("/around", dependencies=[Depends(current_user)])
+    @site.action("show_around")
+    async def show_around() -> str:
+        """Show around."""
+        return "around"
+
+    @app.get("/basket")
+    @site.action("show_basket")
+    async def show_basket(mine: Annotated[Basket, Depends(basket)]) -> str:
+        """Show the basket."""
+        return mine
+
+    @app.get("/hello")
+    @site.action("greet")
+    async def greet(user: Annotated[User | None, Depends(user_or_nobody)]) -> str:
+        """Greet."""
+        return user or "nobody"
+
+    @app.get("/listed", responses={401: {}})
+    @site.action("show_listed")
+    async def show_listed(token: Annotated[str | None, Depends(scheme)]) -> str:
+        """Show what OpenAPI says needs a caller."""
+        if token is None:
+            raise HTTPException(401)
+        return token
+
+    @app.post("/report")
+    @site.action("make_report", execution="async")
+    async def make_report(user: Annotated[User, Depends(current_user)]) -> str:
+        """Make a report."""
+        return user
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
+def test_documents_say_who_must_sign_in_though_the_scheme_refuses_nobody(open_client):
+    auth = open_client(make_app()).get("/agent.json").json()["auth"]
+    assert set(auth["required_for"]) == {"show_mine", "show_library", "show_around", "show_listed", "make_report"}
+    assert set(auth["optional_for"]) == {"log_in", "show_basket", "greet"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_nobody_gets_a_job_that_the_route_would_refuse(open_client, door):
+    caller = DOORS[door](open_client(make_app()))
+    refused = caller.call("make_report")
+    assert (refused.code, refused.detail) == ("AUTHENTICATION_REQUIRED", "Who are you?")
+    assert caller.call("make_report", token="wrong").code == "INVALID_CREDENTIALS"
+    assert caller.call("make_report", token="ann").code is None
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_refusal_says_which_action_answers_with_the_token(open_client, door):
+    assert "Call log_in, then" in DOORS[door](open_client(make_app())).call("show_mine").recovery
+
+
+def test_llms_txt_says_where_the_token_comes_from(open_client):
+    assert "`Authorization: Bearer ...`; log_in answers with the token" in open_client(make_app()).get("/llms.txt").text
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_auth_required_holds_for_a_route_whose_security_is_optional(open_client, door):
+    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+
+    @app.get("/hello")
+    @site.action("greet", auth_required=True)
+    async def greet(key: Annotated[str | None, Depends(APIKeyHeader(name="x-key", auto_error=False))]) -> str:
+        """Greet."""
+        return key or "nobody"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert client.get("/agent.json").json()["auth"]["required_for"] == ["greet"]
+    assert DOORS[door](client).call("greet").code == "AUTHENTICATION_REQUIRED"
+    client.headers["x-key"] = "k"
+    assert DOORS[door](client).call("greet").output == "k"
+
+
+def test_auth_required_without_any_security_is_refused(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/hello")
+    @site.action("greet", auth_required=True)
+    async def greet() -> str:
+        """Greet."""
+        return "hello"
+
+    app.add_middleware(AgentPublisher, site=site)
+    with pytest.raises(DeclarationError, match="the site authenticates nobody"):
+        open_client(app)
+
+
+def test_routes_that_starlette_guards_need_a_caller(open_client):
+    site = make_shop()
+
+    @requires("authenticated")
+    async def show_mine(request):
+        """Show what is mine."""
+
+    class Orders(HTTPEndpoint):
+        @requires(["orders"], status_code=401)
+        async def get(self, request):
+            """List orders."""
+
+    async def greet(request):
+        """Greet."""
+
+    site.include()
+    routes = [Route("/mine", show_mine), Route("/orders", Orders), Route("/greet", greet)]
+    auth = open_client(AgentPublisher(Starlette(routes=routes), site=site)).get("/agent.json").json()["auth"]
+    assert (auth["required_for"], auth["optional_for"]) == (["show_mine", "orders_get"], ["greet"])

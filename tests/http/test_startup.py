@@ -1,0 +1,278 @@
+"""What the log says when a server starts: once, in few lines, with the action and the remedy."""
+
+import os
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from fastapi import Depends, FastAPI, Query
+from fastapi.security import OAuth2PasswordBearer
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
+from tests.client import TestClient
+from tests.guarded import make_shop
+from tests.http.test_real_server import free_port, wait_until
+
+ROOT = Path(__file__).parents[2]
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "awp_publish.checks"]
+
+
+async def answer(request: Request) -> Response:
+    return PlainTextResponse("here")
+
+
+def start(app: object, root_path: str = "") -> None:
+    with TestClient(app, base_url="https://shop.example", root_path=root_path):  # type: ignore[arg-type]
+        pass
+
+
+def make_site(**options: object) -> Site:
+    return Site("Shop", "Sells things.", **({"url": "https://shop.example"} | options))  # type: ignore[arg-type]
+
+
+def test_a_site_in_order_is_started_without_a_word(caplog):
+    site, app = make_site(plugins=["a2a", "mcp"]), FastAPI()
+
+    class Line(BaseModel):
+        price: Decimal = Decimal("1.50")
+        grid: list[list[int]] = []
+        anything: list[int | str] = []
+
+    @app.post("/order")
+    @site.action("order", effect="write")
+    async def order(line: Line, discount: Decimal = Decimal("2.50"), rows: list[list[str]] | None = None) -> Line:
+        """Order something."""
+        return line
+
+    app.add_middleware(AgentPublisher, site=site)
+    start(app)
+    assert lines(caplog) == []
+
+
+@pytest.mark.parametrize("url", ["https://shop.example/shop", "http://127.0.0.1:8000", "http://localhost:8000/shop"])
+def test_neither_a_path_nor_a_loopback_address_is_a_mistake(caplog, url):
+    site = make_site(url=url, plugins=["a2a", "mcp"])
+    site.declare("search", method="GET", path="/search", description="Search.")
+    start(AgentPublisher(Starlette(routes=[Route("/search", answer)]), site))
+    assert lines(caplog) == []
+
+
+def test_a_finding_names_the_action_and_says_what_to_do(caplog):
+    site = make_site()
+    inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
+    site.declare("cancel_visit", method="POST", path="/cancel", description="Cancel a visit.", inputs=inputs)
+    start(AgentPublisher(Starlette(routes=[Route("/cancel", answer, methods=["POST"])]), site))
+    (line,) = lines(caplog)
+    assert line.startswith("warning: 2 x awas-default, first: /.well-known/ai-actions.json#/actions/0/parameters/0/def")
+    assert 'default: action "cancel_visit", input day: The default "x" is above maxLength 0' in line
+    assert "Correct the default or the rule." in line
+    assert line.endswith("All of them: awp-publish check module:app")
+
+
+def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
+    site, paths = make_site(about=About(documentation="/nowhere")), [f"/cancel{index}" for index in range(60)]
+    inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
+    for path in paths:
+        site.declare(path[1:], method="POST", path=path, description="Cancel a visit.", inputs=inputs)
+    start(AgentPublisher(Starlette(routes=[Route(path, answer, methods=["POST"]) for path in paths]), site))
+    told = lines(caplog)
+    assert len(told) <= 10
+    assert [line for line in told if line.startswith("warning: 120 x awas-default, first: ")]
+
+
+@pytest.mark.parametrize(("count", "told"), [(5, 5), (6, 1)])
+def test_equal_findings_about_many_actions_are_one_line_too(caplog, count, told):
+    site, app = make_site(), FastAPI()
+    for index in range(count):
+        app.get(f"/{index}", name=f"read_{index}")(lambda: None)
+    site.include()
+    start(AgentPublisher(app, site))
+    assert len(lines(caplog)) == told
+    assert "has no description of its own" in lines(caplog)[0]
+
+
+def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
+    site = make_site(
+        about=About(documentation="/help", contact="/about?team=1"),
+        oauth=OAuth(refresh_endpoint="/refresh", endpoints={"token": "https://sso.example/token"}),
+        authenticate=SessionUser(endpoints={"login": "/sign-in", "logout": "/sign-out"}),
+    )
+    site.declare("buy", method="POST", path="/buy", description="Buy.", awas={"preview_url": "/buy/preview"})
+    known = [Route("/buy", answer, methods=["POST"]), Route("/sign-in", answer)]
+    static = Mount("/help", app=PlainTextResponse("static"))  # keeps its routes to itself
+    start(AgentPublisher(Starlette(routes=[*known, static]), site))
+    told = lines(caplog)
+    for place, address in (
+        ("About(contact=...)", "/about?team=1"),
+        ("The refresh_endpoint", "/refresh"),
+        ('The endpoint "logout" of authentication', "/sign-out"),
+        ('action "buy": preview_url', "/buy/preview"),
+    ):
+        words = f"warning: site: {place} names {address}, and no route of this application answers there. Correct "
+        assert [line for line in told if line.startswith(words)], place
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize(("url", "told"), [("token", 0), ("/token", 0), ("login/token", 1), ("https://a.example/t", 0)])
+def test_the_address_of_tokens_leads_somewhere(caplog, url, told):
+    site, app = make_site(), FastAPI()
+    app.post("/token")(lambda: "token")
+
+    @app.get("/orders")
+    @site.action("list_orders")
+    async def list_orders(token: Annotated[str, Depends(OAuth2PasswordBearer(url))]) -> str:
+        """List orders."""
+        return token
+
+    start(AgentPublisher(app, site))
+    assert len([line for line in lines(caplog) if "A security scheme's tokenUrl names /login/token" in line]) == told
+    assert len(lines(caplog)) == told
+
+
+def test_nothing_is_said_of_addresses_where_an_application_keeps_its_routes_to_itself(caplog):
+    async def opaque(scope, receive, send):
+        await PlainTextResponse("here")(scope, receive, send)
+
+    site = make_site(about=About(documentation="/nowhere"))
+    site.declare("search", method="GET", path="/search", description="Search.")
+    start(AgentPublisher(Starlette(routes=[Mount("/", app=opaque)]), site))
+    assert lines(caplog) == []
+
+
+def test_a_route_of_the_application_at_an_address_of_ours_is_named(caplog):
+    site = make_site()
+    site.declare("search", method="GET", path="/search", description="Search.")
+    own = [Route("/agent.json", answer), Route("/search", answer), Route("/{page}", answer)]
+    start(AgentPublisher(Starlette(routes=own), site))
+    (line,) = lines(caplog)
+    assert line.startswith(
+        "warning: site: The application's own route GET /agent.json is never reached: AgentPublisher"
+    )
+
+
+def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
+    site = make_site()
+    site.declare("search", method="GET", path="/search", description="Search.")
+    published = AgentPublisher(Starlette(routes=[Route("/search", answer)]), site)
+
+    async def app(scope, receive, send):  # as FastAPI(root_path=...) does
+        await published({**scope, "root_path": "/shop"}, receive, send)
+
+    start(app)
+    (line,) = lines(caplog)
+    assert "is below /shop (root_path), and the site's url is https://shop.example: the addresses" in line
+    assert 'Write Site(url="https://shop.example/shop").' in line
+
+
+SHOP = """
+from fastapi import Depends, FastAPI, Query
+from fastapi.security import OAuth2PasswordBearer
+from awp_publish import About, AgentPublisher, Site
+
+site = Site(name="Shop", description="Sells things.", url="https://shop.example",
+            about=About(documentation="/nowhere"))
+site.declare("search", method="GET", path="/search", description="Search.")
+app = FastAPI()
+
+@app.get("/search")
+def search() -> str:
+    return "found"
+
+app.add_middleware(AgentPublisher, site=site)
+"""
+
+
+def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path):
+    (tmp_path / "shop.py").write_text(SHOP)
+    said, port = tmp_path / "said", free_port()
+    words = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(port), "--workers", "2", "--root-path", "/shop"]
+    with said.open("w") as output:
+        server = subprocess.Popen(
+            words,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        wait_until(lambda: said.read_text().count("Application startup complete") == 2, 120)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(30)
+    told = [line for line in said.read_text().splitlines() if line.startswith("warning: ")]
+    assert [line.split(", ")[0] for line in told] == [
+        "warning: site: The server says that the application is below /shop (root_path)",
+        "warning: site: About(documentation=...) names /nowhere",
+    ]
+
+
+def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypatch):
+    for name in ("websockets", "wsproto", "autobahn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    site = Site("Shop", "Sells things.", "https://shop.example", plugins=["awp"])
+
+    @site.agent("ask")
+    async def ask(question: str) -> str:
+        """Answer a question."""
+        return question
+
+    with TestClient(AgentPublisher(Starlette(), site=site)):
+        lines = [one.getMessage() for one in caplog.records]
+    assert any("start-websocket" in line and 'pip install "awp-publish[awp]"' in line for line in lines), lines
+
+
+def test_a_default_that_is_a_list_of_options_is_no_mistake(caplog):
+    class Sort(Enum):
+        new = "new"
+        cheap = "cheap"
+
+    class Level(IntEnum):
+        low = 1
+
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/books")
+    @site.action("books")
+    async def books(
+        sort: Annotated[list[Sort], Query()] = [Sort.new, Sort.cheap],  # noqa: B006
+        levels: Annotated[list[Level], Query()] = [Level.low],  # noqa: B006
+    ) -> list[str]:
+        """List books."""
+        return [one.value for one in sort]
+
+    app.add_middleware(AgentPublisher, site=site)
+    with caplog.at_level("INFO", "awp_publish.checks"), TestClient(app, base_url="https://shop.example") as client:
+        assert client.post("/agents/books/invoke", json={"input": {}}).json() == ["new", "cheap"]
+    assert [record.message for record in caplog.records if "default" in record.message] == []
+
+
+@pytest.mark.parametrize("kind", [Starlette, FastAPI])
+def test_a_schema_says_explicitly_that_an_action_takes_further_query_members(kind):
+    site = make_shop()
+    open_to_all = {"type": "object", "properties": {"q": {"type": "string"}}, "additionalProperties": True}
+
+    @site.action("find", inputs=open_to_all)
+    async def find(request: Request) -> JSONResponse:
+        """Find books."""
+        return JSONResponse(dict(request.query_params))
+
+    app = kind(routes=[Route("/find", find)])
+    app.add_middleware(AgentPublisher, site=site)
+    with TestClient(app, base_url="https://shop.example") as client:
+        given = {"q": "emma", "extra.color": "red"}
+        assert client.get("/agents/actions/find", params=given).json() == given
+        assert client.post("/agents/find/invoke", json={"input": given}).json() == given

@@ -1,0 +1,137 @@
+"""The A2A agent card: what 1.0 requires, what a caller needs beyond it, and that nothing of 0.3 is in it."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from awp_publish.documents import agent_json, awas_manifests
+from awp_publish.model import Authentication, Catalog, Contact, DoorFacts
+from awp_publish.plugins.a2a import agent_card
+from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, make_function_action
+
+A2A_DOOR = DoorFacts("a2a", "1.0", "/a2a")
+TITLE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+
+
+def card_of(catalog: Catalog) -> dict[str, Any]:
+    card: dict[str, Any] = agent_card.render(catalog)
+    return card
+
+
+def make_site(*actions: Any, **facts: Any) -> Catalog:
+    return make_catalog(*actions, doors=(A2A_DOOR,), site=facts)
+
+
+def test_the_card_has_all_that_the_specification_requires() -> None:
+    card = card_of(make_site(make_action()))
+    required = {"name", "description", "supportedInterfaces", "version", "capabilities", "defaultInputModes"}
+    assert card.keys() >= required | {"defaultOutputModes", "skills"}
+    assert all({"id", "name", "description", "tags"} <= skill.keys() for skill in card["skills"])
+
+
+def test_the_card_has_nothing_that_belongs_to_another_version() -> None:
+    assert not card_of(BOOKSHOP).keys() & {"url", "preferredTransport", "protocolVersion", "security", "x-region"}
+
+
+def test_both_bindings_are_at_the_public_address_of_the_door() -> None:
+    assert card_of(make_site())["supportedInterfaces"] == [
+        {"url": "https://books.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+        {"url": "https://books.example/a2a", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+    ]
+
+
+def test_skills_are_the_actions_with_examples_that_can_be_sent_as_they_are() -> None:
+    action = make_function_action("order", TITLE, tags=("shop",), examples=({"title": "Emma"},))
+    [skill, plain] = card_of(make_site(action, make_action()))["skills"]
+    assert (skill["id"], skill["tags"], plain["tags"]) == ("order", ["shop"], ["action"])
+    assert [orjson.loads(one) for one in skill["examples"]] == [{"skill": "order", "input": {"title": "Emma"}}]
+    assert "examples" not in plain
+
+
+def test_an_extension_carries_the_schemas() -> None:
+    action = make_function_action("order", TITLE, outputs={"type": "string"}, needs_confirmation=True)
+    [extension] = card_of(make_site(action))["capabilities"]["extensions"]
+    assert extension["uri"] == "https://books.example/a2a/skills"
+    assert extension["params"]["skills"]["order"] == {
+        "inputSchema": TITLE,
+        "outputSchema": {"type": "string"},
+        "execution": "sync",
+        "confirmation": True,
+    }
+
+
+def test_a_contact_on_the_web_is_the_provider() -> None:
+    contact = Contact(email="a@books.example", url="https://books.example/about")
+    assert card_of(make_site(contact=contact))["provider"] == {
+        "url": "https://books.example/about",
+        "organization": "Bookshop",
+    }
+    assert "provider" not in card_of(make_site(contact=Contact(email="a@books.example")))
+
+
+BEARER = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
+SCOPES = {"orders": "orders"}
+
+
+@pytest.mark.parametrize(
+    ("authentication", "schemes"),
+    [
+        (None, None),
+        (Authentication("none"), None),
+        (Authentication(methods=("session",)), None),
+        (
+            Authentication(methods=("session",), session_cookie="sid"),
+            {"session": {"apiKeySecurityScheme": {"location": "cookie", "name": "sid"}}},
+        ),
+        (Authentication("bearer", ("bearer",), session_cookie="sid"), {"bearer": BEARER}),
+        (Authentication("api_key"), None),
+        (Authentication("bearer", ("bearer",)), {"bearer": BEARER}),
+        (
+            Authentication("bearer", ("jwt",)),
+            {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "bearerFormat": "JWT"}}},
+        ),
+        (
+            Authentication("api_key", ("api_key",), api_key_header="X-API-Key"),
+            {"api_key": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}}},
+        ),
+        (
+            Authentication("oauth2", endpoints={"token": "/token"}),
+            {
+                "oauth2": {
+                    "oauth2SecurityScheme": {
+                        "flows": {"clientCredentials": {"tokenUrl": "https://books.example/token", "scopes": SCOPES}}
+                    }
+                }
+            },
+        ),
+        (
+            Authentication("oauth2", authorization_servers=("https://login.example/shop",)),
+            {
+                "oauth2": {
+                    "httpAuthSecurityScheme": {
+                        "description": "Tokens of https://login.example/.well-known/oauth-authorization-server/shop.",
+                        "scheme": "Bearer",
+                    }
+                }
+            },
+        ),
+    ],
+)
+def test_security_schemes_say_how_callers_make_themselves_known(
+    authentication: Authentication | None, schemes: object
+) -> None:
+    action = make_action(auth_required=True, scopes=("orders",))
+    card = card_of(make_site(action, authentication=authentication))
+    assert card.get("securitySchemes") == schemes
+    required = [{"schemes": {name: {"list": ["orders"]}}} for name in schemes] if isinstance(schemes, dict) else None
+    assert card["skills"][0].get("securityRequirements") == required
+
+
+def test_other_documents_point_at_the_card_while_the_door_is_open() -> None:
+    spoken: Any = agent_json.render(make_site())["protocols"]
+    assert spoken["a2a"]["agent_card"] == "https://books.example/.well-known/agent-card.json"
+    endpoints: Any = awas_manifests.render_a2a_manifest(make_site())["endpoints"]
+    assert endpoints["agent_card"] == "/.well-known/agent-card.json"
+    shut = make_catalog()
+    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), awas_manifests.render_a2a_manifest(shut)])

@@ -1,0 +1,63 @@
+"""The plugin of pytest that holds an application's pages to its map."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+APP = """
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from awp_publish import AgentPublisher, Site
+
+site = Site(name="Shop", description="Sells books.", url="https://shop.example")
+def shows(css):
+    return [{"id": "there", "assertions": [{"target": {"selector": css}, "visible": True}]}]
+
+never = {"name": "never", "diagnostics": [{"name": "x", "target": {"selector": "#x"}}]}
+site.page("/", map={"checks": shows("h1")})
+site.page("/broken", map={"checks": shows("form"), "states": [never]})
+html = lambda request: HTMLResponse("<h1>Shop</h1>")
+app = Starlette(routes=[Route("/", html), Route("/broken", html)])
+app.add_middleware(AgentPublisher, site=site)
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "shop.py").write_text(APP)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "awp_publish_pytest",
+        *arguments,
+    ]
+    environment = {"PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}:{folder}", "PATH": "", "NO_COLOR": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_every_declared_page_is_a_test_and_a_page_that_has_drifted_fails(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nagents_app = shop:app\n")
+    told = run(tmp_path, "--agents-drift")
+    assert told.returncode == 1, told.stderr
+    assert "1 failed, 1 passed, 1 warning" in told.stdout
+    assert "[drift-check]" in told.stdout
+    assert "evidence: " in told.stdout
+    assert "drift-state" in told.stdout
+
+
+@pytest.mark.slow
+def test_an_application_that_is_not_named_or_not_there_is_a_mistake_of_the_command(tmp_path):
+    for arguments in (["--agents-drift"], ["--agents-drift=none:app"]):
+        told = run(tmp_path, *arguments)
+        assert told.returncode == 4
+        assert "--agents-drift" in told.stderr
+    assert "no tests ran" in run(tmp_path).stdout

@@ -1,0 +1,207 @@
+"""The plug-in approval: what the owner has not approved is there for nobody."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from awp_publish import AgentPublisher, Approval, DeclarationError, Site
+from awp_publish.cli import main
+from tests.calls.test_audience import raw
+from tests.client import TestClient
+from tests.doors.adapters import DOORS
+from tests.guarded import KEYS
+
+
+def open_shop(approval: Any, words: str = "Order a book.", **options: Any) -> tuple[TestClient, Site]:
+    site = Site(
+        "Shop",
+        "Sells.",
+        url="https://shop.example",
+        plugins=["mcp", "a2a", "awp", "bridge", Approval(approval)],
+        secret_keys=KEYS,
+    )
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search")
+    async def search(q: str = "") -> list[str]:
+        """Search books."""
+        return [q]
+
+    @app.post("/order")
+    @site.action("order", description=words, **options)
+    async def order(title: str = "") -> str:
+        return title
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = TestClient(app, base_url="https://shop.example")
+    client.get("/agent.json")
+    return client, site
+
+
+def published(client: TestClient) -> list[str]:
+    agents = {one["id"] for one in client.get("/.well-known/woa.json").json()["agents"]}
+    assert {one["id"] for one in client.get("/agent.json").json()["actions"]} == agents
+    return sorted(agents - {"actions_site"})
+
+
+def test_actions_start_hidden_and_show_once_they_are_approved(tmp_path):
+    file = tmp_path / "approved.json"
+    client, site = open_shop(str(file))
+    assert published(client) == []
+    assert not file.exists()
+    assert [(one.action, one.state) for one in site.approvals()] == [("search", "new"), ("order", "new")]
+    assert site.approve("search") == file
+    assert [(one.action, one.state) for one in site.approvals()] == [("search", "approved"), ("order", "new")]
+    client, _ = open_shop(file)
+    assert published(client) == ["search"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_not_approved_is_called_at_no_door(tmp_path, door):
+    file = tmp_path / "approved.json"
+    open_shop(str(file))[1].approve("search")
+    client, _ = open_shop(str(file))
+    with client:
+        assert raw(client, door, "order") == raw(client, door, "nothing")
+        assert DOORS[door](client).call("search").code is None
+    assert client.post("/order?title=Emma").json() == "Emma"  # the route is the application's own
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"words": "Order a book at once."}, ("words",)),
+        ({"tags": ["books"]}, ("words",)),
+        ({"effect": "idempotent"}, ("effect",)),
+        ({"confirm": True}, ("policy",)),
+        ({"rate_limit": "3/minute"}, ("policy",)),
+        ({"expose": ["mcp"]}, ("policy",)),
+        ({"inputs": {"type": "object", "properties": {"title": {"type": "integer"}}}}, ("inputs",)),
+        ({"outputs": {"type": "string", "maxLength": 9}, "effect": "delete"}, ("outputs", "effect")),
+    ],
+)
+def test_a_change_hides_an_action_until_it_is_approved_again(tmp_path, change, parts):
+    file = tmp_path / "approved.json"
+    open_shop(str(file))[1].approve("search", "order")
+    assert published(open_shop(str(file))[0]) == ["order", "search"]
+    client, site = open_shop(str(file), **change)
+    assert published(client) == ["search"]
+    changed = site.approvals()[1]
+    assert (changed.action, changed.state, changed.changed) == ("order", "changed", parts)
+    site.approve("order")
+    assert site.approvals()[1].state == "approved"
+
+
+def test_an_action_that_requires_what_is_not_approved_waits_with_it(tmp_path):
+    file = tmp_path / "approved.json"
+    open_shop(str(file), requires=["search"])[1].approve("order")
+    client, _ = open_shop(str(file), requires=["search"])
+    assert published(client) == []
+
+
+def test_the_file_is_for_version_control(tmp_path):
+    file = tmp_path / "approved.json"
+    file.write_text(json.dumps({"version": 1, "actions": {"former": {"digest": "0"}}}))
+    _, site = open_shop(str(file))
+    assert site.approvals()[-1].state == "gone"
+    site.approve("order")
+    site.approve("search")
+    first = file.read_bytes()
+    site.approve("search", "order")
+    assert file.read_bytes() == first
+    assert list(json.loads(first)["actions"]) == ["order", "search"]
+    assert len(first.splitlines()) > 12
+    assert [one.name for one in tmp_path.iterdir()] == ["approved.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"version": 2, "actions": {}}', b'{"version": 1}', b"\xff"])
+def test_a_damaged_file_stops_the_start(tmp_path, content):
+    file = tmp_path / "approved.json"
+    file.write_bytes(content)
+    with pytest.raises(DeclarationError, match=r"^site: approval: .*approved.json cannot be read"):
+        open_shop(str(file))
+
+
+def test_a_site_without_approval_has_nothing_to_approve():
+    site = Site("Shop", "Sells.", url="https://shop.example")
+    with pytest.raises(AttributeError, match=r'Site\(plugins=\["approval"'):
+        site.approvals()
+
+
+@pytest.mark.parametrize("wrong", [1, "", None, ["a"]])
+def test_a_wrong_approval_is_refused(wrong):
+    with pytest.raises(DeclarationError, match=r"approval\.file: must "):
+        Site("Shop", "Sells.", url="https://shop.example", plugins=[Approval(wrong)])
+
+
+SHOP = '''
+from starlette.applications import Starlette
+from awp_publish import AgentPublisher, Site
+
+site = Site("Shop", "Sells.", url="https://shop.example", plugins=["approval"])
+
+@site.agent("search")
+async def search(q: str) -> str:
+    """Search."""
+    return q
+
+@site.agent("order")
+async def order(title: str) -> str:
+    """Order."""
+    return title
+
+app = AgentPublisher(Starlette(), site=site)
+'''
+
+
+@pytest.mark.slow
+def test_the_command_lists_what_waits_and_approves_it(tmp_path):
+    (tmp_path / "shop.py").write_text(SHOP)
+    root = Path(__file__).parents[3]
+
+    def run(*arguments: str) -> tuple[int, list[str]]:
+        code = f"import sys; sys.path.insert(0, {str(root)!r}); from awp_publish.cli import main; sys.exit(main())"
+        done = subprocess.run(
+            [sys.executable, "-c", code, "approve", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, (done.stdout or done.stderr.splitlines()[-1]).splitlines()
+
+    hidden = "0 approved, 2 hidden until approved"
+    assert run("shop:app") == (1, ["new      search", "new      order", hidden])
+    status, lines = run("shop:app", "search")
+    assert (status, lines[0]) == (1, "agents-approved.json: 1 approved (search)")
+    (tmp_path / "shop.py").write_text(SHOP.replace('"""Search."""', '"""Search books."""'))
+    assert run("shop:app")[1][:2] == ["changed  search (words)", "new      order"]
+    assert run("shop:app", "--all")[0] == 0
+    assert run("shop:app") == (0, ["2 approved, 0 hidden until approved"])
+    status, lines = run("shop:app", "sell")
+    assert status == 2
+    assert lines[-1].startswith('awp-publish: action "sell": is not declared. There are:')
+
+
+def test_the_command_approves_what_it_is_told_and_otherwise_only_lists(tmp_path, monkeypatch, capsys):
+    (tmp_path / "approved_shop.py").write_text(SHOP)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def run(*arguments: str) -> tuple[int, str]:
+        sys.modules.pop("approved_shop", None)
+        status = main(["approve", "approved_shop:app", *arguments])
+        return status, capsys.readouterr().out
+
+    assert run() == (1, "new      search\nnew      order\n0 approved, 2 hidden until approved\n")
+    assert run("search")[1].startswith("agents-approved.json: 1 approved (search)\n")
+    assert run() == (1, "new      order\n1 approved, 1 hidden until approved\n")
+    assert run("--all")[0] == 0
+    assert run() == (0, "2 approved, 0 hidden until approved\n")
+    assert "nothing was new or changed" in run("--all")[1]

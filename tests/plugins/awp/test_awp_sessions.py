@@ -1,0 +1,438 @@
+"""Sessions of the AWP door: how many, how long, whose; found again after a reconnect, carried elsewhere."""
+
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from awp_publish import Awp, BearerToken, Proxies
+from awp_publish.browsing.errors import AwpError
+from awp_publish.calls.tokens import Tokens
+from awp_publish.plugins.awp import sessions as limits
+from awp_publish.plugins.awp.sessions import Sessions
+from tests.client import TestClient
+from tests.guarded import KEYS
+from tests.plugins.awp.awp_client import AwpClient
+from tests.plugins.awp.awp_site import make_site, publish
+
+ANN = {"authorization": "Bearer ann-token"}
+BEN = {"authorization": "Bearer ben-token"}
+
+
+def known(open_client, **options: object) -> TestClient:
+    """A site that knows Ann and Ben."""
+    callers = BearerToken({"ann-token": "ann", "ben-token": "ben"})
+    return open_client(publish(make_site(authenticate=callers, secret_keys=KEYS, **options)))
+
+
+@pytest.fixture
+def client(open_client) -> TestClient:
+    return open_client(publish(make_site(secret_keys=KEYS)))
+
+
+# --- Life ---
+
+
+def test_a_session_lives_from_create_to_close(client):
+    with AwpClient.greeted(client) as caller:
+        session = caller.create()
+        assert session.startswith("s_")
+        listed = caller.do("session.list")["sessions"]
+        assert [(one["session_id"], one["url"], one["page_count"]) for one in listed] == [(session, None, 1)]
+        assert caller.do("session.close", session_id=session) == {"closed": True}
+        assert caller.do("session.list") == {"sessions": [], "count": 0}
+        error = caller.fail("session.close", session_id=session)
+        assert (error["code"], error["message"]) == ("NOT_FOUND", f"Session not found: {session}")
+
+
+def test_one_connection_has_several_sessions_each_with_its_own_cookies(client):
+    with AwpClient.greeted(client) as caller:
+        one, other = caller.create(), caller.create()
+        cookie = {"name": "n", "value": "1"}
+        caller.do("session.cookies.set", session_id=one, cookies=[cookie])
+        assert caller.do("session.cookies.get", session_id=one)["count"] == 1
+        assert caller.do("session.cookies.get", session_id=other)["count"] == 0
+        caller.do("session.cookies.clear", session_id=one)
+        assert caller.do("session.cookies.get", session_id=one)["count"] == 0
+
+
+def test_a_session_says_of_itself_what_it_was_told(client):
+    with AwpClient.greeted(client) as caller:
+        session = caller.create(user_agent="my-agent/1.0", profile={"locale": "de-DE"})
+        caller.do("page.navigate", session_id=session, url="/echo")
+        said = str(caller.do("page.observe", session_id=session)["som"])
+    assert "[user-agent=my-agent/1.0]" in said
+    assert "[accept-language=de-DE" in said
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"user_agent": "a\r\nx-evil: 1"}, "INVALID_REQUEST"),
+        ({"user_agent": 7}, "INVALID_REQUEST"),
+        ({"locale": ""}, "INVALID_REQUEST"),
+        ({"timeout_ms": 0}, "INVALID_REQUEST"),
+        ({"timeout_ms": True}, "INVALID_REQUEST"),
+        ({"ttl_ms": "1h"}, "INVALID_REQUEST"),
+        ({"limits": {"max_pages": 0}}, "INVALID_REQUEST"),
+        ({"limits": {"max_pages": "8"}}, "INVALID_REQUEST"),
+        ({"persist": True}, "UNSUPPORTED"),
+        ({"network": {"proxy": {"mode": "sticky_per_domain"}}}, "UNSUPPORTED"),
+    ],
+)
+def test_what_no_session_can_be(client, params, code):
+    with AwpClient.greeted(client) as caller:
+        assert caller.fail("session.create", **params)["code"] == code
+        assert caller.create(persist=False, network={"proxy": {"mode": "none"}}, ttl_ms=1000, profile={})
+
+
+def test_a_session_id_has_to_be_sent(client):
+    with AwpClient.greeted(client) as caller:
+        assert caller.fail("page.observe")["message"] == "Missing required param: session_id"
+        assert caller.fail("page.observe", session_id=7)["code"] == "INVALID_REQUEST"
+        assert caller.fail("page.observe", session_id="s_00000000")["code"] == "NOT_FOUND"
+
+
+def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
+    client = open_client(publish(make_site(plugins=[Awp(sessions=3)])))
+    with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
+        first = one.create()
+        one.create()
+        other.create()
+        error = other.fail("session.create")
+        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (3) of this address reached")
+        assert error["details"] | {"recovery": ""} == {"max_sessions": 3, "per": "address", "recovery": ""}
+        one.do("session.close", session_id=first)
+        assert other.create()
+
+
+def test_one_connection_holds_all_the_sessions_that_its_caller_may_have(open_client):
+    client = open_client(publish(make_site(plugins=[Awp(sessions=200)])))
+    with AwpClient.greeted(client) as caller:
+        limit = caller.do("awp.hello")["limits"]["max_sessions"]
+        assert limit == 40
+        made = [caller.create() for _ in range(limit)]
+        assert caller.do("session.list")["count"] == limit
+        refused = caller.fail("session.create")
+        assert (refused["details"]["per"], refused["details"]["max_sessions"]) == ("address", limit)
+        state = caller.do("session.export", session_id=made[0])["state"]
+        assert caller.fail("session.import", state=state)["details"]["per"] == "address"
+
+
+def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
+    monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
+    site = make_site(plugins=[Awp(sessions=6)], proxies=Proxies(trusted=["127.0.0.1"]))
+    app = publish(site)
+
+    async def from_home(scope, receive, send):
+        await app(scope if scope["type"] == "lifespan" else {**scope, "client": ("127.0.0.1", 1)}, receive, send)
+
+    client = open_client(from_home)
+    crowd, other = {"x-forwarded-for": "203.0.113.7"}, {"x-forwarded-for": "203.0.113.8"}
+    with AwpClient.greeted(client, crowd) as one, AwpClient.greeted(client, crowd) as two:
+        made = [one.create(), one.create(), two.create()]
+        assert two.fail("session.create")["details"] == {
+            "max_sessions": 3,
+            "per": "address",
+            "recovery": "Close a session with session.close, or come back later.",
+        }
+        with AwpClient.greeted(client, other) as somebody:
+            waits = somebody.do("session.create")
+        with AwpClient.greeted(client, crowd) as three:
+            assert three.fail("session.create")["details"]["per"] == "address"
+        with AwpClient.greeted(client, other) as somebody:
+            asked = {name: waits[name] for name in ("session_id", "resume_token")}
+            assert somebody.do("session.resume", **asked)
+        one.do("session.close", session_id=made[0])
+        assert two.create()
+
+
+def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
+    client = open_client(publish(make_site(plugins=[Awp(sessions=4)])))
+    with AwpClient.greeted(client) as gone:
+        first, second = [gone.do("session.create") for _ in range(2)]
+    with AwpClient.greeted(client) as caller:
+        assert caller.create()
+        assert caller.fail("session.resume", session_id=first["session_id"], resume_token=first["resume_token"])
+        assert caller.do("session.resume", session_id=second["session_id"], resume_token=second["resume_token"])
+
+
+def test_there_are_no_more_pages_than_a_session_may_have(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "PAGES_PER_SESSION", 2)
+    client = open_client(publish(make_site()))
+    with AwpClient.greeted(client) as caller:
+        session = caller.create()
+        caller.do("page.create", session_id=session)
+        assert caller.fail("page.create", session_id=session)["code"] == "RATE_LIMITED"
+
+
+def test_a_session_may_ask_for_fewer_pages_and_not_for_more(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "PAGES_PER_SESSION", 2)
+    client = open_client(publish(make_site()))
+    with AwpClient.greeted(client) as caller:
+        for wanted, most in ((1, 1), (8, 2)):
+            session = caller.create(limits={"max_pages": wanted, "max_js_heap_mb": 64})
+            for _ in range(most - 1):
+                caller.do("page.create", session_id=session)
+            assert caller.fail("page.create", session_id=session)["details"] == {"max_pages_per_session": most}
+
+
+def test_a_key_makes_one_session(client):
+    with AwpClient.greeted(client) as caller:
+        first, again = (caller.ask("session.create", key="k-1")["result"] for _ in range(2))
+        assert first == again
+        assert caller.do("session.list")["count"] == 1
+        assert caller.ask("session.create", {"locale": "de"}, key="k-1")["error"]["code"] == "CONFLICT"
+        assert caller.ask("session.create", key="")["error"]["details"]["code"] == "INVALID_IDEMPOTENCY_KEY"
+
+
+# --- Somebody else's ---
+
+
+def test_somebody_elses_session_is_not_there(client):
+    with AwpClient.greeted(client) as owner, AwpClient.greeted(client) as stranger:
+        session = owner.create()
+        for method in ("page.observe", "page.list", "session.close", "session.export", "session.cookies.get"):
+            assert stranger.fail(method, session_id=session)["code"] == "NOT_FOUND"
+        wrong = {"session_id": session, "resume_token": "x" * 32}
+        assert stranger.fail("session.resume", **wrong)["code"] == "NOT_FOUND"
+        assert stranger.do("session.list")["count"] == 0
+        assert owner.do("page.list", session_id=session)["count"] == 1
+
+
+def test_a_session_is_resumed_with_its_token(client):
+    with AwpClient.greeted(client) as caller:
+        made = caller.do("session.create")
+        session, token = made["session_id"], made["resume_token"]
+        caller.do("page.navigate", session_id=session, url="/next")
+    with AwpClient.greeted(client) as caller:
+        assert caller.fail("page.observe", session_id=session)["code"] == "NOT_FOUND"
+        assert caller.fail("session.resume", session_id=session)["message"] == "Missing required param: resume_token"
+        assert caller.fail("session.resume", session_id=session, resume_token="")["code"] == "NOT_FOUND"
+        resumed = caller.do("session.resume", session_id=session, resume_token=token)
+        assert resumed["url"] == "https://shop.example/next"
+        assert caller.do("page.observe", session_id=session)["som"]["title"] == "Next"
+
+
+def test_a_token_takes_a_session_from_a_connection_that_hangs(client):
+    with AwpClient.greeted(client) as hanging, AwpClient.greeted(client) as caller:
+        made = hanging.do("session.create")
+        session, token = made["session_id"], made["resume_token"]
+        caller.do("session.resume", session_id=session, resume_token=token)
+        assert hanging.fail("page.list", session_id=session)["code"] == "NOT_FOUND"
+        assert caller.do("page.list", session_id=session)["count"] == 1
+
+
+def test_a_known_caller_finds_its_session_again_and_nobody_else_does(open_client):
+    client = known(open_client)
+    with AwpClient.greeted(client, ANN) as caller:
+        made = caller.do("session.create")
+    with AwpClient.greeted(client, BEN) as stranger:
+        assert stranger.fail("page.list", session_id=made["session_id"])["code"] == "NOT_FOUND"
+        wanted = {"session_id": made["session_id"], "resume_token": made["resume_token"]}
+        assert stranger.fail("session.resume", **wanted)["code"] == "NOT_FOUND"
+    with AwpClient.greeted(client, ANN) as caller:
+        assert caller.do("page.list", session_id=made["session_id"])["count"] == 1
+
+
+# --- Export and import ---
+
+
+def test_an_exported_session_goes_on_elsewhere(open_client, client):
+    with AwpClient.greeted(client) as caller:
+        session = caller.create(user_agent="my-agent/1.0")
+        caller.do("session.cookies.set", session_id=session, cookies=[{"name": "n", "value": "1"}])
+        caller.do("page.navigate", session_id=session, url="/next")
+        state = caller.do("session.export", session_id=session)["state"]
+    elsewhere = open_client(publish(make_site(secret_keys=KEYS)))
+    with AwpClient.greeted(elsewhere) as caller:
+        imported = caller.do("session.import", state=state)
+        session = imported["session_id"]
+        assert imported["url"] == "https://shop.example/next"
+        assert caller.do("session.cookies.get", session_id=session)["cookies"][0]["value"] == "1"
+        assert caller.do("page.reload", session_id=session)["url"] == "https://shop.example/next"
+
+
+def test_an_export_is_its_callers_alone(open_client):
+    client = known(open_client)
+    with AwpClient.greeted(client, ANN) as ann, AwpClient.greeted(client, BEN) as ben:
+        state = ann.do("session.export", session_id=ann.create())["state"]
+        assert ben.fail("session.import", state=state)["code"] == "PERMISSION_DENIED"
+        assert ann.do("session.import", state=state)["session_id"]
+
+
+def test_an_export_of_somebody_else_or_long_ago_is_refused(client):
+    past = Tokens(KEYS, "awp_session:shop.example", 60, clock=lambda: time.time() - 61)
+    forged = Tokens(["another-key-of-somebody-else"], "awp_session:shop.example", 60)
+    confirmation = Tokens(KEYS, "confirmation:shop.example", 60)
+    with AwpClient.greeted(client) as caller:
+        state = caller.do("session.export", session_id=caller.create())["state"]
+        facts = Tokens(KEYS, "awp_session:shop.example", 60).read(state)
+        for wrong in (past, forged, confirmation):
+            assert caller.fail("session.import", state=wrong.write(facts)[0])["code"] == "INVALID_REQUEST"
+        for wrong_state in ("", "x", state + "x", state[:-1], 7, None):
+            assert caller.fail("session.import", state=wrong_state)["code"] == "INVALID_REQUEST"
+
+
+# --- Time ---
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sessions(clock, monkeypatch) -> Sessions:
+    monkeypatch.setattr(limits, "RESUME_WITHIN", 30.0)
+    monkeypatch.setattr(limits, "LIFETIME", 300.0)
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
+    return Sessions(Awp(), ("https://shop.example",), clock)
+
+
+def is_there(sessions: Sessions, holder: object, session_id: str) -> bool:
+    try:
+        return bool(sessions.find(holder, "ann", session_id))
+    except AwpError:
+        return False
+
+
+def test_a_session_ends_when_it_is_not_used(sessions, clock):
+    used, idle = (sessions.create("holder", "ann", {}, 30) for _ in range(2))
+    for _ in range(3):
+        clock.now += 40
+        assert is_there(sessions, "holder", used.id)
+    assert not is_there(sessions, "holder", idle.id)
+    assert len(sessions) == 1
+
+
+def test_a_session_ends_when_it_is_old(sessions, clock):
+    old, short = sessions.create("holder", "ann", {}, 30), sessions.create("holder", "ann", {"ttl_ms": 45_000}, 30)
+    for _ in range(7):
+        clock.now += 40
+        there = is_there(sessions, "holder", old.id)
+        assert not is_there(sessions, "holder", short.id) or clock.now < 1045
+    clock.now += 40
+    assert there
+    assert not is_there(sessions, "holder", old.id)
+    assert len(sessions) == 0
+
+
+def test_a_session_without_a_connection_waits_a_while(sessions, clock):
+    found, lost = (sessions.create("holder", "ann", {}, 30) for _ in range(2))
+    sessions.release("holder")
+    clock.now += 29
+    assert is_there(sessions, "another", found.id)
+    clock.now += 2
+    assert is_there(sessions, "another", found.id)
+    assert not is_there(sessions, "another", lost.id)
+    with pytest.raises(AwpError):
+        sessions.resume("another", "ann", lost.id, lost.token)
+
+
+def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
+    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
+    first, second = sessions.create("gone", "ann", {}, 30), sessions.create("here", "ann", {}, 30)
+    sessions.release("gone")
+    third = sessions.create("here", "ann", {}, 30)
+    there = {one.id: is_there(sessions, "here", one.id) for one in (first, second, third)}
+    assert there == {first.id: False, second.id: True, third.id: True}
+    with pytest.raises(AwpError, match="Maximum sessions"):
+        sessions.create("another", "", {}, 30)
+
+
+def test_sessions_that_have_ended_make_room(clock, monkeypatch):
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
+    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
+    for _ in range(5):
+        for _ in range(2):
+            sessions.create("holder", "", {}, 30)
+        with pytest.raises(AwpError, match="Maximum sessions"):
+            sessions.create("holder", "", {}, 30)
+        clock.now += 61
+
+
+def test_one_wide_network_leaves_other_unknown_callers_half_of_their_sessions(clock):
+    sessions = Sessions(Awp(sessions=100), ("https://shop.example",), clock)
+    for number in range(40):
+        sessions.create(f"one of many {number}", "", {}, 30, f"2001:db8:0:{number:x}::/64")
+    with pytest.raises(AwpError, match=r"Maximum sessions \(40\) of this network"):
+        sessions.create("one more", "", {}, 30, "2001:db8:0:99::/64")
+    sessions.create("known", "ann", {}, 30, "2001:db8:0:99::/64")
+    for number in range(40):
+        sessions.create(f"other {number}", "", {}, 30, "2001:db8:1::/64" if number < 20 else "192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("session.list", "session.create"),
+        ("skills.list", "session.list"),
+        ("session.create", "page.navigate"),
+        ("page.observe", "session.export"),
+        ("page.list", "page.create"),
+        ("session.list", "page.history"),
+    ],
+)
+def test_a_key_is_for_one_method_reading_ones_too(client, first, second):
+    with AwpClient.greeted(client) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/next")
+        params = {
+            name: {}
+            if name in ("session.list", "session.create", "skills.list")
+            else {"session_id": session, "url": "/"}
+            for name in (first, second)
+        }
+        assert "result" in caller.ask(first, params[first], key="k")
+        assert "result" in caller.ask(first, params[first], key="k")
+        assert caller.ask(second, params[second], key="k")["error"]["code"] == "CONFLICT"
+        assert "result" in caller.ask(second, params[second], key="other")
+
+
+def test_a_key_of_what_failed_is_free(client):
+    with AwpClient.greeted(client) as caller:
+        assert caller.ask("session.close", {"session_id": "s_none"}, key="k")["error"]["code"] == "NOT_FOUND"
+        assert "result" in caller.ask("session.list", {}, key="k")
+
+
+@pytest.mark.parametrize("wrong", [{"network": "proxy"}, {"profile": 3}, {"network": []}])
+def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
+    with AwpClient.greeted(client) as caller:
+        assert caller.fail("session.create", **wrong)["code"] == "INVALID_REQUEST"
+
+
+def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SMALLEST_SHARE", 1)
+    site = make_site(
+        plugins=[Awp(sessions=10)], proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
+    )
+    app = publish(site)
+
+    async def from_home(scope, receive, send):
+        await app(scope if scope["type"] == "lifespan" else {**scope, "client": ("127.0.0.1", 1)}, receive, send)
+
+    client = open_client(from_home)
+    with ExitStack() as open_connections:
+        strangers = [
+            open_connections.enter_context(AwpClient.greeted(client, {"x-forwarded-for": f"203.0.113.{number}"}))
+            for number in range(9)
+        ]
+        assert all(stranger.create() for stranger in strangers[:8])
+        assert strangers[8].fail("session.create")["details"]["max_sessions"] == 8
+        ann = {"x-forwarded-for": "203.0.113.1", "authorization": "Bearer t-1"}
+        for _ in range(2):
+            assert open_connections.enter_context(AwpClient.greeted(client, ann)).create()

@@ -1,0 +1,481 @@
+"""The files that are read first: llms.txt, catalogues, what crawlers look for. A site's own files come before ours."""
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from typing import Literal
+from xml.etree import ElementTree
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from starlette.middleware.sessions import SessionMiddleware
+
+from awp_publish import (
+    About,
+    AgentPublisher,
+    DeclarationError,
+    Discovery,
+    Idempotency,
+    Robots,
+    Security,
+    SessionUser,
+    Site,
+)
+from awp_publish.plugins.templating import page_meta, structured_data
+from tests.documents.known import ALL
+
+SHOP = "https://shop.example"
+
+
+def make_app(**options):
+    site = Site("The Tea Shop", "Sells tea. And cups.", url=SHOP, **options)
+    app = FastAPI()
+
+    @app.get("/", response_class=HTMLResponse)
+    @site.page(title="Front page")
+    async def front() -> str:
+        """Look around; it is nice here."""
+        return (
+            '<html lang="en"><head><title>Tea &amp; cups</title><meta name="description" content="All our teas.">'
+            "</head><body><main><h1>Tea</h1><p>Fresh.</p></main></body></html>"
+        )
+
+    @app.get("/teas/{slug}", response_class=HTMLResponse)
+    async def tea(slug: str) -> HTMLResponse:
+        status = 200 if slug in ("assam", "darjeeling") else 404
+        return HTMLResponse(f"<title>{slug}</title><main><h1>{slug}</h1></main>", status)
+
+    @app.get("/search")
+    @site.action("search_teas", rate_limit="30/minute", examples=[{"q": "assam"}])
+    async def search(q: str, page: int = 1) -> list[str]:
+        """Search the teas; by name only. There is more to say of it."""
+        return [q]
+
+    @app.post("/orders")
+    @site.action("order_tea", confirm=True, requires=["search_teas"], idempotency=Idempotency("24h"))
+    async def order(slug: str) -> str:
+        """Order a tea."""
+        return slug
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
+def test_llms_txt_says_in_a_few_lines_how_each_action_is_called(open_client):
+    answer = open_client(make_app()).get("/llms.txt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    text = answer.text
+    assert text.startswith("# The Tea Shop\n\n> Sells tea. And cups.\n")
+    assert 'POST https://shop.example/agents/NAME/invoke with JSON {"input": {...}}' in text
+    assert "- search_teas {q, page?: integer}: Search the teas. [30/minute]\n" in text
+    assert "- order_tea {slug}: Order a tea. [after search_teas, confirm, key]\n" in text
+    assert "- confirm: answers 428 with `confirmation` {token, summary}" in text
+    assert "- key: send `idempotency_key` beside `input`" in text
+    assert "sign in" not in text
+    assert "job" not in text
+    links = re.findall(r"^- \[[^]]+\]\((\S+)\)", text, re.MULTILINE)
+    assert links == [f"{SHOP}/index.md", f"{SHOP}/.well-known/agent-skills/the-tea-shop/SKILL.md"]
+
+
+def test_every_link_of_llms_txt_leads_to_markdown(open_client):
+    client = open_client(make_app())
+    for link in re.findall(r"\]\((\S+)\)", client.get("/llms.txt").text):
+        answer = client.get(link)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/markdown; charset=utf-8")
+
+
+def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
+    site = Site("Shop", "Sells.", url=SHOP, authenticate=SessionUser("user", endpoints={"login": "/sign-in"}))
+    app = FastAPI()
+
+    @app.post("/sign-in")
+    @site.action("sign_in")
+    async def sign_in(request: Request, name: str) -> str:
+        """Sign in."""
+        request.session["user"] = name
+        return name
+
+    @app.post("/orders")
+    @site.action("order", auth_required=True, confirm=True)
+    async def order(slug: str) -> str:
+        """Order."""
+        return slug
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="a secret of the shop")
+    client = open_client(app)
+    text = client.get("/llms.txt").text
+    assert "- sign in: call sign_in; then send its answer's AWP-Session as `session` beside `input`" in text
+    (template,) = re.findall(r"POST (\S+) with", text)
+    begun = client.post(template.replace("NAME", "sign_in"), json={"input": {"name": "ann"}})
+    client.cookies.clear()
+    call = {"input": {"slug": "assam"}, "session": begun.headers["awp-session"]}
+    asked = client.post(template.replace("NAME", "order"), json=call)
+    assert asked.status_code == 428
+    call["confirmation"] = asked.json()["confirmation"]["token"]
+    assert client.post(template.replace("NAME", "order"), json=call).json() == "assam"
+
+
+def test_llms_full_txt_has_the_schemas_too(open_client):
+    text = open_client(make_app()).get("/llms-full.txt").text
+    assert "## search_teas" in text
+    assert '"page":{"type":"integer"' in text
+    assert 'Example: {"q":"assam"}' in text
+
+
+@pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/security.txt"])
+def test_a_file_of_the_applications_own_comes_first(open_client, path):
+    security = Security(contact=["mailto:a@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
+    app = make_app(about=About(security=security))
+    app.add_api_route(path, lambda: PlainTextResponse("our own"))
+    client = open_client(app)
+    assert client.get(path).text == "our own"
+
+
+def test_the_fallbacks_are_cached_like_other_documents(open_client):
+    client = open_client(make_app())
+    answer = client.get("/llms.txt", headers={"accept-encoding": "identity"})
+    again = client.get("/llms.txt", headers={"accept-encoding": "identity", "if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    head = client.head("/llms.txt", headers={"accept-encoding": "identity"})
+    assert (head.status_code, head.headers["content-length"]) == (200, str(len(answer.content)))
+    assert client.options("/llms.txt").status_code in (200, 204)
+
+
+def test_the_skill_is_in_the_index_with_the_digest_of_its_bytes(open_client):
+    client = open_client(make_app())
+    index = client.get("/.well-known/agent-skills/index.json").json()
+    (skill,) = index["skills"]
+    assert (skill["name"], skill["type"]) == ("the-tea-shop", "skill-md")
+    body = client.get(skill["url"]).content
+    assert skill["digest"] == f"sha256:{hashlib.sha256(body).hexdigest()}"
+    assert body.startswith(b'---\nname: the-tea-shop\ndescription: "Sells tea.')
+    assert client.get("/.well-known/skills/index.json").json() == index
+
+
+def test_the_api_catalog_is_a_linkset_of_what_answers(open_client):
+    client = open_client(make_app())
+    answer = client.get("/.well-known/api-catalog")
+    assert answer.headers["content-type"].startswith("application/linkset+json")
+    (context,) = answer.json()["linkset"]
+    assert context.pop("anchor") == f"{SHOP}/"
+    targets = [link["href"] for links in context.values() for link in links]
+    assert f"{SHOP}/openapi.json" in targets
+    for target in targets:
+        assert client.get(target).status_code == 200
+
+
+def test_ard_lists_every_interface_and_action_once_and_nothing_that_does_not_answer(open_client):
+    client = open_client(make_app(plugins=["mcp", "a2a"]))
+    catalogue = client.get("/.well-known/ard.json")
+    assert catalogue.content == client.get("/.well-known/ai-catalog.json").content
+    document = catalogue.json()
+    assert set(document) == {"specVersion", "host", "entries"}
+    identifiers = [entry["identifier"] for entry in document["entries"]]
+    assert len(set(identifiers)) == len(identifiers)
+    for kind in (
+        "mcp:the-tea-shop",
+        "a2a:the-tea-shop",
+        "skill:the-tea-shop",
+        "action:search_teas",
+        "action:order_tea",
+    ):
+        assert f"urn:air:shop.example:{kind}" in identifiers
+    for entry in document["entries"]:
+        assert 2 <= len(entry["representativeQueries"]) <= 5
+        assert client.get(entry["url"]).status_code == 200
+
+
+def test_clients_of_older_a2a_find_a_card_of_their_version(open_client):
+    client = open_client(make_app(plugins=["a2a"]))
+    card = client.get("/.well-known/agent.json").json()
+    assert (card["protocolVersion"], card["url"], card["preferredTransport"]) == ("0.3.0", f"{SHOP}/a2a", "JSONRPC")
+    from a2a.compat.v0_3.types import AgentCard
+
+    AgentCard.model_validate(card)
+
+
+def test_robots_txt_says_only_what_the_owner_has_said(open_client):
+    plain = open_client(make_app()).get("/robots.txt").text
+    assert plain.startswith("User-agent: *\nUser-agent: GPTBot\nUser-agent: OAI-SearchBot\n")
+    assert "\nUser-agent: MistralAI-User\nAllow: /\n\n" in plain, "crawlers of models are named, with the rules of all"
+    assert ("Agentmap" in plain, "SOM-" in plain) == (False, False), "Lighthouse calls these lines errors"
+    assert "Content-Signal" not in plain
+    assert f"Sitemap: {SHOP}/sitemap.xml" in plain
+    proposed = open_client(make_app(plugins=[Discovery(robots_proposals=True)])).get("/robots.txt").text
+    assert f"Agentmap: {SHOP}/.well-known/ard.json" in proposed
+    assert "SOM-Format: SOM/1.0" in proposed
+
+    told = Robots(
+        disallow=["/account"],
+        bots={"GPTBot": True, "CCBot": False},
+        content_signal={"search": "yes", "ai-train": "no", "use": "reference"},
+        content_usage="train-ai=n",
+        license="/license.xml",
+    )
+    text = open_client(make_app(plugins=[Discovery(robots=told)])).get("/robots.txt").text
+    assert (
+        "User-agent: MistralAI-User\nContent-Signal: search=yes, ai-train=no, use=reference\n"
+        "Content-Usage: train-ai=n\n"
+        "Disallow: /account\nAllow: /\n" in text
+    )
+    assert text.count("User-agent: GPTBot\n") == 1
+    assert text.count("User-agent: CCBot\n") == 1
+    assert "User-agent: CCBot\nDisallow: /\n" in text
+    assert f"License: {SHOP}/license.xml\n" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"content_signal": {"train": "no"}}, "content_signal: train=no is not known"),
+        ({"bots": {"GPT\nBot": True}}, "is not the name of a crawler"),
+        ({"disallow": ["account"]}, 'must be a path such as "/account"'),
+        ({"license": "not an address"}, "neither a path"),
+    ],
+)
+def test_a_line_that_would_break_robots_txt_is_refused(wrong, said):
+    with pytest.raises(DeclarationError, match="robots") as refused:
+        Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(**wrong))])
+    assert said in str(refused.value)
+
+
+def test_the_sitemaps_list_the_declared_pages(open_client):
+    client = open_client(make_app(about=About(updated="2026-11-01")))
+    root = ElementTree.fromstring(client.get("/sitemap.xml").content)
+    spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
+    assert [one.text for one in root.findall(".//s:loc", spaces)] == [f"{SHOP}/"]
+    assert [one.text for one in root.findall(".//s:lastmod", spaces)] == ["2026-11-01"]
+    assert "- [Front page](https://shop.example/index.md): Look around." in client.get("/sitemap.md").text
+
+
+def test_security_txt_stands_only_where_it_is_declared(open_client):
+    assert open_client(make_app()).get("/.well-known/security.txt").status_code == 404
+    told = Security(contact=["mailto:a@shop.example"], expires="2099-01-01", policy="/disclosure", languages=["en"])
+    text = open_client(make_app(about=About(security=told))).get("/.well-known/security.txt").text
+    assert text == (
+        "Contact: mailto:a@shop.example\nExpires: 2099-01-01T00:00:00Z\nPreferred-Languages: en\n"
+        f"Canonical: {SHOP}/.well-known/security.txt\nPolicy: {SHOP}/disclosure\n"
+    )
+
+
+def test_auth_md_stands_only_where_callers_are_known(open_client):
+    assert open_client(make_app()).get("/auth.md").status_code == 404
+    app = make_app(authenticate=SessionUser("user", cookie="sid", endpoints={"login": "/login"}))
+    text = open_client(app).get("/auth.md").text
+    assert text.startswith("# auth.md\n")
+    assert "It sets the cookie `sid`." in text
+
+
+PREFLIGHT = {"origin": "https://agent.example", "access-control-request-method": "GET"}
+
+
+@pytest.mark.parametrize("origins", [(), ("https://agent.example",), ("*",)])
+@pytest.mark.parametrize("path", ["/index.md", "/teas/assam.md"])
+def test_origins_that_the_site_allows_may_read_the_markdown_of_its_pages(open_client, path, origins):
+    client = open_client(make_app(allow_origins=origins))
+    may_read = {"*": "*", "https://agent.example": "https://agent.example"}.get(origins[0]) if origins else None
+    asked = client.options(path, headers=PREFLIGHT)
+    assert (asked.status_code, asked.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
+    assert asked.text == ""
+    got = client.get(path, headers={"origin": "https://agent.example"})
+    unchanged = client.get(path, headers={"origin": "https://agent.example", "if-none-match": got.headers["etag"]})
+    assert (got.status_code, unchanged.status_code) == (200, 304)
+    allowed = [one.headers.get("access-control-allow-origin") for one in (asked, got, unchanged)]
+    assert allowed == [may_read] * 3
+    assert ("origin" in got.headers.get("vary", "").lower()) is (origins == ("https://agent.example",))
+    other = client.get(path, headers={"origin": "https://other.example"})
+    assert other.headers.get("access-control-allow-origin") == ("*" if may_read == "*" else None)
+    html = client.get(path.removesuffix("index.md").removesuffix(".md"), headers={"origin": "https://agent.example"})
+    assert "access-control-allow-origin" not in html.headers
+    assert client.options("/nowhere.md", headers=PREFLIGHT).status_code == 404
+
+
+def test_a_page_has_its_markdown_at_its_address_with_md_behind_it(open_client):
+    client = open_client(make_app(about=About(updated="2026-11-01")))
+    answer = client.get("/index.md")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.headers["link"].startswith(f'<{SHOP}/>; rel="canonical"')
+    assert "accept" not in answer.headers.get("vary", "").lower()
+    assert answer.text.startswith(
+        '---\ntitle: "Tea & cups"\ndescription: "All our teas."\n'
+        f'canonical: "{SHOP}/"\ndoc_version: "1.0"\nlast_updated: "2026-11-01"\n---\n\n'
+        f"> All actions and pages of this site: {SHOP}/llms.txt\n"
+    )
+    assert "# Tea" in answer.text
+    assert answer.text.endswith(f"## Sitemap\n\n[All pages]({SHOP}/sitemap.md)\n")
+    assert "# assam" in client.get("/teas/assam.md").text
+    assert client.head("/teas/assam.md").headers["content-type"] == "text/markdown; charset=utf-8"
+    assert client.get("/nowhere.md").status_code == 404
+    assert client.get("/teas/nothing.md").status_code == 404
+
+
+def test_the_addresses_in_a_pages_head_lead_to_the_same_page_in_other_formats(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/teas/{slug}", response_class=HTMLResponse)
+    @site.page(title="A tea")
+    async def tea(slug: Literal["earl grey"], lang: str = "en") -> str:
+        address = f"/teas/{slug}?lang={lang}"
+        head = page_meta(site.catalog, address, title=slug) + structured_data(site.catalog, address, title=slug)
+        return f"<html><head><title>{slug}</title>{head}</head><body><main><h1>{slug} {lang}</h1></main></body></html>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    page = client.get("/teas/earl grey?lang=de")
+    links = re.findall(r'<link rel="(\w+)"(?: type="([^"]+)")? href="([^"]+)">', page.text)
+    assert [rel for rel, _, _ in links] == ["canonical", "alternate", "alternate"]
+    for _, kind, address in links:
+        answer = client.get(address)
+        assert answer.headers["content-type"].startswith(kind or "text/html")
+        assert "earl grey de" in answer.text
+
+
+def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_client):
+    site, app = (
+        Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(disallow=["/teas/black"]))]),
+        FastAPI(),
+    )
+
+    @app.get("/teas/{kind}/{page}", response_class=HTMLResponse)
+    @site.page(title="Teas")
+    async def teas(kind: Literal["green", "black", "white & yellow"], page: Literal["1", "2"]) -> str:
+        return f"<h1>{kind}</h1>"
+
+    @app.get("/orders/{number}", response_class=HTMLResponse)
+    @site.page(title="An order")
+    async def order(number: int) -> str:
+        return "<h1>Yours</h1>"
+
+    @app.get("/account", response_class=HTMLResponse)  # which nobody has declared
+    async def account() -> str:
+        return "<h1>Yours</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
+    found = [one.text for one in ElementTree.fromstring(client.get("/sitemap.xml").content).findall(".//s:loc", spaces)]
+    kinds = ("green", "white%20%26%20yellow")
+    assert found == [f"{SHOP}/teas/{kind}/{page}" for kind in kinds for page in "12"]
+    files = re.findall(r"\((.+)\)", client.get("/sitemap.md").text)
+    assert files == [f"{address}.md" for address in found]
+    assert {client.get(address).headers["content-type"] for address in found} == {"text/html; charset=utf-8"}
+    assert {client.get(address).headers["content-type"] for address in files} == {"text/markdown; charset=utf-8"}
+
+
+def test_a_title_with_brackets_is_one_link_and_a_site_without_actions_says_nothing_of_calls(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/", response_class=HTMLResponse)
+    @site.page(title="Teas [new](/x) \n# of May")
+    async def front() -> str:
+        return "<h1>Teas</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    link = f"- [Teas (new)(/x) # of May]({SHOP}/index.md)\n"
+    assert client.get("/llms.txt").text == f"# Shop\n\n> Sells.\n\n## Pages\n\n{link}"
+    assert client.get("/sitemap.md").text == f"# Sitemap of Shop\n\n{link}"
+
+
+def test_llms_txt_names_some_pages_and_where_all_of_them_are(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+    for number in range(60):
+        app.add_api_route(f"/page-{number}", lambda: HTMLResponse("<h1>Page</h1>"))
+        site.page(f"/page-{number}", title=f"Page {number}")
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    text = client.get("/llms.txt").text
+    assert "/page-19.md" in text
+    assert "/page-20.md" not in text
+    assert f"- [All 60 pages]({SHOP}/sitemap.md)\n" in text
+    assert "/page-59.md" in client.get("/sitemap.md").text
+
+
+def test_llms_txt_tells_the_doors_below_the_sites_path(open_client):
+    site = Site(
+        "Shop", "Sells.", url=f"{SHOP}/tea", plugins=["mcp", "a2a", "awp"], about=About(leave_out=["agent_skills"])
+    )
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search")
+    async def search(q: str) -> str:
+        """Search."""
+        return q
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert ", or by MCP /tea/mcp, A2A /tea/a2a, AWP /tea/awp. Errors" in client.get("/llms.txt").text
+    full = client.get("/llms-full.txt").text
+    assert f"- WoA: {SHOP}/tea/agents/{{agent_id}}/invoke, described in {SHOP}/tea/.well-known/woa.json\n" in full
+    assert "- AWP: wss://shop.example/tea/awp\n" in full
+
+
+def test_a_page_that_does_not_say_what_it_is_has_the_words_of_its_declaration(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/teas", response_class=HTMLResponse)
+    @site.page(title="All teas")
+    async def teas() -> str:
+        """Find a tea among all of ours."""
+        return "<h1>Ours</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    text = open_client(app).get("/teas.md").text
+    assert text.startswith('---\ntitle: "All teas"\ndescription: "Find a tea among all of ours."\ncanonical: ')
+
+
+def test_head_is_answered_where_the_framework_only_knows_get(open_client):
+    client = open_client(make_app())
+    page = client.get("/teas/assam")
+    head = client.head("/teas/assam")
+    assert (head.status_code, head.content, head.headers["vary"]) == (200, b"", "Accept")
+    assert head.headers["content-length"] == str(len(page.content))
+    assert client.head("/orders").status_code == 405
+
+
+def test_a_markdown_file_of_the_applications_own_is_left_alone(open_client):
+    app = make_app()
+    app.add_api_route("/index.md", lambda: PlainTextResponse("ours", media_type="text/markdown"))
+    assert open_client(app).get("/index.md").text == "ours"
+
+
+def test_what_is_left_out_is_nowhere(open_client):
+    app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), plugins=["mcp"])
+    client = open_client(app)
+    for path in ("/llms.txt", "/.well-known/ard.json", "/.well-known/ai-catalog.json", "/sitemap.xml"):
+        assert client.get(path).status_code == 404
+    everything = [client.get(path) for path in ("/robots.txt", "/.well-known/api-catalog", "/index.md")]
+    for answer in everything:
+        told = answer.text + answer.headers.get("link", "")
+        for name in ("llms.txt", "ard.json", "agent-skills", "sitemap"):
+            assert name not in told
+
+
+def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+    app.add_middleware(AgentPublisher, site=site, protocols=[one for one in ALL if one.name in ("woa", "api_catalog")])
+    client = open_client(app)
+    assert "agent.json" not in client.get("/.well-known/api-catalog").text
+    assert "describedby" not in client.get("/.well-known/api-catalog").text
+
+
+def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
+    with pytest.raises(DeclarationError, match='"llms" is not a protocol that is published'):
+        open_client(make_app(about=About(leave_out=["llms"])))
+
+
+def test_a_site_below_a_path_writes_it_everywhere(open_client):
+    site = Site("Shop", "Sells.", url=f"{SHOP}/tea", plugins=[Discovery(robots=Robots(disallow=["/account"]))])
+    app = FastAPI()
+    for path in ("/show", "/about"):
+        app.add_api_route(path, lambda: "shown")
+    site.declare("show", method="GET", path="/show", description="Show.")
+    site.page("/about", title="About")
+    client = open_client(AgentPublisher(app, site=site))
+    assert "Disallow: /tea/account\nAllow: /tea/\n" in client.get("/robots.txt").text
+    assert f"{SHOP}/tea/about.md" in client.get("/llms.txt").text
+    skill = client.get("/.well-known/agent-skills/index.json").json()["skills"][0]
+    assert skill["url"] == "/tea/.well-known/agent-skills/shop/SKILL.md"

@@ -1,0 +1,268 @@
+"""Background actions through the front door: accepted, polled, cancelled, and guarded like all others."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+
+from awp_publish import AgentPublisher, Refused, report_progress
+from awp_publish.calls.gates.gate import Facts
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import JOB, Add, Step, Swap
+from tests.calls.test_prerequisites import poll
+from tests.client import TestClient
+from tests.guarded import ANN, BEN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
+
+KEY = {"idempotency-key": "k-1"}
+
+
+@pytest.fixture
+def shop(open_client):
+    """A client of a shop that prints books, the books, and what lets a slow printer go on."""
+    site, printed, go = make_shop(authenticate=known_callers()), [], threading.Event()
+
+    @site.agent("print", execution="async", idempotency="24h", rate_limit="1000/minute")
+    async def print_book(title: str = "Emma", how: str = "") -> str:
+        """Print a book."""
+        printed.append(title)
+        if how == "refuse":
+            raise Refused("No paper.", code="NO_PAPER")
+        if how == "fail":
+            raise RuntimeError("a secret of the site")
+        report_progress(0.5, "half")
+        return title
+
+    @site.agent("slow", execution="async")
+    def slow() -> str:
+        """Print a long book."""
+        report_progress(0.25, "page 1")
+        go.wait(30)
+        return "printed"
+
+    @site.agent("endless", execution="async")
+    async def endless() -> str:
+        """Print a book without end."""
+        printed.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            printed.append("ended")
+        return ""
+
+    @site.agent("seal", execution="async", effect="irreversible", auth_required=True)
+    async def seal() -> str:
+        """Seal a book."""
+        printed.append("sealed")
+        return "sealed"
+
+    client = publish(site, open_client)
+    yield client, printed, go
+    go.set()
+
+
+def test_a_call_is_accepted_at_once_and_polled_until_it_is_done(shop):
+    client, _, go = shop
+    started = invoke(client, "slow")
+    assert started.status_code == 202
+    assert int(started.headers["retry-after"]) >= 1
+    address = started.headers["location"]
+    assert started.json()["poll_endpoint"] == address
+    assert started.json()["status"] == "accepted"
+    running = client.get(address)
+    assert running.json()["status"] in ("accepted", "running")
+    assert "retry-after" in running.headers
+    go.set()
+    done = poll(client, address)
+    assert (done.json()["status"], done.json()["result"]) == ("done", "printed")
+    assert "retry-after" not in done.headers
+
+
+def test_only_the_caller_who_started_a_job_sees_and_stops_it(shop):
+    client, _, go = shop
+    address = invoke(client, "slow", headers=ANN).headers["location"]
+    for headers in (BEN, {}):
+        for method in ("GET", "DELETE"):
+            assert told(client.request(method, address, headers=headers)) == (404, "UNKNOWN_JOB")
+    assert told(client.get(address, headers={"authorization": "Bearer wrong"})) == (401, "INVALID_CREDENTIALS")
+    assert client.get(address, headers=ANN).status_code == 200
+    go.set()
+    assert poll(client, address, ANN).json()["result"] == "printed"
+
+
+@pytest.mark.parametrize(("how", "code"), [("refuse", "NO_PAPER"), ("fail", "HANDLER_FAILED")])
+def test_a_job_that_fails_says_why_and_gives_nothing_away(shop, how, code):
+    client, _, _ = shop
+    ended = poll(client, invoke(client, "print", {"how": how}).headers["location"])
+    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("failed", code)
+    assert "a secret of the site" not in ended.text
+
+
+def test_an_output_that_breaks_its_schema_fails_the_job(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.post("/print")
+    @site.action("print", execution="async", outputs={"type": "integer"})
+    async def print_book() -> object:
+        """Print a book."""
+        return "no number"
+
+    client = publish(site, open_client, app)
+    ended = poll(client, invoke(client, "print").headers["location"])
+    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("failed", "INVALID_OUTPUT")
+    assert "result" not in ended.json()
+
+
+def test_what_can_be_refused_at_once_is_no_job(shop):
+    client, printed, _ = shop
+    refused = invoke(client, "print", {"title": 5})
+    assert told(refused) == (422, "INVALID_INPUT")
+    assert "location" not in refused.headers
+    assert told(invoke(client, "seal")) == (401, "AUTHENTICATION_REQUIRED")
+    assert printed == []
+
+
+def test_the_same_key_gives_the_same_job_again(shop):
+    client, printed, _ = shop
+    first, again = (invoke(client, "print", headers=KEY) for _ in range(2))
+    assert (again.status_code, again.content) == (202, first.content)
+    assert again.headers["location"] == first.headers["location"]
+    assert again.headers["idempotent-replayed"] == "true"
+    assert poll(client, first.headers["location"]).json()["result"] == "Emma"
+    assert invoke(client, "print", headers=KEY).headers["location"] == first.headers["location"]
+    assert told(invoke(client, "print", {"title": "Persuasion"}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert printed == ["Emma"]
+
+
+def test_a_confirmed_job_runs_once(shop):
+    client, printed, _ = shop
+    asked = invoke(client, "seal", headers=ANN)
+    assert told(asked) == (428, "CONFIRMATION_REQUIRED")
+    confirmed = ANN | {"awp-confirmation": asked.json()["confirmation"]["token"]}
+    started = invoke(client, "seal", headers=confirmed)
+    assert started.status_code == 202
+    assert poll(client, started.headers["location"], ANN).json()["result"] == "sealed"
+    assert told(invoke(client, "seal", headers=confirmed)) == (409, "CONFIRMATION_SPENT")
+    assert printed == ["sealed"]
+
+
+def test_a_job_is_stopped_at_its_callers_request(shop):
+    client, printed, _ = shop
+    address = invoke(client, "endless").headers["location"]
+    while not printed:
+        client.get(address)
+    assert client.delete(address).status_code in (200, 202)
+    ended = poll(client, address)
+    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("cancelled", "JOB_CANCELLED")
+    assert printed == ["begun", "ended"]
+    assert told(client.delete(address)) == (409, "JOB_ENDED")
+
+
+def test_a_route_of_a_job_sees_the_session_and_the_credentials_of_its_caller(open_client):
+    site, app = make_shop(), FastAPI()
+
+    def need_token(authorization: str = Header("")) -> str:
+        if authorization != "Bearer the-routes-own":
+            raise HTTPException(403, "Not for you.")
+        return authorization
+
+    def need_user(request: Request) -> str:
+        return str(request.session["user"])
+
+    @app.get("/login")
+    async def log_in(request: Request) -> str:
+        request.session["user"] = "ann"
+        return "welcome"
+
+    @app.post("/print/{copies}")
+    @site.action("print", execution="async")
+    async def print_book(copies: int, token=Depends(need_token), user=Depends(need_user)) -> str:  # noqa: B008
+        """Print copies of a book."""
+        return f"{copies} for {user}"
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+    client = open_client(app)
+    client.get("/login")
+    started = invoke(client, "print", {"copies": 3}, {"authorization": "Bearer the-routes-own"})
+    assert poll(client, started.headers["location"]).json()["result"] == "3 for ann"
+    refused = invoke(client, "print", {"copies": 3})  # the route's security is rehearsed: nobody gets a job in vain
+    assert (refused.status_code, refused.json()["code"]) == (403, "INSUFFICIENT_PERMISSIONS")
+    assert "the-routes-own" not in refused.text
+
+
+def test_what_a_job_knows_of_its_callers_request_is_forgotten_when_it_has_ended():
+    kept: dict[str, bytes] = {}
+
+    class Noting(MemoryStore):
+        async def run(self, steps, *, durable=False):
+            ran = await super().run(steps, durable=durable)
+            if ran.failed is None:
+                kept.update({step.key: step.value for step in steps if isinstance(step, Add)})
+                kept.update({step.key: step.new or b"" for step in steps if isinstance(step, Swap)})
+            return ran
+
+    site = make_shop(store=Noting(), authenticate=known_callers())
+
+    @site.agent("print", execution="async")
+    async def print_book() -> str:
+        """Print a book."""
+        return "printed"
+
+    with TestClient(AgentPublisher(FastAPI(), site=site), base_url="https://shop.example") as client:
+        started = invoke(client, "print", headers=ANN)
+        poll(client, started.headers["location"], ANN)
+    assert any(b"printed" in value for value in kept.values())
+    assert not any(b"ann-secret-token" in value for value in kept.values())
+
+
+def test_jobs_count_against_the_limits_of_their_action(open_client):
+    site = make_shop()
+
+    @site.agent("print", execution="async", rate_limit="2/minute")
+    async def print_book() -> str:
+        """Print a book."""
+        return "printed"
+
+    client = publish(site, open_client)
+    assert [invoke(client, "print").status_code for _ in range(3)] == [202, 202, 429]
+
+
+@pytest.mark.parametrize(("effect", "later"), [("idempotent", ""), ("write", "OUTCOME_UNKNOWN")])
+async def test_a_key_is_claimed_no_longer_than_it_takes_to_accept_a_job(effect, later, monkeypatch):
+    now = 1_700_000_000.0
+    defaults = Facts.__init__.__kwdefaults__ or {}
+    monkeypatch.setattr(Facts.__init__, "__kwdefaults__", defaults | {"clock": lambda: now})
+    store = MemoryStore(lambda: now)
+
+    def start(store) -> AgentPublisher:
+        """Start a process of the site."""
+        site = make_shop(store=store, secret_keys=KEYS)
+
+        @site.agent("print", execution="async", effect=effect, idempotency="24h")
+        async def print_book() -> str:
+            """Print a book."""
+            return "printed"
+
+        return AgentPublisher(Starlette(), site=site)
+
+    died = asyncio.Event()
+
+    async def die(steps: Sequence[Step]) -> None:
+        if any(isinstance(step, Add) and step.key.startswith(JOB) for step in steps):
+            died.set()
+            await asyncio.Event().wait()
+
+    dying = Watched(store)
+    dying.trouble = die
+    first = asyncio.create_task(Caller(start(dying), "print", {}, KEY).call())
+    await died.wait()
+    app = start(store)
+    now += 30.0
+    assert (await Caller(app, "print", {}, KEY).call()).code == "IDEMPOTENCY_KEY_IN_FLIGHT"
+    now += 11.0
+    assert (await Caller(app, "print", {}, KEY).call()).code == later
+    first.cancel()

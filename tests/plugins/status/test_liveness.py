@@ -1,0 +1,234 @@
+"""What works at the moment (agent.json section 13): said by the site, found out by probes, heeded by calls."""
+
+import asyncio
+import threading
+import time
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, DeclarationError
+from tests.calls.test_prerequisites import poll
+from tests.guarded import invoke, make_shop, publish, told
+
+
+@pytest.fixture
+def shop():
+    site = make_shop()
+
+    @site.agent("order")
+    async def order() -> str:
+        """Order a book."""
+        return "ordered"
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look at books."""
+        return "books"
+
+    @site.agent("print", execution="async")
+    async def print_book() -> str:
+        """Print a book."""
+        return "printed"
+
+    return site
+
+
+async def ask(site, app):
+    """Probe, and read what is published then."""
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="https://shop.example") as client:
+        await client.get("/agent.json")
+        await site.probe()
+        status, manifest = await client.get("/agents/status"), await client.get("/agent.json")
+        call = await client.post("/agents/order/invoke", json={"input": {}})
+    return status.json(), manifest.json()["agent_status"], call.status_code
+
+
+# --- Said by the site ---
+
+
+def test_a_degraded_action_is_refused_and_the_others_go_on(shop, open_client):
+    client = publish(shop, open_client)
+    shop.set_status(degraded_actions=["order"])
+    shop.refresh()
+    refused = invoke(client, "order")
+    assert told(refused) == (503, "TEMPORARILY_UNAVAILABLE")
+    assert int(refused.headers["retry-after"]) > 0
+    assert "agent_status" in refused.json()["recovery"]
+    assert invoke(client, "look").json() == "books"
+    assert client.get("/agents/status").json()["actions"] == {
+        "order": "degraded",
+        "look": "operational",
+        "print": "operational",
+    }
+    shop.set_status(degraded_actions=[])
+    shop.refresh()
+    assert invoke(client, "order").json() == "ordered"
+
+
+def test_a_site_that_does_not_work_refuses_every_call(shop, open_client):
+    client = publish(shop, open_client)
+    shop.set_status(operational=False)
+    shop.refresh()
+    assert {told(invoke(client, agent)) for agent in ("order", "look", "print")} == {(503, "TEMPORARILY_UNAVAILABLE")}
+    assert client.get("/agents/status").json()["operational"] is False
+    assert client.get("/agent.json").json()["agent_status"]["operational"] is False
+    shop.set_status(operational=True)
+    shop.refresh()
+    assert invoke(client, "order").json() == "ordered"
+
+
+def test_a_job_that_was_accepted_is_done_though_its_action_is_degraded_meanwhile(shop, open_client):
+    client = publish(shop, open_client)
+    started = invoke(client, "print")
+    shop.set_status(degraded_actions=["print"])
+    shop.refresh()
+    assert poll(client, started.headers["location"]).json()["result"] == "printed"
+    assert told(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
+
+
+def test_a_job_is_done_though_its_action_was_degraded_when_the_site_started(shop, open_client):
+    shop.set_status(degraded_actions=["print"])
+    client = publish(shop, open_client)
+    assert told(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
+    shop.set_status(degraded_actions=[])
+    shop.refresh()
+    assert poll(client, invoke(client, "print").headers["location"]).json()["status"] == "done"
+
+
+def test_a_misspelt_action_does_not_spoil_what_is_said_later(shop, open_client):
+    client = publish(shop, open_client)
+    shop.set_status(degraded_actions=["ordre"])
+    with pytest.raises(DeclarationError):
+        shop.refresh()
+    assert client.get("/agents/status").json()["degraded_actions"] == []
+    shop.set_status(operational=True)
+    shop.refresh()
+    assert invoke(client, "order").json() == "ordered"
+
+
+# --- Found out by probes ---
+
+
+class Weather:
+    """What the probes find; None for a probe that never answers."""
+
+    def __init__(self) -> None:
+        self.answer: object = True
+        self.released = threading.Event()
+
+    def look(self) -> object:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def probe_of(kind: str, weather: Weather):
+    def sync_probe():
+        return weather.look() if weather.answer is not None else weather.released.wait(30)
+
+    async def async_probe():
+        if weather.answer is None:
+            await asyncio.sleep(20)
+        return weather.look()
+
+    def awaitable_probe():
+        return async_probe()
+
+    return {"sync": sync_probe, "async": async_probe, "awaitable": awaitable_probe}[kind]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
+@pytest.mark.parametrize("answer", [False, RuntimeError("down"), asyncio.CancelledError(), None])
+async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(shop, monkeypatch, kind, answer):
+    weather = Weather()
+    shop.status("order", every="1h")(probe_of(kind, weather))
+    app = AgentPublisher(Starlette(), site=shop)
+    assert (await ask(shop, app))[2] == 200
+    weather.answer = answer
+    if answer is None:
+        monkeypatch.setattr("awp_publish.plugins.status.liveness.PROBE_TIMEOUT", 0.05)
+    status, manifest, called = await ask(shop, app)
+    assert (status["degraded_actions"], manifest["degraded_actions"], called) == (["order"], ["order"], 503)
+    assert status["operational"]
+    assert manifest["operational"]
+    monkeypatch.undo()
+    weather.answer = True
+    weather.released.set()
+    status, manifest, called = await ask(shop, app)
+    assert (status["degraded_actions"], manifest["degraded_actions"], called) == ([], [], 200)
+
+
+@pytest.mark.parametrize("answer", [None, 0, "", True])
+async def test_only_false_means_no(shop, answer):
+    shop.status("order", every="1h")(lambda: answer)
+    app = AgentPublisher(Starlette(), site=shop)
+    assert (await ask(shop, app))[2] == 200
+
+
+async def test_a_probe_without_actions_speaks_for_the_whole_site(shop):
+    weather = Weather()
+    shop.status(every="1h")(probe_of("async", weather))
+    app = AgentPublisher(Starlette(), site=shop)
+    weather.answer = False
+    status, manifest, called = await ask(shop, app)
+    assert (status["operational"], manifest["operational"], called) == (False, False, 503)
+    weather.answer = True
+    assert (await ask(shop, app))[2] == 200
+
+
+async def test_what_the_site_says_and_what_is_found_are_both_heeded(shop):
+    weather = Weather()
+    shop.status("order", every="1h")(probe_of("async", weather))
+    app = AgentPublisher(Starlette(), site=shop)
+    shop.set_status(degraded_actions=["look"])
+    weather.answer = False
+    assert (await ask(shop, app))[0]["degraded_actions"] == ["look", "order"]
+    weather.answer = True
+    assert (await ask(shop, app))[0]["degraded_actions"] == ["look"]
+
+
+async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(shop, monkeypatch):
+    monkeypatch.setattr("awp_publish.plugins.status.liveness.PROBE_TIMEOUT", 0.02)
+    begun, release = [], threading.Event()
+
+    @shop.status("order", every="1h")
+    def hang() -> None:
+        begun.append(1)
+        release.wait(30)
+
+    app = AgentPublisher(Starlette(), site=shop)
+    try:
+        while not begun:  # a thread may need longer to begin than it is waited for
+            assert (await ask(shop, app))[2] == 503
+        assert [(await ask(shop, app))[2] for _ in range(3)] == [503, 503, 503]
+        assert len(begun) == 1
+    finally:
+        release.set()
+    monkeypatch.undo()
+    assert (await ask(shop, app))[2] == 200
+
+
+def test_a_running_site_asks_its_probes_again_and_again(open_client):
+    site, weather = make_shop(), Weather()
+
+    @site.agent("order")
+    async def order() -> str:
+        """Order a book."""
+        return "ordered"
+
+    site.status("order", every="1s")(probe_of("sync", weather))
+    client = publish(site, open_client)
+    weather.answer = False
+    give_up = time.monotonic() + 30
+    while invoke(client, "order").status_code != 503:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["order"]
+
+
+def test_an_unknown_action_of_a_probe_is_a_start_up_error(shop):
+    shop.status("ordre")(lambda: True)
+    with pytest.raises(DeclarationError, match="ordre"):
+        shop.freeze()
