@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from awp_publish.pages.selectors import unescape
@@ -112,9 +113,16 @@ RELEVANT: Final = frozenset(_RELEVANT.split())
 """Properties that may matter to whether something is seen."""
 
 TOGETHER: Final = {
-    name: {word for group in _GROUPS if any(own in name for own in group) for word in group} for name in RELEVANT
+    name: {
+        other
+        for group in _GROUPS
+        if any(word in name for word in group)
+        for other in RELEVANT
+        if any(word in other for word in group)
+    }
+    for name in RELEVANT
 }
-"""For each property, words of the properties that matter together with it."""
+"""For each property, those that matter together with it."""
 
 
 def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
@@ -179,6 +187,7 @@ _MAX_SUM: Final = 200
 """Characters of a length that is computed."""
 
 
+@lru_cache(maxsize=1_024)
 def pixels(text: str) -> float | None:
     """Return a number or a length in pixels, roughly; None if it is neither."""
     text = text.strip()
@@ -281,6 +290,9 @@ def _is_cut(rectangle: str) -> bool:
     return False
 
 
+_MOVES: Final = frozenset(("opacity", "transform", "filter", "scale", "rotate", "translate"))
+
+
 def hides_box(given: Declarations) -> bool:
     """Return True if declarations hide their element with everything in it from everybody who looks at the page.
 
@@ -297,7 +309,7 @@ def hides_box(given: Declarations) -> bool:
         return False
     if of("clip-path") and _is_clipped(of("clip-path")):
         return True
-    if of("animation") in ("", "none", "unset", "initial"):
+    if not _MOVES.isdisjoint(given) and of("animation") in ("", "none", "unset", "initial"):
         if _is_zero(of("opacity"), _CLEAR) or _is_transformed_away(of("transform")):
             return True
         if any(name == "opacity" and _is_zero(params[0]) for name, params in _functions(of("filter")) if params):
@@ -306,19 +318,18 @@ def hides_box(given: Declarations) -> bool:
             return True
         if any((pixels(length) or 0.0) <= _FAR_MOVED for length in of("translate").split()):
             return True
-    if display != "inline" and _is_closed(of):
-        return True
-    if of("position") in ("absolute", "fixed") and _is_cut(of("clip")):
+    if display != "inline" and ("overflow-x" in given or "overflow-y" in given) and _is_closed(of):
         return True
     wide = pixels(of("width")) or 0.0  # carousels are moved, too
-    if of("position") in ("absolute", "fixed"):
-        if any(_is_beyond(of(side), FAR, wide) for side in SIDES):
+    position = of("position")
+    if position in ("absolute", "fixed"):
+        if _is_cut(of("clip")) or any(_is_beyond(of(side), FAR, wide) for side in SIDES):
             return True
         if any((pixels(of(side)) or 0.0) >= -2 * FAR for side in ("right", "bottom")):
             return True
-        if of("position") == "fixed" and any(_leaves_screen(of(side), side) for side in SIDES):
+        if position == "fixed" and any(_leaves_screen(of(side), side) for side in SIDES):
             return True
-    if of("position") == "relative" and any(_is_beyond(of(side), _FAR_MOVED, wide) for side in SIDES):
+    if position == "relative" and any(_is_beyond(of(side), _FAR_MOVED, wide) for side in SIDES):
         return True
     return any(_is_beyond(of(side), FAR, wide) for side in ("margin-left", "margin-top"))
 

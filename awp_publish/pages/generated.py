@@ -40,7 +40,7 @@ def read_generated(visibility: Visibility) -> Generated:
     """Return what the rules of a page's own `<style>` generate. Those of shadow roots are not read."""
     tree, styles = visibility.tree, visibility.styles
     styled = [at for at in tree.conspicuous if "display" in tree.attributes[at].get("style", "").lower()]
-    displayed = styles.values("display", _DISPLAY, styled=styled)
+    displayed = styles.values("display", _DISPLAY, styled=styled, tags=INLINE)
     blocks = (at for at, display in displayed.items() if tree.tags[at] in INLINE and _BLOCKS.fullmatch(display))
     sides = list[dict[int, str]]()
     for side in ("before", "after"):

@@ -5,8 +5,8 @@ so the time is the length of the selector times that of the page, whatever stand
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
-from itertools import chain, count
+from functools import cached_property, partial
+from itertools import chain
 from typing import Final, Protocol
 
 from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, PseudoClass, Selector
@@ -59,21 +59,32 @@ class Matcher:
         self._is_checked = is_checked or self._has_check
         self.steps = 0
         self._matches: dict[Selector, list[int]] = {}
+        self._outer: dict[tuple[tuple[str, Compound], ...], list[int]] = {}
         self._places: dict[tuple[str, tuple[Selector, ...]], dict[int, int]] = {}
-        self._listed: dict[str, list[list[int]]] = {}
         self._by_tag: dict[str, list[int]] = {}
+
+    @cached_property
+    def _listed(self) -> dict[str, list[list[int]]]:
+        """By class or id, lists of the elements that have it."""
+        listed: dict[str, list[list[int]]] = {}
         by_classes: dict[str, list[int]] = {}
-        for at in (*self._outside, *range(start, end)):
-            if given := page.attributes[at]:
+        attributes, start = self._page.attributes, self.start
+        outside = ((at, attributes[at]) for at in self._outside)
+        for at, given in chain(outside, enumerate(attributes[start : self.end], start)):
+            if given:
                 if names := given.get("class"):
                     by_classes.setdefault(names, []).append(at)
                 if name := given.get("id"):
-                    self._listed.setdefault(f"#{name}", [[]])[0].append(at)
+                    listed.setdefault(f"#{name}", [[]])[0].append(at)
         for names, elements in by_classes.items():
             for name in dict.fromkeys(names.split()):
-                self._listed.setdefault(f".{name}", []).append(elements)
-        self.names: Set[str] = set(self._listed)
+                listed.setdefault(f".{name}", []).append(elements)
+        return listed
+
+    @property
+    def names(self) -> Set[str]:
         """The classes and ids of the elements, as `.class` and `#id`."""
+        return self._listed.keys()
 
     @cached_property
     def _all(self) -> list[int]:
@@ -81,11 +92,11 @@ class Matcher:
 
     @cached_property
     def _tags(self) -> Set[str]:
-        return set(map(self._page.tags.__getitem__, self._all))
+        return frozenset(self._page.tags)
 
     def has(self, compound: Compound) -> bool:
         """Return False if no element has the tag, the ids and the classes of a compound."""
-        return self.names >= set(_names_in(compound)) and (not compound.tag or compound.tag in self._tags)
+        return self.names >= compound.names and (not compound.tag or compound.tag in self._tags)
 
     def _named(self, name: str) -> list[int]:
         """Return the elements with a class or an id, `.class` or `#id`."""
@@ -96,37 +107,48 @@ class Matcher:
 
     def _tagged(self, tag: str) -> list[int]:
         if tag not in self._by_tag:
-            self._by_tag[tag] = [at for at in self._all if self._page.tags[at] == tag]
+            tags, start = self._page.tags, self.start
+            inside = [at for at, each in enumerate(tags[start : self.end], start) if each == tag]
+            self._by_tag[tag] = [at for at in self._outside if tags[at] == tag] + inside
         return self._by_tag[tag]
 
     def matching(self, selector: Selector, among: Sequence[int] | None = None) -> list[int]:
-        """Return the elements that a selector matches, in document order; only those `among` some, if these are given.
+        """Return the elements that a selector matches, in document order.
 
-        Raises ExhaustedError.
+        If only those `among` some matter, others may be missing. Raises ExhaustedError.
         """
-        elements = self._matches.get(selector)
-        if elements is None:
-            elements = list[int]()
-            if all(self.has(compound) for _, compound in selector.steps):
-                last = len(selector.steps) - 1
-                for number, (combinator, compound) in enumerate(selector.steps):
-                    is_given = among is not None and number == last
-                    candidates = self._counted(among or ()) if is_given else self._candidates(compound)
-                    related = list(self._related(elements, candidates, combinator)) if combinator else candidates
-                    elements = self._only(related, compound)
-                    if not elements:
-                        break
-            if among is None:
-                self._matches[selector] = elements
+        if among is None and selector in self._matches:
+            return self._matches[selector]
+        elements = list[int]()
+        if all(self.has(compound) for _, compound in selector.steps):
+            around, (combinator, compound) = selector.steps[:-1], selector.steps[-1]
+            elements = self._only(self._candidates(compound, among), compound)
+            if around and elements:
+                if around not in self._outer:
+                    self._outer[around] = self._within(around)
+                elements = list(self._related(self._outer[around], elements, combinator))
+        if among is None:
+            self._matches[selector] = elements
+        return elements
+
+    def _within(self, steps: tuple[tuple[str, Compound], ...]) -> list[int]:
+        """Return the elements that the beginning of a selector matches."""
+        elements = list[int]()
+        for combinator, compound in steps:
+            candidates = self._candidates(compound)
+            related = list(self._related(elements, candidates, combinator)) if combinator else candidates
+            elements = self._only(related, compound)
+            if not elements:
+                break
         return elements
 
     def among(self, selectors: Iterable[Selector]) -> set[int]:
         """Return the elements that any of these selectors matches."""
         return {at for selector in selectors for at in self.matching(selector)}
 
-    def _candidates(self, compound: Compound) -> Sequence[int]:
+    def _candidates(self, compound: Compound, among: Sequence[int] | None = None) -> Sequence[int]:
         """Return the elements with the rarest of a compound's classes and ids, or with its tag."""
-        lists = list(map(self._named, _names_in(compound)))
+        lists = [*map(self._named, compound.names), *(() if among is None else (among,))]
         if not lists:
             lists = [self._tagged(compound.tag) if compound.tag else self._all]
         return self._counted(min(lists, key=len))
@@ -213,8 +235,10 @@ class Matcher:
             languages = tuple(selector.steps[0][1].tag for selector in state.selectors)
             return lambda at: self._language(at).startswith(languages)
         if name.startswith("nth-"):
-            places = self._numbered(name, state.selectors)
-            return lambda at: at in places and _counts(places[at] - state.offset, state.step)
+            places = self._places.setdefault((name, state.selectors), {})
+            counted = self.among(state.selectors) if state.selectors else None
+            number = partial(self._number, places, name, counted)
+            return lambda at: bool(places.get(at) or number(at)) and _counts(places[at] - state.offset, state.step)
         tests: Mapping[str, Callable[[int], bool]] = {
             "any-link": lambda at: page.tags[at] in ("a", "area") and "href" in page.attributes[at],
             "checked": self._is_checked,
@@ -271,28 +295,22 @@ class Matcher:
             if self._next(at) in marked if combinator == "+" else at < last.get(parents[at], -1):
                 yield at
 
-    def _numbered(self, name: str, among: tuple[Selector, ...]) -> dict[int, int]:
-        """Return the position of each element among those beside it: of its tag, or that selectors match."""
-        key = name, among
-        if key not in self._places:
-            places = self._places[key] = {}
-            tags, parents = self._page.tags, self._page.parents
-            elements: Sequence[int] = sorted(self.among(among)) if among else self._all
-            self.steps += len(elements)
-            counters: dict[tuple[int, str], count[int]] = {}
-            by_tag = name.endswith("of-type")
-            for at in reversed(elements) if "last" in name else elements:
-                group = parents[at], tags[at] if by_tag else ""
-                counter = counters.get(group)
-                if counter is None:
-                    counter = counters[group] = count(1)
-                places[at] = next(counter)
-        return self._places[key]
-
-
-def _names_in(compound: Compound) -> list[str]:
-    """Return the ids and classes of a compound, as `#id` and `.class`."""
-    return [f"#{name}" for name in compound.ids] + [f".{name}" for name in compound.classes]
+    def _number(self, places: dict[int, int], name: str, among: Set[int] | None, at: int) -> int:
+        """Note the positions of an element and those beside it: among all, those of its tag, or some."""
+        tags, parents, ends = self._page.tags, self._page.parents, self._page.ends
+        is_top = parents[at] < self.start <= at
+        beside, end = (self.start, self.end) if is_top else (parents[at] + 1, ends[parents[at]])
+        siblings = list[int]()
+        while beside < end:
+            if tags[beside] not in _NO_ELEMENT and (among is None or beside in among):
+                siblings.append(beside)
+            beside = ends[beside]
+        self.steps += len(siblings)
+        counts: dict[str, int] = {}
+        for one in reversed(siblings) if "last" in name else siblings:
+            kind = tags[one] if name.endswith("of-type") else ""
+            places[one] = counts[kind] = counts.get(kind, 0) + 1
+        return places.setdefault(at, 0)
 
 
 def _counts(distance: int, step: int) -> bool:

@@ -7,7 +7,7 @@ nothing; one with a part that is not read (`::before`, `:lang(de)`, a namespace)
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 MAX_LENGTH: Final = 2_000
@@ -28,6 +28,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<type>{_PREFIX}(?:{_NAME}|\*)|&)"
 )
 _BRACKETS: Final = re.compile(rf"(?P<skip>{_COMMENT}|{_STRING}|{ESCAPE})|(?P<open>[(\[])|(?P<close>[)\]])|(?P<comma>,)")
+_SPECIAL: Final = re.compile(r"[\\\"'(\[/]")
 _COUNT: Final = re.compile(
     r"\s*(?:(?P<word>odd|even)|(?P<only>[+-]?\d+)|(?P<step>[+-]?\d*)n(?:\s*(?P<sign>[+-])\s*(?P<offset>\d+))?)"
     r"\s*(?:\sof\s(?P<of>[\s\S]+))?",
@@ -90,9 +91,9 @@ class Attribute:
     ignores_case: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Compound:
-    """What one element has to be."""
+    """What one element has to be. Equal ones are the same object if they are made by `_compound`."""
 
     tag: str = ""
     ids: tuple[str, ...] = ()
@@ -100,11 +101,17 @@ class Compound:
     attributes: tuple[Attribute, ...] = ()
     states: tuple[PseudoClass, ...] = ()
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The ids and classes as `#id` and `.class`."""
+        return frozenset([f"#{name}" for name in self.ids] + [f".{name}" for name in self.classes])
 
+
+_compound: Final = lru_cache(maxsize=4_096)(Compound)
 SCOPE: Final = Compound(states=(PseudoClass("scope"),))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Selector:
     """Compounds from the outermost to the element itself, each with the combinator before it; "" for the first.
 
@@ -121,7 +128,7 @@ class Selector:
         name = self.unread.strip(":(").lower()
         return self.unread.startswith(":") and name not in _KNOWN and not name.startswith(("-webkit-", "view-"))
 
-    @property
+    @cached_property
     def reaches_out(self) -> bool:
         """Return True if it is for the host of a shadow root, or for what is in its slots."""
         return any(state.name in ("host", "slotted") for state in self.steps[-1][1].states)
@@ -160,15 +167,17 @@ def _unescaped(escape: re.Match[str]) -> str:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def split_list(text: str) -> Iterator[str]:
+def split_list(text: str) -> list[str]:
     """Split a list of selectors at its commas outside of parentheses, brackets and quotes."""
-    depth, start = 0, 0
+    if _SPECIAL.search(text) is None:
+        return text.split(",")
+    parts, depth, start = list[str](), 0, 0
     for match in _BRACKETS.finditer(text):
         depth += (match["open"] is not None) - (match["close"] is not None)
         if match["comma"] and depth == 0:
-            yield text[start : match.start()]
+            parts.append(text[start : match.start()])
             start = match.end()
-    yield text[start:]
+    return [*parts, text[start:]]
 
 
 class _Parts:
@@ -186,7 +195,7 @@ class _Parts:
         """End the compound that is being read, if there is one."""
         if not self.is_filled:
             return
-        compound = Compound(self.tag, tuple(self.ids), tuple(self.classes), tuple(self.attributes), tuple(self.states))
+        compound = _compound(self.tag, tuple(self.ids), tuple(self.classes), tuple(self.attributes), tuple(self.states))
         self.steps.append((self.combinator, compound))
         self.combinator = self.tag = ""
         self.is_filled = False

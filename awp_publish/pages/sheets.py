@@ -1,9 +1,9 @@
 """Reads style sheets as far as their rules hide something (CSS 2.2, 6.4; CSS Nesting; CSS Cascade 5, layers)."""
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count, islice
 from typing import Final, TypeAlias
 
@@ -11,6 +11,7 @@ from awp_publish.pages.declarations import (
     COMMENTS,
     INHERITED,
     RELEVANT,
+    TOGETHER,
     Declarations,
     hides_box,
     hides_text,
@@ -40,8 +41,11 @@ class Rule:
     layer: Layer
 
 
-_ALONE: Final = {
-    "position": ("absolute", False),
+_ALONE: Final = ("display", "visibility")
+"""Properties that hide whatever else is declared."""
+
+_ASSUMED: Final = {
+    "position": ("fixed", False),
     "overflow-x": ("hidden", False),
     "overflow-y": ("hidden", False),
 }
@@ -51,51 +55,86 @@ COMPUTED: Final = ("display", "visibility", "opacity", "content-visibility", "tr
 """Properties whose value is looked up if it is a variable."""
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
     """What stands before a block, the declarations in it, and its layer. A block may only name a layer.
 
-    One that `depends` is for some readers only: what it hides others see.
+    One that `depends` is for some readers only: what it hides others see. What is read of a block is kept with it.
     """
 
-    prelude: str
-    text: str
-    layer: Layer
-    depends: bool = False
+    def __init__(self, prelude: str, text: str, layer: Layer, depends: bool = False) -> None:
+        self.prelude, self.text, self.layer, self.depends = prelude, text, layer, depends
+
+    @cached_property
+    def declarations(self) -> Declarations:
+        """The declarations that may matter."""
+        return {name: value for name, value in read_declarations(self.text).items() if name in RELEVANT}
+
+    @cached_property
+    def concerns(self) -> frozenset[str]:
+        """The properties that together decide whether the block hides something; none if it cannot."""
+        declared = self.declarations if may_hide(self.text) else {}
+        concerns = {name for name in _ALONE if name in declared and _hides({name: declared[name]})}
+        rest = {name: value for name, value in declared.items() if name not in _ALONE}
+        if rest and _hides({**_ASSUMED, **rest}):
+            concerns.update(*(TOGETHER[name] for name in rest))
+        return frozenset(concerns)
+
+    @cached_property
+    def parts(self) -> Sequence[tuple[Set[str], Set[str]]]:
+        """For each selector, the classes and ids that it needs, and what names of the element itself it needs."""
+        return list(map(_needs, split_list(self.prelude)))
+
+    @cached_property
+    def rules(self) -> Sequence[Rule]:
+        """The rules with the declarations that may matter."""
+        declared = self.declarations
+        return [Rule(selector, declared, self.layer) for selector in _selectors(self.prelude)] if declared else ()
 
 
-@dataclass(frozen=True, slots=True)
 class Sheet:
-    """The blocks of a sheet, and the numbers of those that hide something."""
+    """The blocks of a sheet."""
 
-    blocks: tuple[Block, ...]
-    hiding: tuple[int, ...]
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        self._declaring: dict[tuple[str, str], Sequence[tuple[Set[str], Rule]]] = {}
 
-    def hiding_rules(self, keys: Set[str]) -> Iterator[Rule]:
-        """Yield the rules that hide something; `keys` are the classes and ids of the page, as `.class` and `#id`."""
-        for order in self.hiding:
-            block = self.blocks[order]
-            if _KEY.search(block.prelude) is None or any(
-                "\\" in part or keys >= set(_KEY.findall(part.partition(":")[0])) for part in split_list(block.prelude)
-            ):
-                yield from _rules(block)
+    @cached_property
+    def _hiding(self) -> Sequence[Block]:
+        return [block for block in self.blocks if not block.depends and may_hide(block.text)]
 
-    def rules(self, names: Set[str], properties: frozenset[str]) -> Iterator[Rule]:
-        """Yield the rules that may declare these properties of elements with these tags, classes and ids."""
-        declares = _any_of(properties).search
-        for block in self.blocks:
+    @cached_property
+    def _by_subject(self) -> Mapping[str, Sequence[int]]:
+        """The numbers of the blocks by a name that their elements have; "" has those for elements of any name."""
+        numbers: dict[str, list[int]] = {}
+        for number, block in enumerate(self.blocks):
+            for name in {next(iter(subject), "") for _, subject in block.parts}:
+                numbers.setdefault(name, []).append(number)
+        return numbers
+
+    def hiding_rules(self, keys: Set[str]) -> Iterator[tuple[Rule, frozenset[str]]]:
+        """Yield the rules that hide something, each with the properties that decide about it.
+
+        `keys` are the classes and ids of the page, as `.class` and `#id`.
+        """
+        for block in self._hiding:
+            if any(keys >= needed for needed, _ in block.parts) and block.concerns:
+                yield from ((rule, block.concerns) for rule in block.rules)
+
+    def rules(self, names: Set[str], properties: Set[str]) -> Iterator[Rule]:
+        """Yield the rules that may declare these properties of elements with these tags, `.class`es and `#id`s."""
+        for number in sorted({number for name in ("", *names) for number in self._by_subject.get(name, ())}):
+            block = self.blocks[number]
             if (
-                declares(block.text)
-                and (_ANY.search(block.prelude) or not names.isdisjoint(_WORD.findall(block.prelude)))
-                and not (block.depends and may_hide(block.text) and _hides(block.text))
+                any(names >= subject for _, subject in block.parts)
+                and not properties.isdisjoint(block.declarations)
+                and not (block.depends and block.concerns)
             ):
-                yield from _rules(block)
+                yield from block.rules
 
-    def variables(self, names: frozenset[str]) -> Iterator[Rule]:
+    def variables(self, names: Set[str]) -> Iterator[Rule]:
         """Yield the rules that declare these custom properties."""
-        declares = _any_of(names).search
         for block in self.blocks:
-            if "--" in block.text and declares(block.text):
+            if "--" in block.text and any(name in block.text for name in names):
                 declared = {name: value for name, value in read_declarations(block.text).items() if name in names}
                 if declared:
                     yield from (Rule(selector, declared, block.layer) for selector in _selectors(block.prelude))
@@ -105,54 +144,47 @@ class Sheet:
 
         Only those with one of some values are read.
         """
-        for block in self.blocks:
-            if block.depends or not values.search(block.text) or (pseudo and pseudo not in block.prelude):
-                continue
-            for part in split_list(block.prelude):
-                beside = _BESIDE.search(part)
-                if (beside[1] if beside else "") == pseudo and keys >= set(_KEY.findall(part.partition(":")[0])):
-                    declared = {each: value for each, value in read_declarations(block.text).items() if each == name}
-                    selectors = _selectors((part[: beside.start()].strip() or "*") if beside else part)
-                    yield from (Rule(selector, declared, block.layer) for selector in selectors if declared)
+        if (name, pseudo) not in self._declaring:
+            blocks = (block for block in self.blocks if not block.depends and pseudo in block.prelude)
+            declaring = (block for block in blocks if values.search(block.text))
+            self._declaring[name, pseudo] = [each for block in declaring for each in _declares(block, name, pseudo)]
+        return (rule for needed, rule in self._declaring[name, pseudo] if keys >= needed)
 
 
-_BESIDE: Final = re.compile(r"::?(before|after)\s*\Z")
-_KEY: Final = re.compile(r"[.#](?:[-\w]|[^\x00-\x7f])+")
-_ANY: Final = re.compile(
-    r"[*\[\\|]|:(?:is|where|not|matches|host|-webkit-any)\b|::(?:slotted|part)|(?:^|[\s>+~,]):|(?:^|[\s>+~,(])[A-Z]"
-)
-"""What makes a selector one of elements of any name."""
-
-_WORD: Final = re.compile(r"[^\s.#>+~,*:()]+")
-
-
-@lru_cache(maxsize=256)
-def _any_of(properties: frozenset[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(properties))) + r"|\ball\s*:|\\", re.IGNORECASE)
-
-
-@lru_cache(maxsize=2_048)
-def _relevant(block: str) -> Declarations:
-    """Return the declarations of a block that may matter."""
-    return {name: value for name, value in read_declarations(block).items() if name in RELEVANT}
-
-
-@lru_cache(maxsize=2_048)
-def _hides(block: str) -> bool:
-    """Return True if the declarations of a block may hide something, if need be with those of other rules."""
-    declared = _relevant(block)
-    given = {**_ALONE, **declared}
-    return bool(declared) and (
-        hides_box(given)
-        or any(hides_text(name, given) for name in INHERITED)
+def _hides(declared: Declarations) -> bool:
+    return (
+        hides_box(declared)
+        or any(hides_text(name, declared) for name in INHERITED)
         or any("var(" in declared[name][0] for name in COMPUTED if name in declared)
     )
 
 
-def _rules(block: Block) -> Iterator[Rule]:
-    if declarations := _relevant(block.text):
-        for selector in _selectors(block.prelude):
-            yield Rule(selector, declarations, block.layer)
+def _declares(block: Block, name: str, pseudo: str) -> Iterator[tuple[Set[str], Rule]]:
+    """Yield the rules of a block that declare a property, each with the classes and ids that it needs."""
+    declared = {each: value for each, value in read_declarations(block.text).items() if each == name}
+    for part, (needed, _) in zip(split_list(block.prelude), block.parts, strict=True) if declared else ():
+        beside = _BESIDE.search(part)
+        if (beside[1] if beside else "") == pseudo:
+            for selector in _selectors((part[: beside.start()].strip() or "*") if beside else part):
+                yield needed, Rule(selector, declared, block.layer)
+
+
+_BESIDE: Final = re.compile(r"::?(before|after)\s*\Z")
+_NAME: Final = re.compile(r"[.#]?(?:[-\w]|[^\x00-\x7f])+")
+_COMBINATOR: Final = re.compile(r"[\s>+~]+")
+_STATE: Final = re.compile(r"[:\[(\\|&]")
+
+
+def _needs(part: str) -> tuple[Set[str], Set[str]]:
+    """Return the classes and ids that a selector needs, and the names of the element itself, as far as is certain."""
+    plain, *rest = _STATE.split(part, maxsplit=1)
+    if "\\" in part:
+        return frozenset(), frozenset()
+    pieces = _COMBINATOR.split(plain.strip())
+    subject = frozenset[str]()
+    if not rest or not (_STATE.search(rest[0]) or _COMBINATOR.search(rest[0].strip())):
+        subject = frozenset(name if name[0] in ".#" else name.lower() for name in _NAME.findall(pieces[-1]))
+    return frozenset(name for piece in pieces for name in _NAME.findall(piece) if name[0] in ".#"), subject
 
 
 def _selectors(prelude: str) -> Iterator[Selector]:
@@ -171,11 +203,7 @@ def read_sheet(sheet: str) -> Sheet:
 
 
 def _read_sheet(sheet: str) -> Sheet:
-    blocks = tuple(islice(_blocks(COMMENTS.sub(" ", sheet), "", (), count(), 0), MAX_RULES))
-    hiding = (
-        order for order, block in enumerate(blocks) if not block.depends and may_hide(block.text) and _hides(block.text)
-    )
-    return Sheet(blocks, tuple(hiding))
+    return Sheet(list(islice(_blocks(COMMENTS.sub(" ", sheet), "", (), count(), 0), MAX_RULES)))
 
 
 _read_short_sheet = lru_cache(maxsize=32)(_read_sheet)

@@ -5,13 +5,21 @@ Time is bounded (see `Matcher`): beyond it no further rules are applied.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from math import inf
 from typing import Final
 
-from awp_publish.pages.declarations import INHERITED, TOGETHER, Declarations, hides_box, hides_text, read_declarations
+from awp_publish.pages.declarations import (
+    INHERITED,
+    RELEVANT,
+    TOGETHER,
+    Declarations,
+    hides_box,
+    hides_text,
+    read_declarations,
+)
 from awp_publish.pages.matching import ExhaustedError, Matcher, PageNodes
 from awp_publish.pages.sheets import COMPUTED, Layer, Sheet
 
@@ -52,43 +60,50 @@ class Styles:
         self._looked_up = frozenset[str]()
         self._cascaded: dict[int, Declarations] = {}
         self.boxes, self.texts = set[int](), set[int]()
-        among = {*styled, *base}
-        reached = set[int]()
-        properties = {"display"} if base else set[str]()
+        concerns = {at: _together(declared) for at, declared in base.items()}
         for at in styled:
-            properties.update(read_declarations(page.attributes[at]["style"]))
+            own = _together(self._styled(at))
+            concerns[at] = concerns.get(at, own) | own
+        reached = set[int]()
         with suppress(ExhaustedError):
             for sheet in sheets:
-                for rule in sheet.hiding_rules(matcher.names):
-                    if elements := matcher.matching(rule.selector):
-                        (reached if rule.selector.reaches_out else among).update(elements)
-                        properties.update(rule.declarations)
-        self._properties = frozenset(chain.from_iterable(TOGETHER.get(name, ()) for name in properties))
-        among = {at for at in among if matcher.start <= at < matcher.end}
-        self.outside = {
-            at: declared for at, declared in self._declared(sorted(reached), self._properties, True).items() if declared
-        }
-        self._cascade(among, self._properties)
+                for rule, properties in sheet.hiding_rules(matcher.names):
+                    for at in matcher.matching(rule.selector):
+                        if rule.selector.reaches_out:
+                            reached.add(at)
+                        elif matcher.start <= at < matcher.end:
+                            concerns[at] = concerns.get(at, properties) | properties
+        declared = self._declared(sorted(reached), RELEVANT, True)
+        self.outside = {at: own for at, own in declared.items() if own}
+        among = sorted(concerns)
+        for properties in set(concerns.values()):
+            self._cascade([at for at in among if concerns[at] == properties], properties)
         self.boxes.update(at for at in among if hides_box(self._cascaded[at]))
         closed, tops, hiding = 0, list[int](), set[str]()
-        for at in sorted(among):
+        for at in among:
             if at in self.boxes:
                 closed = max(closed, page.ends[at])
             elif at >= closed and (names := [name for name in INHERITED if hides_text(name, self._cascaded[at])]):
                 closed = page.ends[at]
                 tops.append(at)
                 hiding.update(names)
-        inside = (at for top in tops for at in range(top, page.ends[top]) if page.tags[at])
-        self._cascade(inside, frozenset(name.removesuffix("-size") for name in hiding))
+        inside = [at for top in tops for at in range(top, page.ends[top]) if page.tags[at]]
+        self._cascade(inside, frozenset(hiding))
         for at in tops:
             self._look_into(at)
 
     def values(
-        self, name: str, values: re.Pattern[str], pseudo: str = "", styled: Iterable[int] = ()
+        self,
+        name: str,
+        values: re.Pattern[str],
+        pseudo: str = "",
+        styled: Iterable[int] = (),
+        tags: Container[str] | None = None,
     ) -> dict[int, str]:
         """Return what is declared of one property, by element; of `before` or `after` with that `pseudo`.
 
-        Only rules with some `values` are read; `styled` are elements with a `style` of their own that may declare it.
+        Only rules with some `values` are read, and only those for elements with some `tags`, if given; `styled` are
+        elements with a `style` of their own that may declare it.
         """
         declared: dict[int, list[tuple[float, Declarations]]] = {}
         left = MAX_GENERATED
@@ -96,6 +111,7 @@ class Styles:
             (self._ranks[rule.layer], rule)
             for sheet in self._sheets
             for rule in sheet.declaring(name, values, pseudo, self._matcher.names)
+            if tags is None or (tag := rule.selector.steps[-1][1].tag) == "" or tag in tags
         ]
         ranked.sort(key=lambda each: (each[0], each[1].selector.weight))
         with suppress(ExhaustedError):
@@ -105,26 +121,30 @@ class Styles:
                 for at in elements if left > 0 else ():
                     declared.setdefault(at, []).append((rank, rule.declarations))
         for at in styled:
-            if name in (own := read_declarations(self._page.attributes[at]["style"])):
+            if name in (own := self._styled(at)):
                 declared.setdefault(at, []).append((inf, own))
-        return {at: _merge(own)[name][0] for at, own in declared.items()}
+        return {at: _merge(own, (name,))[name][0] for at, own in declared.items()}
 
-    def _cascade(self, elements: Iterable[int], properties: frozenset[str]) -> None:
-        """Compute what is declared of some elements."""
-        among = sorted(set(elements).difference(self._cascaded))
+    def _styled(self, at: int) -> Declarations:
+        return read_declarations(self._page.attributes[at].get("style", ""))
+
+    def _cascade(self, among: Sequence[int], properties: frozenset[str]) -> None:
+        """Compute these properties of some elements."""
         declared = self._declared(among, properties)
-        self._cascaded.update(declared)
         if open_ := [at for at in among if any(_is_open(name, value) for name, (value, _) in declared[at].items())]:
-            self._read_variables(open_)
+            self._read_variables(open_, declared)
             for at in open_:
                 values = ((name, self._replace(at, name, value), key) for name, (value, key) in declared[at].items())
-                self._cascaded[at] = {name: (value, key) for name, value, key in values if value}
+                declared[at] = {name: (value, key) for name, value, key in values if value}
+        for at, own in declared.items():
+            self._cascaded[at] = {**self._cascaded.get(at, {}), **own}
 
     def _names(self, among: Iterable[int]) -> set[str]:
         page = self._page
         names = {page.tags[at] for at in among}
         for given in (page.attributes[at] for at in among):
-            names.update([*given.get("class", "").split(), given.get("id", "")])
+            names.update([f".{name}" for name in given.get("class", "").split()])
+            names.add(f"#{given['id']}" if "id" in given else "")
         return names
 
     def _declared(
@@ -146,27 +166,27 @@ class Styles:
         for at, own in declared.items():
             if at in self._base:
                 own.insert(0, (-1.0, self._base[at]))
-            if not is_outside and (style := self._page.attributes[at].get("style")):
-                own.append((inf, read_declarations(style)))
-        return {at: _merge(own) for at, own in declared.items()}
+            if not is_outside and "style" in self._page.attributes[at]:
+                own.append((inf, self._styled(at)))
+        return {at: _merge(own, properties) for at, own in declared.items()}
 
-    def _read_variables(self, elements: Sequence[int]) -> None:
-        """Compute the custom properties that some elements use."""
+    def _read_variables(self, elements: Sequence[int], declared: Mapping[int, Declarations]) -> None:
+        """Compute the custom properties that what is declared of some elements uses."""
         line = set[int]()
         for at in elements:
             while at >= 0 and at not in line:
                 line.add(at)
                 at = self._page.parents[at]
         among = sorted(line)
-        values = [value for at in elements for name, (value, _) in self._cascaded[at].items() if _is_open(name, value)]
+        values = [value for at in elements for name, (value, _) in declared[at].items() if _is_open(name, value)]
         for _ in range(_MAX_REPLACED):
             names = frozenset(_NAME.findall(" ".join(values)))
             if names <= self._looked_up:
                 break
-            for at, declared in self._declared(among, names - self._looked_up, custom=True).items():
-                self._custom.setdefault(at, {}).update(declared)
+            for at, custom in self._declared(among, names - self._looked_up, custom=True).items():
+                self._custom.setdefault(at, {}).update(custom)
             self._looked_up |= names
-            values = [declared[name][0] for declared in self._custom.values() for name in names if name in declared]
+            values = [custom[name][0] for custom in self._custom.values() for name in names if name in custom]
 
     def _replace(self, at: int, name: str, value: str) -> str:
         """Return a value with its variables replaced, "" if one is not declared."""
@@ -219,6 +239,10 @@ class Styles:
                 child = page.ends[child]
 
 
+def _together(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(TOGETHER.get(name, ()) for name in names))
+
+
 def _is_open(name: str, value: str) -> bool:
     return name in COMPUTED and "var(" in value
 
@@ -240,8 +264,8 @@ def _state(tag: str, given: Declarations, state: tuple[bool, ...], is_operated: 
     return is_hidden, is_small, is_outdented and not is_operated and tag not in _OPERATED
 
 
-def _merge(declared: Iterable[tuple[float, Declarations]]) -> Declarations:
-    """Return the declarations that take effect of several with their ranks, the strongest last.
+def _merge(declared: Iterable[tuple[float, Declarations]], properties: Container[str]) -> Declarations:
+    """Return the declarations of some properties that take effect of several with their ranks, the strongest last.
 
     Important ones of a layer precede those of later ones, which precede those of none.
     """
@@ -249,6 +273,8 @@ def _merge(declared: Iterable[tuple[float, Declarations]]) -> Declarations:
     ranks = dict[str, float]()
     for rank, declarations in declared:
         for name, (value, is_important) in declarations.items():
+            if name not in properties:
+                continue
             if name in merged and merged[name][1] and not (is_important and (rank == inf or rank <= ranks[name])):
                 continue
             merged[name] = value, is_important
