@@ -95,26 +95,12 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
         remedy = 'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.'
         raise DeclarationError("site", "SignIn needs signed tokens, and the site has no secret_keys.", remedy)
     needed = {scope: action.id for action in catalog.actions for scope in action.scopes}
-    if not options.scopes:  # what the site alone decides, nobody has to allow
-        needed = {scope: action_id for scope, action_id in needed.items() if not framework.is_permission(scope)}
-    for scope in sorted(needed.keys() - options.scopes.keys() if options.scopes else ()):
-        yield Finding(
-            "warning",
-            "sign-in-scope",
-            f"/{needed[scope]}",
-            f'Nobody can allow the scope "{scope}", which {needed[scope]} needs.',
-            f'Write SignIn(scopes={{"{scope}": "..."}}).',
-            "",
-        )
-    if not options.scopes and needed:
-        yield Finding(
-            "warning",
-            "sign-in-scope",
-            "",
-            f"Nobody can allow the scopes that actions need: {', '.join(sorted(needed))}.",
-            f'Write SignIn(scopes={{"{sorted(needed)[0]}": "..."}}).',
-            "",
-        )
+    for scope in sorted(needed.keys() - options.scopes.keys()):
+        if not options.scopes and framework.is_permission(scope):
+            continue  # what the site alone decides, nobody has to allow
+        wrong = f'Nobody can allow the scope "{scope}", which {needed[scope]} needs.'
+        remedy = f'Write SignIn(scopes={{"{scope}": "..."}}).'
+        yield Finding("warning", "sign-in-scope", f"/{needed[scope]}", wrong, remedy, "")
 
 
 def _keeps(setup: Setup, catalog: Catalog) -> str | None:

@@ -25,7 +25,7 @@ from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.names import shown_name
 from awp_publish.plugins.sign_in.options import Client, SignIn
-from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
+from awp_publish.plugins.sign_in.redirects import is_loopback, matches, shown_host, why_refused
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
 from awp_publish.schema import media
 from awp_publish.stores.store import Add, Count, Counted, Look, Store, Swap
@@ -250,7 +250,7 @@ def host_of_document(client_id: str) -> str | None:
         return None
     if any(segment.replace("%2e", ".").replace("%2E", ".") in (".", "..") for segment in parts.path.split("/")):
         return None
-    return parts.netloc
+    return shown_host(client_id)
 
 
 def fetch_client(client_id: str, assertions: ClientAssertions | None) -> tuple[float, KnownClient]:
@@ -286,7 +286,7 @@ def read_document(client_id: str, metadata: object, assertions: ClientAssertions
         raise OAuthError("invalid_client_metadata", "it is not a JSON object")
     if metadata.get("client_id") != client_id:
         raise OAuthError("invalid_client_metadata", "its client_id is not its own address")
-    redirects, host, check = _redirects_of(metadata), urlsplit(client_id).netloc, None
+    redirects, host, check = _redirects_of(metadata), shown_host(client_id), None
     method = metadata.get("token_endpoint_auth_method", "none")
     if method == "private_key_jwt" and assertions is not None:
         check = _check_of_document(client_id, metadata, assertions)

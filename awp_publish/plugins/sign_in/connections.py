@@ -59,6 +59,7 @@ class ConnectionsEndpoint(PageEndpoint):
         return {
             "id": grant.id,
             "name": grant.client_name,
+            "host": grant.host,
             "words": f"{'; '.join(words)}." if words else "",
             "since": day_of(grant.began, translate),
             "used": translate("today") if used == day_of(time.time(), translate) else used,

@@ -100,7 +100,7 @@ class _Question:
                 "back": shown_host(redirect),
                 "is_local": is_local(redirect),
                 "is_unchecked": not (at.vouches_for(client) or is_local(redirect)) and client.name != client.host,
-                "is_encoded": "xn--" in f"{client.host} {shown_host(redirect)}".lower(),
+                "is_encoded": "xn--" in f"{client.host} {shown_host(redirect)}",
             },
             "person": {"name": signed.name},
             "scopes": at.described(self.asked.scopes),

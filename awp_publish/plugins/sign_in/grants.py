@@ -26,6 +26,7 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, cookie_header
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sign_in.errors import OAuthError
+from awp_publish.plugins.sign_in.redirects import shown_host
 from awp_publish.stores.store import SESSION, Add, Look, Store, Swap, unavailable
 from awp_publish.stores.values import change_value
 
@@ -112,6 +113,11 @@ class Grant:
     is_confidential: bool = False
     raw: bytes = field(default=b"", repr=False, compare=False)
     _sent: dict[WebAddress, tuple[bytes, float]] = field(init=False, default_factory=dict, repr=False, compare=False)
+
+    @property
+    def host(self) -> str:
+        """What tells clients of one name apart: the host of the client's id, or that to which its answer went."""
+        return shown_host(self.client if self.client.startswith("https://") else self.redirect)
 
     def cookie_header(self, address: WebAddress) -> bytes:
         """Return the header Cookie of requests to an address. It is made once, for as long as no cookie ends."""

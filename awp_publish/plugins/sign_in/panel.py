@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from awp_publish.plugin import Panel
 
@@ -18,7 +17,7 @@ async def _rows(site: "SignInSite") -> Sequence[tuple[str, Sequence[str]]]:
             grant.id,
             (
                 grant.client_name,
-                urlsplit(grant.client).netloc if grant.client.startswith("https://") else "registered here",
+                grant.host,
                 grant.person_name,
                 ", ".join(grant.scopes),
                 day_of(max(grant.refreshed, grant.began)),
@@ -40,7 +39,7 @@ async def _end(site: "SignInSite", grant_id: str) -> str:
 
 PANEL: Final = Panel(
     title="Connected agents",
-    heads=("agent", "known by", "for", "may", "last used", "until"),
+    heads=("agent", "of", "for", "may", "last used", "until"),
     rows=_rows,
     button="End",
     act=_end,

@@ -94,6 +94,9 @@ def with_parameters(address: str, **parameters: str | None) -> str:
 
 
 def shown_host(address: str) -> str:
-    """Return what a person is told of an address: its host, or its scheme if a program has one of its own."""
+    """Return what a person is told of an address: its host, or its scheme if a program has one of its own.
+
+    In small letters: a capital I looks like an l.
+    """
     parts = urlsplit(address)
-    return parts.netloc if parts.scheme in ("http", "https") else f"{parts.scheme}:"
+    return parts.netloc.lower() if parts.scheme in ("http", "https") else f"{parts.scheme}:"

@@ -237,6 +237,39 @@ def test_a_stolen_code_is_of_no_use_without_its_verifier(agent, verifier):
     assert agent.exchange(code).status_code == 200
 
 
+# Ways that are no more (sections 2.1.2, 2.4, 2.6 and 4.3)
+
+
+@pytest.mark.parametrize("grant", ["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer"])
+def test_nobody_gets_a_token_for_a_password_or_without_having_asked_a_person(agent, grant):
+    answer = agent.send_form({"grant_type": grant, "client_id": agent.id, "username": "ann", "password": "x"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "unsupported_grant_type")
+
+
+def test_a_token_in_an_address_is_none_and_what_endpoints_take_stands_in_the_body(shop, agent):
+    token = agent.sign_in()["access_token"]
+    called = shop.post(f"/agents/read_profile/invoke?access_token={token}", json={"input": {}})
+    assert called.status_code == 401
+    form = {"grant_type": "authorization_code", "client_id": agent.id, "code_verifier": agent.verifier}
+    asked = shop.post(agent.server["token_endpoint"], params={**form, "code": agent.consent()["code"]})
+    assert (asked.status_code, asked.json()["error"]) == (400, "invalid_request")
+
+
+def test_no_page_of_another_origin_reads_what_a_person_is_asked(agent):
+    origin = {"origin": "https://evil.example", "access-control-request-method": "GET"}
+    for address in (agent.server["authorization_endpoint"], agent.ask().headers["location"], "/agents/connections"):
+        for method in ("GET", "OPTIONS"):
+            answer = agent.browser.request(method, address, headers=origin, follow_redirects=False)
+            assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_client_that_has_a_persons_id_is_not_that_person(open_client):
+    ann = Client("ann", "Partner", secret="s" * 40, scopes=["orders"])
+    shop = open_client(make_shop(clients=[ann]))
+    token = ask_as_partner(shop, f"ann:{'s' * 40}").json()["access_token"]
+    assert invoke(shop, "read_profile", token).status_code == 401
+
+
 # Codes (sections 4.2, 4.5 and 2.1.1)
 
 
@@ -318,7 +351,8 @@ def test_each_request_is_answered_once(agent):
 
 
 def test_the_pages_stand_in_no_frame_run_no_script_and_are_kept_by_nobody(agent):
-    for page in (agent.follow(agent.ask()), agent.browser.get("/agents/connections")):
+    refused = agent.ask(redirect_uri="https://evil.example/callback")
+    for page in (agent.follow(agent.ask()), agent.browser.get("/agents/connections"), refused):
         policy = page.headers["content-security-policy"]
         assert "frame-ancestors 'none'" in policy
         assert "default-src 'none'" in policy
@@ -387,6 +421,8 @@ def test_a_name_that_anybody_may_choose_stands_beside_the_host_that_gets_the_ans
     assert "xn--" not in page
     encoded = Agent(shop, browser_of(shop), "https://xn--lude-hoa0c.example/cb", client_name="Claude")
     assert "may look like one that you know" in encoded.follow(encoded.ask()).text
+    capital = Agent(shop, browser_of(shop), "https://cIaude.ai/cb", client_name="Claude")  # looks like claude.ai
+    assert "<dd>ciaude.ai</dd>" in capital.follow(capital.ask()).text
     local = Agent(shop, browser_of(shop), "http://127.0.0.1/cb", client_name="Claude Code")
     assert "cannot check which program asks" in local.follow(local.ask()).text
 

@@ -112,7 +112,7 @@ def test_an_unknown_scope_is_dropped_and_nothing_but_unknown_ones_is_refused(age
 def test_a_person_ends_an_agents_access_on_the_page_of_connected_agents(shop, agent):
     tokens = agent.sign_in()
     page = agent.browser.get("/agents/connections").text
-    assert "<strong>Claude</strong>" in page
+    assert '<strong>Claude</strong><small class="block">agent.example</small>' in page
     assert "Place orders." in page
     assert "today" in page
     form = re.findall(r'name="token" value="([^"]+)"', page)[0], re.findall(r'name="end" value="([^"]+)"', page)[0]

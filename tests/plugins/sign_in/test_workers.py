@@ -85,12 +85,15 @@ def _starting(store: str) -> Iterator[Start]:
             worker.close()
 
 
-def test_a_code_outlasts_the_worker_that_has_issued_it_and_is_good_once(start):
+def test_codes_and_tokens_outlast_the_worker_that_has_issued_them_and_a_code_is_good_once(start):
     dying, staying = start(), start()
-    agent = Agent(dying.open(), dying.open())
-    code = agent.consent()["code"]
+    agent, other = (Agent(dying.open(), dying.open()) for _ in range(2))
+    code, known = agent.consent()["code"], other.sign_in("ben")
     dying.kill()
-    agent.http = staying.open()
+    agent.http = other.http = staying.open()
+    renewed = other.refresh(known["refresh_token"]).json()
+    for token in (known["access_token"], renewed["access_token"]):
+        assert invoke(agent.http, "read_profile", token).json() == "ben"
     tokens = agent.exchange(code).json()
     assert invoke(agent.http, "read_profile", tokens["access_token"]).json() == "ann"
     assert agent.exchange(code).json()["error"] == "invalid_grant"
@@ -119,14 +122,3 @@ def test_a_worker_that_is_killed_while_it_exchanges_leaves_a_code_that_is_good_o
                 is_replayed = len(given) == 2
                 expected = 401 if is_replayed else 200
                 assert invoke(agent.http, "read_profile", token).status_code == expected
-
-
-def test_a_refresh_token_outlasts_a_worker_too(start):
-    dying, staying = start(), start()
-    agent = Agent(dying.open(), dying.open())
-    tokens = agent.sign_in()
-    dying.kill()
-    agent.http = staying.open()
-    renewed = agent.refresh(tokens["refresh_token"]).json()
-    for token in (tokens["access_token"], renewed["access_token"]):
-        assert invoke(agent.http, "read_profile", token).json() == "ann"
