@@ -180,9 +180,9 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
 def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
     for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
         yield CheckWarning(
-            f"{kind.__module__}.{kind.__qualname__} cannot be created without arguments, "
+            f"{kind.__module__}.{kind.__qualname__} cannot be read without a request, arguments or the database, "
             "and its class does not declare everything.",
-            hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
+            hint="Declare what it takes: inputs= with a JSON Schema, or a form that can be made without them.",
             id="awp_publish.W004",
         )
 

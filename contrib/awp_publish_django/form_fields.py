@@ -12,6 +12,7 @@ from django import forms
 from django.core import validators
 from django.core.exceptions import FieldDoesNotExist
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import DatabaseError
 from django.db.models import AutoField, IntegerField as IntegerModelField, Model, UUIDField as UuidModelField
 from django.utils.encoding import force_str
 from django.utils.html import strip_tags
@@ -75,15 +76,11 @@ def or_blank(schema: Mapping[str, object]) -> Schema:
     return {**rest, "anyOf": [checked, {"const": ""}]}
 
 
-def describe_field(
-    name: str, field: forms.Field, model: type[Model] | None = None, *, lists_choices: bool = True
-) -> Schema:
+def describe_field(name: str, field: forms.Field, model: type[Model] | None = None) -> Schema:
     """The schema of a field, of a form of `model`. Raises UnusableSchema for one of several parts."""
     schema = next((describe(field) for kind, describe in _KINDS if isinstance(field, kind)), None)
     if schema is None:
         raise UnusableSchema(f"its field {name} ({type(field).__name__}) has several parts; declare a raw schema")
-    if not lists_choices:
-        schema = {"type": "array", "items": {}} if schema.get("type") == "array" else {}
     if isinstance(field.widget, forms.PasswordInput):
         schema["format"] = "password"
     schema |= _bounds(name, field, schema, model)
@@ -178,9 +175,13 @@ def _choice(field: forms.Field) -> Schema:
 
 
 def choices_of(field: forms.Field) -> list[tuple[object, str]]:
-    """Values and labels, without groups and the empty choice."""
+    """Values and labels, without groups and the empty choice; none of those that are in the database."""
     choices: list[tuple[object, str]] = []
-    for value, label in field.choices:  # type: ignore[attr-defined]
+    try:
+        listed = list(field.choices)  # type: ignore[attr-defined]
+    except DatabaseError:
+        return choices
+    for value, label in listed:
         group = label if isinstance(label, (list, tuple)) else [(value, label)]
         for one, text in group:
             if one not in ("", None):

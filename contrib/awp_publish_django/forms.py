@@ -1,11 +1,10 @@
 """Django forms as inputs: their fields as JSON Schema, sent as the form fields that the view expects."""
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from django import forms
-from django.db import connections, transaction
 from django.forms.models import modelform_factory
 from django.http import HttpRequest
 
@@ -26,27 +25,26 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
     that is there already, so that its page shows that one's values instead of the initial ones.
 
     A class is asked through an instance, since its fields or their choices may be made in `__init__`; one that cannot
-    be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all. Several that
-    a view reads from one request are read together.
+    be made without arguments or the database is read as far as the class tells, and noted in UNREAD if that is not all.
+    Several that a view reads from one request are read together.
     """
     if isinstance(declared, tuple):
         return _read_several(declared, method, on_page, changes)
     kind = declared if isinstance(declared, type) else type(declared)
     if issubclass(kind, forms.BaseFormSet):
-        return _read_formset(kind() if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
+        return _read_formset(_make_formset(kind) if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
     if not issubclass(kind, forms.BaseForm):
         return None
-    made, asked_database = (declared, False) if not isinstance(declared, type) else _make(kind)
+    made = _make(kind) if isinstance(declared, type) else declared
     base: Mapping[str, forms.Field] = getattr(kind, "base_fields", {})
     declared_fields: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
     fields = {name: field for name, field in declared_fields.items() if not field.disabled}
-    if made is None and (not fields or any(_listed(field) == [] for field in fields.values())):
+    if made is None and (not fields or any(map(_is_without_choices, fields.values()))):
         UNREAD.add(kind)
     model = getattr(getattr(kind, "_meta", None), "model", None)
     properties: Schema = {}
     for name, field in fields.items():
-        has_changing_choices = asked_database and (name not in base or _listed(field) != _listed(base[name]))
-        schema = describe_field(name, field, model, lists_choices=not has_changing_choices)
+        schema = describe_field(name, field, model)
         properties[name] = (
             when_left_out(field, schema, on_page) if changes and method not in NO_BODY_METHODS else schema
         )
@@ -58,7 +56,7 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
     ]
     inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
-    if kind not in UNREAD:
+    if made is not None:
         inputs["additionalProperties"] = False
     has_files = any(isinstance(field, forms.FileField) for field in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
@@ -107,6 +105,11 @@ def _read_several(kinds: tuple[object, ...], method: str, on_page: bool, changes
     return Operation(inputs, {}, tuple(parameters), content_type)
 
 
+def _make_formset(kind: Any) -> Any:
+    model = getattr(kind, "model", None)
+    return kind() if model is None else kind(queryset=model._default_manager.none())
+
+
 def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
     """Return what a formset takes: a list of rows, named by its prefix. Raises UnusableSchema for files in it."""
     if method in NO_BODY_METHODS:
@@ -135,41 +138,23 @@ def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
 
 
 UNREAD: Final[set[type]] = set()
-"""Forms that cannot be made without arguments, and whose class does not say what they take."""
+"""Forms that cannot be made without a request or the database and whose class does not say what they take; classes of
+views whose form is such a one."""
 
 
-def _make(kind: type[forms.BaseForm]) -> tuple[forms.BaseForm | None, bool]:
-    """An instance of a form, if its class makes one, and whether that queried the database: such choices change."""
-    asked: list[bool] = []
-
-    def note(execute: Callable[..., Any], *given: Any) -> Any:
-        asked.append(True)
-        return execute(*given)
-
-    with ExitStack() as stack:
-        for connection in connections.all():
-            stack.enter_context(connection.execute_wrapper(note))
-        stranger = make_stranger()
-        ways: list[dict[str, Any]] = [{}, {"request": None}, {"user": stranger}, {"user": stranger, "request": None}]
-        for given in ways:
-            try:
-                with ExitStack() as atomic:
-                    for connection in connections.all():
-                        if connection.in_atomic_block:  # a query that fails must not spoil somebody's transaction
-                            atomic.enter_context(transaction.atomic(using=connection.alias))
-                    made = kind(**given)
-                    for field in made.fields.values():
-                        _listed(field)
-                    return made, bool(asked)
-            except Exception:
-                continue
-    return None, bool(asked)
+def _make(kind: type[forms.BaseForm]) -> forms.BaseForm | None:
+    """Return an instance of a form, None if its class makes none without a request or the database."""
+    stranger = make_stranger()
+    ways: list[dict[str, Any]] = [{}, {"request": None}, {"user": stranger}, {"user": stranger, "request": None}]
+    for given in ways:
+        with suppress(Exception):
+            return kind(**given)
+    return None
 
 
-def _listed(field: forms.Field) -> object:
-    """The choices of a field; those of a query are none."""
-    is_open = isinstance(field, forms.ModelChoiceField) or not isinstance(field, forms.ChoiceField)
-    return None if is_open else [(str(value), str(label)) for value, label in choices_of(field)]
+def _is_without_choices(field: forms.Field) -> bool:
+    is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
+    return is_closed and not choices_of(field)
 
 
 def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:

@@ -5,7 +5,7 @@ sends with the visitor's cookies, by headers that a page cannot remove (Origin, 
 needs a preflight.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import cache, cached_property, wraps
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -127,7 +127,9 @@ class InnerWSGIRequest(RouteRequest, WSGIRequest):
     """Under WSGI."""
 
 
-def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fresh: bool = False) -> HttpRequest:
+def make_inner_request(
+    outer: HttpRequest, scope: Scope, body: bytes, *, is_fresh: bool = False, without: Set[str] = frozenset()
+) -> HttpRequest:
     """A request for the route in `scope`, with the user, the session and all else that middleware gave the `outer` one.
 
     A fresh request has none of these, because it passes through all middleware itself.
@@ -144,12 +146,29 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
     if not is_fresh:
         parsed = _parsed_names(isinstance(outer, ASGIRequest))
         for name, value in vars(outer).items():
-            if name not in parsed and name not in vars(inner):
+            if name not in parsed and name not in vars(inner) and name not in without:
                 setattr(inner, name, value)
     inner.prefixes = prefixes
     inner.route_call, inner.next_form = scope.get(ROUTE_CALL), scope.get(NEXT_FORM)
     exempt_from_csrf(inner)
     return inner
+
+
+_OF_CALLER: Final = frozenset({"session", "user", "auser"})
+"""What a view may change of a request, to sign somebody in for one: it is true of the page after its redirect too."""
+
+_OF_CALL: Final = frozenset({*RouteRequest.__annotations__, "messages_before", "cleaned"})
+
+
+def give_back(inner: HttpRequest, outer: HttpRequest, given: set[str]) -> None:
+    """Give the `outer` request what middleware and the view have set on the `inner` one, and note it in `given`.
+
+    Middleware above ours sees an answer with what is set below, as for a request that comes straight to the view.
+    """
+    own = vars(outer).keys() | _parsed_names(isinstance(outer, ASGIRequest)) | _OF_CALL | _OF_CALLER
+    given |= vars(inner).keys() - own
+    for name in vars(inner).keys() & (given | _OF_CALLER):
+        setattr(outer, name, getattr(inner, name))
 
 
 @cache
@@ -159,6 +178,7 @@ def _parsed_names(is_async: bool) -> frozenset[str]:
     environ = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/x-www-form-urlencoded", "wsgi.input": BytesIO()}
     parsed = WSGIRequest(environ)
     _ = parsed.body, parsed.POST, parsed.FILES, parsed.upload_handlers
+    exempt_from_csrf(parsed)
     cached = (cached_property, functional.cached_property)
     computed = (name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached))
     return frozenset({*vars(parsed), *computed, "csrf_processing_done", "resolver_match"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from awp_publish.declare.discover.declared import take_inputs
 from awp_publish.declare.discover.routes import Mode, Operation, path_parameters
-from awp_publish_django.forms import form_of_view, read_form
+from awp_publish_django.forms import UNREAD, form_of_view, read_form
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
@@ -40,6 +40,8 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
         return describe_operation(view.operation, method, path) or operation
     form = form_of_view(view.cls, view.options) if method == "POST" else None
     known = None
+    if form is None and method == "POST" and view.cls is not None and hasattr(view.cls, "get_form_class"):
+        UNREAD.add(view.cls)
     if form is not None:
         known = read_form(form, method, on_page=view.shows_form, changes=bool(path_parameters(path)))
     if form is None and REST in sys.modules and view.cls is not None:

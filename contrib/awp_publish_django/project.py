@@ -6,7 +6,7 @@ context. Anything else, a background job for instance, goes through the whole of
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import IO, Any, Final, TypeVar, cast
 
@@ -28,7 +28,7 @@ from awp_publish.stores.threads import is_gevent
 from awp_publish_django.answering import response_of
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import NEXT_FORM, call_with_form
-from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
+from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, give_back, make_inner_request
 from awp_publish_django.languages import in_language_of_caller, speaking
 from awp_publish_django.responses import read_response_async
 from awp_publish_django.routes import find_django_routes
@@ -39,10 +39,6 @@ SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 
 BRIDGE: Final = "awp_publish_django"
 """The place of a request's Bridge in its scope."""
-
-
-_OF_CALLER: Final = frozenset({"session", "user", "auser"})
-"""What a view may change of a request, to sign somebody in for one: it is true of the page after its redirect too."""
 
 
 @dataclass(slots=True)
@@ -57,6 +53,8 @@ class Bridge:
     respond: Callable[[HttpRequest, bool, Send], Awaitable[None]]
     is_from_outside: bool = False
     was_fresh: bool = False
+    given_back: set[str] = field(default_factory=set)
+    """Attributes of the caller's request that an earlier pass has set."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message, exchange = await receive(), scope.get(ROUTE_CALL)
@@ -64,22 +62,19 @@ class Bridge:
         if isinstance(exchange, RouteExchange):
             self.was_fresh = exchange.call.is_fresh
         is_fresh = self.is_from_outside or isinstance(exchange, SessionPass) or self.was_fresh
-        inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=is_fresh)
+        body = message.get("body", b"")
+        inner = make_inner_request(self.request, scope, body, is_fresh=is_fresh, without=self.given_back)
 
         async def note_and_send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._note_caller(exchange, inner)
+            # The caller's own pass ends later, and would write the older session.
+            if message["type"] == "http.response.start" and not isinstance(exchange, SessionPass):
+                give_back(inner, self.request, self.given_back)
             await send(message)
 
         try:
             await self.respond(inner, is_fresh, note_and_send)
         finally:
             inner.close()
-
-    def _note_caller(self, exchange: object, inner: HttpRequest) -> None:
-        if not isinstance(exchange, SessionPass):  # the caller's own pass ends later, and would write the older session
-            for name in _OF_CALLER & vars(inner).keys():
-                setattr(self.request, name, getattr(inner, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,17 @@
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.db import OperationalError, connections
 from django.urls import NoReverseMatch, reverse
 
 from awp_publish import AgentPublisher, Site
@@ -136,12 +138,32 @@ def _publish() -> Publication:
     )
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
-    publisher.open()
-    site.findings = (*site.findings, *_dead_actions(site, project))
+    with without_database():
+        publisher.open()
+        site.findings = (*site.findings, *_dead_actions(site, project))
     if not any(isinstance(listener, Sender) for listener in site.call_listeners):
         site.on_call(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
+
+
+@contextmanager
+def without_database() -> Iterator[None]:
+    """Refuse this thread's queries while forms and views are read, as Django's own TestCase does.
+
+    What is published does not depend on rows, and a check asks for none (Django, system checks).
+    """
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise OperationalError("The database is not asked for what is published to agents.")
+
+    with ExitStack() as stack:
+        for connection in connections.all():
+            for name in ("cursor", "chunked_cursor"):
+                before = vars(connection).get(name)
+                setattr(connection, name, refuse)
+                stack.callback(*((setattr, connection, name, before) if before else (delattr, connection, name)))
+        yield
 
 
 def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ class Reads:
 
 @lru_cache(maxsize=1024)
 def reads_of(handler: object) -> Reads | None:
-    """Return what a function reads of its parameter `request`, None if its source is not there or is a framework's."""
+    """Return what a function reads of `request` or `self`, None if its source is not there or is a framework's."""
     functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
     if not functions or is_of_framework(functions[-1]):
         return None
@@ -45,9 +45,9 @@ def reads_of(handler: object) -> Reads | None:
     function = next(
         (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None
     )
-    if function is None or all(
-        argument.arg != "request" for argument in (*function.args.posonlyargs, *function.args.args)
-    ):
+    if function is None:
+        return None
+    if {"request", "self"}.isdisjoint(argument.arg for argument in (*function.args.posonlyargs, *function.args.args)):
         return None
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     names: dict[frozenset[str], set[str]] = {QUERY: set(), BODY: set()}

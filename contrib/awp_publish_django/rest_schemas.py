@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist
 from django.core.validators import RegexValidator, URLValidator
-from rest_framework import serializers
+from rest_framework import ISO_8601, serializers
 from rest_framework.schemas.openapi import AutoSchema
+from rest_framework.settings import api_settings
 
 from awp_publish.declare.discover.components import as_object, as_objects
 from awp_publish.declare.discover.routes import Mode
@@ -42,6 +43,8 @@ class _Schema(AutoSchema):  # type: ignore[misc]
         """
         if isinstance(field, serializers.ListSerializer) and not isinstance(field.child, serializers.BaseSerializer):
             return {"type": "array", "items": self.map_field(field.child)}
+        if isinstance(field, serializers.ChoiceField) and not field.choices:
+            return {}  # of no choices, AutoSchema says that they are booleans
         schema = super().map_field(field)
         return {} if schema == {"type": "string"} and not isinstance(field, _TEXTS) else schema
 
@@ -80,25 +83,44 @@ def _refine_field(field: Any, facts: Mapping[str, object], mode: Mode) -> Mappin
         facts = {word: fact for word, fact in facts.items() if word != "type"}  # a list or a number, too
     elif isinstance(field, serializers.Serializer):
         facts = _refine(field, facts, mode)
-    elif isinstance(field, (serializers.ListSerializer, serializers.ListField)):
-        items = _refine_field(field.child, as_object(facts.get("items")), mode)
-        facts = {**facts, "items": {word: fact for word, fact in items.items() if fact is not None}}
+    elif isinstance(field, (serializers.ListSerializer, serializers.ListField, serializers.DictField)):
+        word = "additionalProperties" if isinstance(field, serializers.DictField) else "items"
+        child = _refine_field(field.child, as_object(facts.get(word)), mode)
+        if mode == "serialization" and not isinstance(field, serializers.ListSerializer):
+            child = _with_null(child)
+        facts = {**facts, word: {name: fact for name, fact in child.items() if fact is not None}}
+    elif mode == "serialization" and _is_written_otherwise(field):
+        facts = {word: fact for word, fact in facts.items() if word != "format"}
     if mode == "validation":
         facts = {**facts, **_own_words(field)}
         facts = or_blank(facts) if getattr(field, "allow_blank", False) else facts
     return facts
 
 
+def _is_written_otherwise(field: Any) -> bool:
+    """Return True for a date or time that is not given as ISO 8601 has it."""
+    kind = next((kind for kind in _TIMES if isinstance(field, kind)), None)
+    return kind is not None and getattr(field, "format", getattr(api_settings, _TIMES[kind])) not in (None, ISO_8601)
+
+
+_TIMES: Final[Mapping[type, str]] = {
+    serializers.DateTimeField: "DATETIME_FORMAT",
+    serializers.DateField: "DATE_FORMAT",
+    serializers.TimeField: "TIME_FORMAT",
+}
+
+
 def _may_be_none(serializer: Any, field: Any) -> bool:
-    """Return True for a field that may be given as null although `allow_null` does not say so."""
-    if isinstance(field, serializers.FileField):
-        return True
+    """Return True for a field that may be given as null: REST framework checks no answer, a column may refuse nulls."""
     model = getattr(getattr(serializer, "Meta", None), "model", None)
+    if model is None or isinstance(field, serializers.FileField):
+        return True
     try:
-        stored = model._meta.get_field(field.source) if model is not None else None
+        stored = model._meta.get_field(field.source)
     except FieldDoesNotExist:
-        stored = None
-    return bool(getattr(stored, "null", False)) if stored is not None else bool(field.read_only)
+        return True
+    has_many = stored.one_to_many or stored.many_to_many
+    return stored.null and not has_many
 
 
 def _with_null(schema: Mapping[str, object]) -> dict[str, object]:

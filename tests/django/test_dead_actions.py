@@ -101,13 +101,21 @@ class Blind(View):
         return JsonResponse({"title": request.POST.get("title")})
 
 
+class SelfBlind(View):
+    def post(self, *args: object) -> JsonResponse:
+        """Read a field of the request that the view keeps."""
+        return JsonResponse({"title": self.request.POST.get("title")})
+
+
 VIEWS = (post_blind, post_json, get_unread, get_short, press, fine, handed_on, plain)
 urlpatterns = [
     *(path(view.__name__, view) for view in VIEWS),
     path("get_blind/<int:pk>", get_blind),
     path("blind", Blind.as_view()),
+    path("self-blind", SelfBlind.as_view()),
 ]
 site.declare("by_method", method="POST", path="/blind")
+site.declare("by_self", method="POST", path="/self-blind")
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +135,7 @@ def test_findings_name_the_action_and_what_its_view_reads():
         "post_blind": "has no inputs=, and its view reads a body, of which it reads title",
         "post_json": "has no inputs=, and its view reads a body",
         "by_method": "of which it reads title",
+        "by_self": "has no inputs=, and its view reads a body",
         "get_blind": "reads page, q from its query",
         "get_unread": "declares limit, which its view never reads",
         "get_short": "does not declare page, which its view reads",

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import django
@@ -316,6 +317,10 @@ class Loan(serializers.Serializer):
     books = serializers.PrimaryKeyRelatedField(read_only=True, many=True)
     pages = serializers.SlugRelatedField(source="book", slug_field="pages", read_only=True)
     price, shelf, title, box = Price(), Listed(), Loud(), Box()
+    copies = serializers.IntegerField()
+    places = serializers.ListField(child=serializers.IntegerField())
+    notes = serializers.DictField(child=serializers.CharField())
+    due = serializers.DateTimeField(format="%d.%m.%Y")
 
 
 class Loans(generics.RetrieveAPIView):
@@ -325,7 +330,8 @@ class Loans(generics.RetrieveAPIView):
 
     def get_object(self):
         book = Book(pk=7, title="Emma", pages=3)
-        return {"book": book, "books": [book], "price": 150, "shelf": 4, "title": "Emma", "box": True}
+        none = {"copies": None, "places": [1, None], "notes": {"a": None}, "due": datetime(2026, 1, 31, 12, tzinfo=UTC)}
+        return {"book": book, "books": [book], "price": 150, "shelf": 4, "title": "Emma", "box": True, **none}
 
 
 router = routers.DefaultRouter()
@@ -405,7 +411,9 @@ def test_pages_search_and_order_are_inputs_and_a_page_is_the_output(ann):
 
 def test_of_a_field_that_gives_what_it_likes_nothing_is_promised():
     given = {"book": 7, "books": [7], "pages": 3, "price": 1.5, "shelf": [4], "title": {"text": "EMMA"}, "box": True}
-    assert call("GET", "/loans/", {}) == (200, given)
+    none = {"copies": None, "places": [1, None], "notes": {"a": None}, "due": "31.01.2026"}
+    assert call("GET", "/loans/", {}) == (200, {**given, **none})
+    assert published("GET", "/loans/").outputs["properties"]["due"] == {"type": ["string", "null"]}
 
 
 def test_patch_requires_nothing_and_retrieve_has_outputs(ann):

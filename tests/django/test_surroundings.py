@@ -8,7 +8,7 @@ from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.store import DjangoStore
 from django.core.cache import cache
 from django.db import transaction
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
@@ -35,6 +35,23 @@ def fail(request: HttpRequest) -> JsonResponse:
 @require_POST
 def add(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"id": Book.objects.create(title="Emma").pk})
+
+
+def note_host(get_response):
+    def answer(request: HttpRequest) -> HttpResponse:
+        request.host = request.get_host()  # type: ignore[attr-defined]
+        return get_response(request)
+
+    return answer
+
+
+def tell_host(get_response):
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response["X-Host"] = getattr(request, "host", "unknown")
+        return response
+
+    return answer
 
 
 def make_shop(**options: object) -> Site:
@@ -90,3 +107,9 @@ def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_databas
         assert call("add", **{"idempotency-key": "once"}).json() == first.json()
         assert Book.objects.count() == 2
         transaction.set_rollback(True)
+
+
+def test_middleware_above_sees_what_middleware_below_has_set_on_a_request():
+    order = [f"{__name__}.tell_host", MIDDLEWARE, f"{__name__}.note_host"]
+    with override_settings(MIDDLEWARE=order):
+        assert [call("whose")["x-host"], call("whose")["x-host"]] == ["testserver", "testserver"]
