@@ -151,8 +151,12 @@ def describe_failure(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     if isinstance(error, StartFailed):  # frameworks send the whole traceback
+        from awp_publish.cli.application import extra_of
+
         lines = [line for line in str(error).splitlines() if line.strip()] or ["its lifespan has failed"]
-        return f"The application does not start: {lines[-1].strip()}" if "Traceback" in lines[0] else str(error)
+        extra = extra_of(error.__cause__) if isinstance(error.__cause__, ImportError) else None
+        remedy = f'. Run pip install "awp-publish[{extra}]".' if extra is not None else ""
+        return f"The application does not start: {lines[-1].strip()}{remedy}" if "Traceback" in lines[0] else str(error)
     return str(error)
 
 

@@ -51,8 +51,12 @@ class _Server:
         scope = {"type": "lifespan", "asgi": version, "state": self.state, "extensions": self._extensions}
         try:
             await app(scope, self._receive, self._send)
-        except Exception:
-            if self.started.done():
+        except Exception as error:
+            if not self.started.done():
+                pass
+            elif (failure := self.started.exception()) is not None:
+                failure.__cause__ = error
+            else:
                 logger.exception("the application's lifespan has failed")
         if not self.started.done():
             self.started.set_result(None)

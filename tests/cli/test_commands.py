@@ -194,10 +194,11 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.delitem(sys.modules, "starlette.templating", raising=False)
     (tmp_path / "pages.py").write_text("from starlette.templating import Jinja2Templates")
-    done = run("show", "pages:app", cwd=tmp_path)
-    assert done.returncode == 2
-    assert 'Run pip install "awp-publish[jinja]".' in done.stderr
-    assert done.stderr.count("\n") == 1
+    at_import = run("show", "pages:app", cwd=tmp_path)
+    for done in (at_import, run_living(tmp_path, "export", "living:app", "out", start="import jinja2")):
+        assert done.returncode == 2
+        assert 'Run pip install "awp-publish[jinja]".' in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 SHOP = """
