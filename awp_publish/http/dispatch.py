@@ -72,10 +72,15 @@ class RouteCaller:
 
         Any other answer, and any failure, is ignored: the call itself will run into it.
         """
-        app, action = self._app, call.action
+        action = call.action
         check_credentials(call)
-        if action.rehearsal is None:
-            return
+        if action.rehearsal is not None:
+            await self._rehearse(call)
+        if action.is_background:  # what the route's own code refuses would be a job that fails
+            check_credentials(call, of_route=True)
+
+    async def _rehearse(self, call: Call) -> None:
+        app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
         scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes, action.rehearsal)

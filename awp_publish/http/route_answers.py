@@ -186,13 +186,14 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     return refused
 
 
-def check_credentials(call: Call) -> None:
+def check_credentials(call: Call, *, of_route: bool = False) -> None:
     """Raise AuthenticationRequired if an action needs a caller, and only its route's security can know one.
 
     The route itself may answer nobody, too: its security is optional, and the action is declared with `auth_required`.
+    A route that refuses nobody by itself is only anticipated with `of_route`.
     """
     action = call.action
-    is_asked = action.auth_required and not action.route_authenticates and action.route_credentials
+    is_asked = action.auth_required and action.route_credentials and (of_route or not action.route_authenticates)
     if is_asked and call.principal is None and not _shows_credentials(call):
         headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
         raise AuthenticationRequired("The action requires authentication.", headers=headers)

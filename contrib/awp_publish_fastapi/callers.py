@@ -3,13 +3,14 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from fastapi.dependencies.models import Dependant
 from fastapi.security.base import SecurityBase
 
+from awp_publish.declare.discover.credentials import is_secret_header
 from awp_publish.schema.handlers import layers_of
 
 
@@ -25,7 +26,7 @@ def needs_caller(dependant: Dependant) -> bool:
 
 def _finds_caller(dependant: Dependant) -> bool | None:
     """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
-    results: list[bool] = []
+    results = [True for name in credential_headers(dependant) if refuses_missing(dependant.call, name)]
     for dependency in dependant.dependencies:
         is_refused = partial(refuses_missing, dependant.call, dependency.name)
         if _is_scheme(dependency.call):
@@ -41,6 +42,26 @@ def _finds_caller(dependant: Dependant) -> bool | None:
         if below is not None:
             results.append(below or is_refused())
     return any(results) if results else None
+
+
+def credential_headers(dependant: Dependant) -> Iterator[str]:
+    """Yield the parameters of a dependency itself that are headers with credentials."""
+    for field in dependant.header_params:
+        if (alias := field.alias.lower()) == "authorization" or is_secret_header(alias):
+            yield field.name
+
+
+def reads_caller(dependency: Dependant) -> bool:
+    """Return True if a dependency's code reads who calls from the request itself, and refuses some."""
+    if dependency.request_param_name is None and dependency.http_connection_param_name is None:
+        return False
+    codes = [code for layer in layers_of(dependency.call) if (code := getattr(layer, "__code__", None)) is not None]
+    names = {name for code in codes for name in code.co_names}
+    texts = {text.lower() for code in codes for text in code.co_consts if isinstance(text, str)}
+    reads = not names.isdisjoint({"cookies", "session", "user"}) or any(
+        text == "authorization" or is_secret_header(text) for text in texts
+    )
+    return reads and any(name.endswith("HTTPException") for name in names)
 
 
 def _is_scheme(dependency: object) -> bool:

@@ -33,7 +33,7 @@ from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_route
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 from awp_publish.schema.handlers import layers_of
-from awp_publish_fastapi.callers import needs_caller
+from awp_publish_fastapi.callers import credential_headers, needs_caller, reads_caller
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""
@@ -136,9 +136,8 @@ def _is_security(dependency: Callable[..., object], path: str) -> bool:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
     except Exception:  # FastAPI raises the same for the route itself
         return False
-    named = (field.alias.lower() for inner in flat for field in inner.header_params)
     return any(isinstance(inner, SecurityBase) for inner in (dependency, *(one.call for one in flat))) or any(
-        name == "authorization" or is_secret_header(name) for name in named
+        reads_caller(inner) or next(credential_headers(inner), "") for inner in flat
     )
 
 
@@ -226,8 +225,9 @@ class FastApiDocument:
             outputs = _trimmed(outputs, definitions, route.response_model_include, route.response_model_exclude)
         # OpenAPI cannot express security schemes that never refuse (`auto_error=False`).
         schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
-        refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
-        refuses = refuses or "401" in as_object(found.get("responses")) or needs_caller(route.dependant)
+        needs = needs_caller(route.dependant)
+        refuses = needs or not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
+        refuses = refuses or "401" in as_object(found.get("responses"))
         # Single header parameters that are named like credentials; a model of headers is declared as a whole.
         headers = (field for dependant in _flat(route.dependant) for field in dependant.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
@@ -243,7 +243,7 @@ class FastApiDocument:
             schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
         )
         operation = without_credentials(described, of_route=secret)
-        return operation if refuses else dataclasses.replace(operation, auth_required=False)
+        return dataclasses.replace(operation, auth_required=refuses and (operation.auth_required or needs))
 
     def _located(self, address: str) -> str:
         """Return an address as seen from the outermost application: `token` is relative to this one."""

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import pytest
-from fastapi import Depends, FastAPI, HTTPException
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
 from starlette.applications import Starlette
 from starlette.authentication import requires
@@ -182,6 +182,51 @@ def test_nobody_gets_a_job_that_the_route_would_refuse(open_client, door):
     assert (refused.code, refused.detail) == ("AUTHENTICATION_REQUIRED", "Who are you?")
     assert caller.call("make_report", token="wrong").code == "INVALID_CREDENTIALS"
     assert caller.call("make_report", token="ann").code is None
+
+
+def ask_header(authorization: Annotated[str | None, Header()] = None) -> None:
+    if not authorization:
+        raise HTTPException(401)
+
+
+def ask_request(request: Request) -> None:
+    if "Authorization" not in request.headers:
+        raise HTTPException(401)
+
+
+def ask_cookie(request: Request) -> None:
+    if not request.cookies.get("sid"):
+        raise HTTPException(401)
+
+
+class Asked:
+    def __call__(self, token=TOKEN) -> None:
+        if token is None:
+            raise HTTPException(401)
+
+
+@pytest.mark.parametrize("asked", [ask_header, ask_request, ask_cookie, Asked(), None], ids=str)
+def test_nobody_gets_a_job_however_the_route_asks_who_calls(open_client, asked):
+    site, app = make_shop(secret_keys=KEYS), FastAPI()
+
+    async def make_report() -> str:
+        """Make a report."""
+        return "report"
+
+    async def make_own_report(token=TOKEN) -> str:
+        """Make a report."""
+        if not token:
+            raise HTTPException(401)
+        return "report"
+
+    declared = site.action("make_report", execution="async")
+    dependencies = [] if asked is None else [Depends(asked)]
+    app.post("/report", dependencies=dependencies)(declared(make_own_report if asked is None else make_report))
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert client.post("/agents/actions/make_report", json={}).status_code == 401
+    known = {"authorization": "Bearer ann", "cookie": "sid=1"}
+    assert client.post("/agents/actions/make_report", json={}, headers=known).status_code == 202
 
 
 @pytest.mark.parametrize("door", DOORS)
