@@ -192,9 +192,9 @@ def _assign_ids(
     methods = Counter(id(route) for route, _, _ in selected)
     spellings = [
         [
-            snake_case(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
-            *(snake_case(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
-            snake_case(f"{route.name}{route.template}_{method}"),
+            _id_of(route.name if methods[id(route)] == 1 else f"{route.name}_{method}", route, method),
+            *(_id_of(alias, route, method) for alias in route.aliases[-1:] if methods[id(route)] == 1),
+            _id_of(f"{route.name}{route.template}_{method}", route, method),
         ]
         for route, method, _ in selected
     ]
@@ -208,11 +208,10 @@ def _assign_ids(
     included: dict[str, Action] = {}
     for (route, method, implementation), action_id in zip(selected, ids, strict=True):
         subject = f'action "{action_id}" (included from {method} {route.template})'
-        if not re.match("[a-z]", action_id):
-            raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "Declare it with site.declare().")
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
         summary = implementation.operation.summary
-        if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
+        names = (route.name, *route.aliases)
+        if summary in [name.replace("_", " ").title() for name in names]:  # as FastAPI makes it: "Auth:Jwt.Login"
             summary = None
         described = implementation.operation.description or docstring or summary
         text = described or title_of(action_id)
@@ -228,6 +227,12 @@ def _assign_ids(
                 "Declare one of them with site.declare() and another id.",
             )
     return list(included.values())
+
+
+def _id_of(name: str, route: Route, method: str) -> str:
+    """Return an id for a name; one that no id may be, such as "2fa", gets the method before it."""
+    made = snake_case(name)
+    return made if re.match("[a-z]", made) else snake_case(f"{method}_{made or route.template}")
 
 
 _WORDS: Final = "Write a docstring for its handler, or declare it with a description."

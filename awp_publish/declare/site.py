@@ -29,6 +29,8 @@ from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
+from awp_publish.declare.discover.routes import has_sign_in_name
+from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import (
@@ -51,6 +53,7 @@ from awp_publish.declare.settings.site import SITE, Limits, OAuth, SiteSettings
 from awp_publish.model import (
     DOORS,
     PUBLIC,
+    Action,
     Authentication,
     Catalog,
     Contact,
@@ -147,6 +150,16 @@ def _authentication_of(oauth: OAuth | None, authenticators: Sequence[Authenticat
         proof_algorithms=PROOF_ALGORITHMS if tokens else (),
         proof_required=bool(tokens) and all(token.dpop_required for token in tokens),
     )
+
+
+def _session_of(app: object, actions: Iterable[Action]) -> Authentication | None:
+    """Return what is known of the application's own sessions, if an action begins them."""
+    begins = (action.target.path for action in actions if action.is_write and action.target is not None)
+    login = next(filter(has_sign_in_name, begins), None)
+    cookies = session_cookies(app)
+    if login is None or not cookies:
+        return None
+    return Authentication(methods=("session",), session_cookie=cookies[0], endpoints={"login": login})
 
 
 def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
@@ -480,9 +493,12 @@ class Site:
             {action.id for action in actions},
             included.pages.values() if has_chosen_pages else find_pages(routes),
         )
+        facts = self.facts
+        if facts.authentication is None:
+            facts = replace(facts, authentication=_session_of(app, actions))
         catalog = Catalog(
             url=self.settings.urls[0],
-            site=self.facts,
+            site=facts,
             actions=actions,
             agents=agents,
             pages=pages,

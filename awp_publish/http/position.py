@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from starlette.applications import Starlette
-from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.declare.discover import find_arrival, unwrap
+from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.http.doors import ENTRANCE
 from awp_publish.http.exchange import AsgiApp, Scope, route_path
 from awp_publish.model import Arrival
@@ -113,7 +113,7 @@ class Position:
             None if self.trusts_outer else outside,
             outside,
             state,
-            _session_cookies(routes),
+            frozenset(name.encode("latin-1", "replace") for name in session_cookies(routes)),
             self.entrance,
             getattr(self.app, "awp_carried", ()),
         )
@@ -123,10 +123,3 @@ class Position:
         listed = getattr(app, "user_middleware", ())
         ours = (index for index, layer in enumerate(listed) if getattr(layer, "kwargs", {}).get("site") is self.site)
         return next(ours, None)
-
-
-def _session_cookies(app: object) -> frozenset[bytes]:
-    """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
-    listed = [layer for layer in getattr(app, "user_middleware", ()) if isinstance(layer.cls, type)]
-    sessions = (layer for layer in listed if issubclass(layer.cls, SessionMiddleware))
-    return frozenset(str(one.kwargs.get("session_cookie", "session")).encode("latin-1", "replace") for one in sessions)

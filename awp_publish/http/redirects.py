@@ -20,6 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
 from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
 from awp_publish.calls.call import Call
+from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.http.exchange import Fields, RawHeaders, Scope
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.http.position import CalledApplication
@@ -34,9 +35,6 @@ MAX_PAGE_BYTES: Final = 16 * 1024 * 1024
 PAGE_SECONDS: Final = 5.0
 """Seconds after which a write is answered without what is at its redirect's address."""
 
-SIGN_IN: Final = frozenset({"login", "logon", "signin"})
-"""Names of the last part of a sign-in page's address, without hyphens."""
-
 _BEFORE_SIGN_IN: Final = re.compile(
     r"log-?(out|off)|sign-?(out|up)|regist|password|reset|activat|verif|confirm|delet|clos", re.IGNORECASE
 )
@@ -50,11 +48,6 @@ logger: Final = logging.getLogger("awp_publish.calls")
 def is_write(action: Action) -> bool:
     """Return True if a redirect of an action's route is a success and not on the way to its answer."""
     return action.intent != "read"
-
-
-def has_sign_in_name(path: str) -> bool:
-    """Return True if a path ends with a name of sign-in pages."""
-    return path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN
 
 
 def asks_to_sign_in(action: Action, location: str) -> bool:

@@ -30,8 +30,9 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
+from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.http.exchange import RawHeaders, Reply, Send, send_reply
-from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
+from awp_publish.http.redirects import AFTER_WRITE
 from awp_publish.http.route_answers import SURE_PLACE
 from awp_publish.http.route_exchange import RouteExchange
 from awp_publish_django.answering import closers_of

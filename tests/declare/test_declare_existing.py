@@ -263,10 +263,10 @@ def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
     assert start(app).agents() == ["old_books", "books"]
 
 
-def test_a_name_that_gives_no_id_is_told(site, refusal):
+def test_a_name_that_no_id_may_be_gets_the_method_before_it(site, start):
     site.include()
-    app = Starlette(routes=[Route("/x", lambda request: Response(), name="42")])
-    assert refusal(app).startswith('action "42" (included from GET /x): "42" yields no usable id.')
+    app = Starlette(routes=[Route(f"/x/{name}", lambda request: Response(), name=name) for name in ("42", "图书")])
+    assert start(app).agents() == ["get_42", "get_x"]
 
 
 @pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude", "mounts"])

@@ -91,9 +91,11 @@ def test_a_description_made_of_a_name_reads_well(site, start):
         return "ann"
 
     app.add_api_route("/auth/jwt", current, name="auth:jwt.current")
+    app.add_api_route("/auth/own", current, name="auth:jwt.own", operation_id="auth-own")
     site.include()
     front = start(app)
     assert front.awas("auth_jwt_current")["description"] == "Auth jwt current"
+    assert front.awas("auth_own")["description"] == "Auth own"
 
 
 def test_a_partial_has_the_words_and_the_name_of_its_function(site, start):

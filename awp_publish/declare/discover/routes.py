@@ -126,6 +126,15 @@ def path_parameters(path: str) -> dict[str, str]:
     return {name: convertor or "str" for name, convertor in PLACEHOLDER.findall(path)} if "{" in path else {}
 
 
+SIGN_IN: Final = frozenset({"login", "logon", "signin"})
+"""Names of the last part of a sign-in page's address, without hyphens."""
+
+
+def has_sign_in_name(path: str) -> bool:
+    """Return True if a path ends with a name of sign-in pages."""
+    return path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN
+
+
 _SIGN: Final = re.compile(
     r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
     r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"

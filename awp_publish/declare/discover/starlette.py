@@ -7,6 +7,7 @@ from typing import Final
 
 from starlette.datastructures import URLPath
 from starlette.endpoints import HTTPEndpoint
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.routing import (
     BaseRoute,
     Host,
@@ -105,3 +106,10 @@ def unwrap(app: object) -> object:
         inner = getattr(app, "app", None)
         app = app if inner is None else inner
     return app
+
+
+def session_cookies(app: object) -> tuple[str, ...]:
+    """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
+    listed = [layer for layer in getattr(app, "user_middleware", ()) if isinstance(layer.cls, type)]
+    sessions = (layer for layer in listed if issubclass(layer.cls, SessionMiddleware))
+    return tuple(str(layer.kwargs.get("session_cookie", "session")) for layer in sessions)

@@ -127,7 +127,7 @@ def _doors(catalog: Catalog) -> list[tuple[str, str]]:
 
 def _rules(catalog: Catalog) -> Iterator[str]:
     actions = catalog.actions
-    if any(action.auth_required for action in actions):
+    if catalog.sign_in is not None or any(action.auth_required for action in actions):
         for way in credentials_of(catalog) or ():
             if way.get("in") == "header":
                 scheme = f"{way['scheme']} " if "scheme" in way else ""

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from a2a.types.a2a_pb2 import Task
+from fastapi import FastAPI, HTTPException
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -149,6 +150,36 @@ def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
     assert all(
         words in recovery for words in ("Call sign_in", "cookies", "the header AWP-Session", "as session beside")
     )
+
+
+def test_sessions_of_the_application_itself_are_explained_where_an_action_begins_them(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.post("/auth/log-in")
+    @site.action("enter")
+    async def enter(request: Request, name: str) -> str:
+        """Log in."""
+        request.session["user"] = name
+        return "welcome"
+
+    @app.get("/me")
+    @site.action("whoami")
+    async def whoami(request: Request) -> str:
+        """Say who I am."""
+        if "user" not in request.session:
+            raise HTTPException(401)
+        return request.session["user"]
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="of the site")
+    client = without_cookie_jar(open_client(app))
+    for path in ("/agent.json", "/.well-known/ai-actions.json", "/.well-known/woa.json", "/llms.txt"):
+        assert "AWP-Session" in client.get(path).text, path
+    refused = invoke(client, "whoami")
+    assert refused.status_code == 401
+    assert refused.json()["recovery"].startswith("Call enter, then")
+    session = invoke(client, "enter", {"name": "eve"}).headers["awp-session"]
+    assert invoke(client, "whoami", session=session).json() == "eve"
 
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
