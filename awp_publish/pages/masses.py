@@ -41,6 +41,8 @@ _PRICE: Final = re.compile(
 )
 """An amount of money, or the sign of a currency alone, beside which the amount is an element of its own."""
 
+_MAY_PRICE: Final = re.compile(rf"\d|{_SIGN}")
+
 _CODES: Final = frozenset(("code", "kbd", "pre", "samp"))
 _CODE_LEVELS: Final = 4
 """Elements in which the sign of a currency says something else, and levels around a text that are searched for them."""
@@ -89,7 +91,7 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
     prices = list[int]()
     main, sentences = -1, 0
     noted, marks_in = tree.conspicuous | visibility.by_rule, _MARK.findall
-    prices_in = _PRICE.search
+    prices_in, may_price = _PRICE.search, _MAY_PRICE.search
     at, end = body + 1, ends[body]
     while at < end:
         tag, parent = tags[at], parents[at]
@@ -97,7 +99,12 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
             length = len(texts[at].strip())
             if length:
                 chars[parent] += length
-                if length <= _MAX_PRICE and prices_in(texts[at]) and not _is_code(tree, parent):
+                if (
+                    length <= _MAX_PRICE
+                    and may_price(texts[at])
+                    and prices_in(texts[at])
+                    and not _is_code(tree, parent)
+                ):
                     prices.append(at)
                 if is_linked[parent]:
                     links[parent] += length

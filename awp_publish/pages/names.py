@@ -49,7 +49,17 @@ class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
     __slots__ = (
-        *("_children", "_is_referred", "_labels", "_noted", "_roots", "_surroundings", "_texts", "_texts_of_labels"),
+        *(
+            "_children",
+            "_is_referred",
+            "_known",
+            "_labels",
+            "_noted",
+            "_roots",
+            "_surroundings",
+            "_texts",
+            "_texts_of_labels",
+        ),
         *("_generated", "_shown_otherwise", "_tree", "_visibility", "blocks", "told"),
     )
 
@@ -67,6 +77,7 @@ class AccessibleNames:
         """Of each template, the range of its nodes and its ids, to which nothing outside of it refers."""
         self._is_referred = False
         """True while the name of a referenced element is computed: references in it are ignored (accname 1.2, 2B)."""
+        self._known: dict[tuple[int, str], str] = {}
         self._texts: dict[int, str] = {}
         self._texts_of_labels: dict[int, str] = {}
         self._labels: dict[int, list[int]] = {}
@@ -106,7 +117,13 @@ class AccessibleNames:
             and not (tag in _MIXED and self._holds_more(element))
         ):
             return ""
-        known = text.lower()
+        label = self._known.get((element, text))
+        if label is None:
+            label = self._known[element, text] = self._label(element, text.lower())
+        return label
+
+    def _label(self, element: int, known: str) -> str:
+        tag, given = self._tree.tags[element], self._tree.attributes[element]
         # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
         if references := references_of(given):
             name = self.referred(references, element)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -89,6 +90,7 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
     return {link: found[link] for link in sorted(found)[:MAX_PAGING]}
 
 
+@lru_cache(maxsize=1_024)
 def _turns(text: str) -> bool:
     """Return True for "Next" and the like, also before the title of what comes next."""
     return _TURN.fullmatch(text) is not None
@@ -100,6 +102,8 @@ def _text_of(tree: Tree, link: int) -> str:
     Of "Next", and in an element of its own the title of the next page, the first is returned.
     """
     given = tree.attributes[link]
+    if (only := tree.only(link)) is not None and len(only.strip()) > MAX_TEXT:
+        return ""
     texts, length = list[str](), 0
     for at in range(link + 1, tree.ends[link]):
         text = tree.texts[at] if not tree.tags[at] else ""

@@ -99,6 +99,11 @@ class Sheet:
         self._declaring: dict[tuple[str, str], Sequence[tuple[Set[str], Rule]]] = {}
 
     @cached_property
+    def layers(self) -> Sequence[Layer]:
+        """The layers in the order of their first naming."""
+        return list(dict.fromkeys(block.layer for block in self.blocks))
+
+    @cached_property
     def _hiding(self) -> Sequence[Block]:
         return [block for block in self.blocks if not block.depends and may_hide(block.text)]
 

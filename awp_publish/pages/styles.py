@@ -55,7 +55,7 @@ class Styles:
         base: Mapping[int, Declarations] = NOTHING,
     ) -> None:
         self._page, self._matcher, self._sheets, self._base = page, matcher, sheets, base
-        self._ranks = _ranks(block.layer for sheet in sheets for block in sheet.blocks)
+        self._ranks = _ranks(layer for sheet in sheets for layer in sheet.layers)
         self._custom: dict[int, dict[str, tuple[str, bool]]] = {}
         self._looked_up = frozenset[str]()
         self._cascaded: dict[int, Declarations] = {}

@@ -21,8 +21,8 @@ MAX_SELECTOR_LENGTH: Final = 1_000
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
 _INDEXED_TAGS: Final = (
-    "a article base button details fieldset form h1 h2 h3 h4 h5 h6 input label link main math meta meter nav output "
-    "progress script section select style table td template textarea title"
+    "a article base button details fieldset form h1 h2 h3 h4 h5 h6 img input label link main math meta meter nav "
+    "output picture progress script section select style table td template textarea title"
 )
 INDEXED: Final = frozenset(_INDEXED_TAGS.split())
 """Tags whose elements are listed while a tree is built, because every page is searched for them."""
