@@ -42,6 +42,10 @@ _NUMBER: Final = re.compile(
     rf"(?:\s*[-\u2013]\s*\d{{1,6}})?{_MARKS}*",
     re.IGNORECASE,
 )
+_HINT: Final = re.compile("[a-z]+|[0-9<>]")
+_HINTS: Final = frozenset(("more", *_WORDS.split(), *"0123456789<>"))
+"""What a text in ASCII has at least to lead to another page: one of these words, a figure or an arrow."""
+
 _BACK: Final = re.compile("\\s*[<\xab\u2039\u2190][^>\xbb\u203a\u2192]*")
 _ON: Final = re.compile("[^<\xab\u2039\u2190]*[>\xbb\u203a\u2192]\\s*")
 _PICTURES: Final = frozenset(("img", "svg"))
@@ -66,6 +70,8 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
         if "href" not in given:
             continue
         text = _text_of(tree, link)
+        if "rel" not in given and text.isascii() and _HINTS.isdisjoint(_HINT.findall(text.lower())):
+            continue
         is_named = "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split())
         is_named = is_named or (_MORE.fullmatch(text) is not None and _PAGED.search(given["href"]) is not None)
         if is_named or (
@@ -102,8 +108,11 @@ def _text_of(tree: Tree, link: int) -> str:
     Of "Next", and in an element of its own the title of the next page, the first is returned.
     """
     given = tree.attributes[link]
-    if (only := tree.only(link)) is not None and len(only.strip()) > MAX_TEXT:
-        return ""
+    if (only := tree.only(link)) is not None:  # as in most links
+        if len(only.strip()) > MAX_TEXT:
+            return ""
+        if any(map(str.isalnum, only)):
+            return " ".join(only.split())
     texts, length = list[str](), 0
     for at in range(link + 1, tree.ends[link]):
         text = tree.texts[at] if not tree.tags[at] else ""
