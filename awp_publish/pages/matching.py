@@ -90,14 +90,6 @@ class Matcher:
     def _all(self) -> list[int]:
         return [at for at in (*self._outside, *range(self.start, self.end)) if self._page.tags[at] not in _NO_ELEMENT]
 
-    @cached_property
-    def _tags(self) -> Set[str]:
-        return frozenset(self._page.tags)
-
-    def has(self, compound: Compound) -> bool:
-        """Return False if no element has the tag, the ids and the classes of a compound."""
-        return self.names >= compound.names and (not compound.tag or compound.tag in self._tags)
-
     def _named(self, name: str) -> list[int]:
         """Return the elements with a class or an id, `.class` or `#id`."""
         lists = self._listed.get(name, [])
@@ -120,7 +112,7 @@ class Matcher:
         if among is None and selector in self._matches:
             return self._matches[selector]
         elements = list[int]()
-        if all(self.has(compound) for _, compound in selector.steps):
+        if self.names >= selector.names:
             around, (combinator, compound) = selector.steps[:-1], selector.steps[-1]
             elements = self._only(self._candidates(compound, among), compound)
             if around and elements:

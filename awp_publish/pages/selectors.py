@@ -129,6 +129,17 @@ class Selector:
         return self.unread.startswith(":") and name not in _KNOWN and not name.startswith(("-webkit-", "view-"))
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The ids and classes of all compounds, as `#id` and `.class`."""
+        return frozenset[str]().union(*(compound.names for _, compound in self.steps))
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The tag, the ids and the classes of the element itself."""
+        compound = self.steps[-1][1]
+        return compound.names | {compound.tag} if compound.tag else compound.names
+
+    @cached_property
     def reaches_out(self) -> bool:
         """Return True if it is for the host of a shadow root, or for what is in its slots."""
         return any(state.name in ("host", "slotted") for state in self.steps[-1][1].states)

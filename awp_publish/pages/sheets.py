@@ -134,7 +134,7 @@ class Sheet:
                 and not properties.isdisjoint(block.declarations)
                 and not (block.depends and block.concerns)
             ):
-                yield from block.rules
+                yield from (rule for rule in block.rules if names >= rule.selector.subject)
 
     def variables(self, names: Set[str]) -> Iterator[Rule]:
         """Yield the rules that declare these custom properties."""
