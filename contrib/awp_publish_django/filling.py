@@ -15,15 +15,28 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import orjson
 from django import forms
 
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length, read_fields
+from awp_publish.http.exchange import (
+    AsgiApp,
+    Message,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    content_length,
+    read_fields,
+    send_reply,
+)
 from awp_publish.http.page_request import PageAnswer, PageExchange
 from awp_publish.http.redirects import cookies_of, receive_cookies
+from awp_publish.http.route_answers import SURE_PLACE
 from awp_publish.http.route_exchange import Rehearsal, RouteExchange
 from awp_publish.model import ROUTE_CALL, JsonObject, Parameter
 from awp_publish.schema import media
 
 MAX_PAGE_BYTES: Final = 4_000_000
 """The largest page that is read for the values of its form."""
+
+JSON: Final = b"application/json"
 
 CSRF_FIELD: Final = "csrfmiddlewaretoken"
 
@@ -99,7 +112,7 @@ async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Sen
     rest = [parameter for parameter in parameters if isinstance(parameter, RestParameter)]
     if rest and all(inputs.get(parameter.name) is None for parameter in rest if parameter.location == "file"):
         members = {parameter.wire_name: inputs[parameter.name] for parameter in rest if parameter.name in inputs}
-        await _send_on(app, scope, receive, send, orjson.dumps(members), b"application/json")
+        await _send_on(app, scope, receive, send, orjson.dumps(members), JSON)
         return
     if any(isinstance(parameter, FormParameter) for parameter in parameters):
         await _Filling(app, scope, receive, send, parameters, inputs).run()
@@ -125,9 +138,9 @@ def _rest_entries(rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
 
 async def _kept_entries(app: AsgiApp, scope: Scope, rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
     missing = [parameter.wire_name for parameter in rest if parameter.is_kept and parameter.name not in inputs]
-    page = await _shown(app, scope, b"application/json") if missing else None
+    page = await _shown(app, scope, JSON) if missing else None
     try:
-        shown = orjson.loads(page.body) if page is not None else None
+        shown = orjson.loads(page.body) if page is not None and _is_of_type(page, JSON) else None
     except orjson.JSONDecodeError:
         return []
     values = [(name, shown[name]) for name in missing if name in shown] if isinstance(shown, dict) else []
@@ -155,17 +168,31 @@ class _Filling:
         self._fields = [parameter for parameter in parameters if isinstance(parameter, FormParameter)]
         self._given = [parameter for parameter in parameters if parameter.name in inputs]
         self._emptied = [field.empty() for field in self._fields if field in self._given and inputs[field.name] is None]
+        self._changes = any(parameter.location == "path" for parameter in parameters)
         self._left = {field.wire_name for field in self._fields}
         self._shown = NextForm()
         self._cookies = cookies_of(scope["headers"])
         self._set_cookies: list[tuple[bytes, bytes]] = []
 
     async def run(self) -> None:
-        """Send what a browser sends beside what is given: all that the form on the page has, hidden fields too."""
-        body = (await self._receive()).get("body", b"")
-        form = await self._first_form() if any(field.on_page for field in self._fields) else None
+        """Send what a browser sends beside what is given: all that the form on the page has, hidden fields too.
+
+        Nothing is sent where the page fails, or does not show what a thing that is there already has: that would empty
+        what is left out.
+        """
+        body, form = (await self._receive()).get("body", b""), None
+        missing = [field for field in self._fields if field not in self._given]
+        if any(field.on_page for field in self._fields):
+            page = await _shown(self._app, self._scope, b"text/html")
+            if page.status >= 500:
+                await send_reply(Reply(page.status, page.headers, page.body), self._send)
+                return
+            form = self._first_form(page)
+            unseen = [field for field in missing if not isinstance(field.declared, forms.FileField)]
+            if form is None and page.status == 200 and self._changes and unseen:
+                await send_reply(_refusal(unseen), self._send)
+                return
         if form is None:
-            missing = [field for field in self._fields if field not in self._given]
             entries = [(field.wire_name, text) for field in missing for text in field.initial_texts()]
         else:
             entries = self._entries_of(form)
@@ -184,9 +211,8 @@ class _Filling:
                 return
             entries = self._entries_of(shown.form)
 
-    async def _first_form(self) -> "_Form | None":
-        page = await _shown(self._app, self._scope, b"text/html")
-        if page is None:
+    def _first_form(self, page: PageAnswer) -> "_Form | None":
+        if not _is_of_type(page, b"text/html"):
             return None
         text, _ = media.decode(page.body, read_fields(page.headers)[b"content-type"].decode("latin-1"))
         return find_form(text, self._scope["path"], self._left)
@@ -240,14 +266,22 @@ def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:
     return b"".join((body.removesuffix(b"--%b--\r\n" % boundary), *parts, b"--%b--\r\n" % boundary))
 
 
-async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer | None:
-    """Return the answer at the action's address to a GET, None if it is not of this type."""
+async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer:
+    """Return the answer at the action's address to a GET that accepts a media type."""
     described = (b"content-type", b"content-length", b"accept")
     headers = [(b"accept", media_type), *(pair for pair in scope["headers"] if pair[0] not in described)]
-    asked: Scope = {**scope, "method": "GET", "headers": headers}
-    answer = await PageExchange(most=MAX_PAGE_BYTES).run(app, asked)
+    return await PageExchange(most=MAX_PAGE_BYTES).run(app, {**scope, "method": "GET", "headers": headers})
+
+
+def _is_of_type(answer: PageAnswer, media_type: bytes) -> bool:
     is_such = read_fields(answer.headers).get(b"content-type", b"").lower().startswith(media_type)
-    return answer if answer.status == 200 and is_such and answer.is_whole else None
+    return answer.status == 200 and is_such and answer.is_whole
+
+
+def _refusal(unseen: Sequence[FormParameter]) -> Reply:
+    words = "is required: the page does not show what it has, so it would be emptied"
+    errors = [{"loc": ["form", field.wire_name], "msg": words, "type": SURE_PLACE} for field in unseen]
+    return Reply(422, ((b"content-type", JSON),), orjson.dumps({"detail": errors}))
 
 
 def find_form(page: str, path: str, names: set[str]) -> "_Form | None":

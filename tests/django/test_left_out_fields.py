@@ -52,6 +52,10 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
             SENT.append({"tags": form.cleaned_data["tags"], **request.POST.dict()})
             form.save()
             return redirect("/done/")
+    elif user.last_name == "broken":
+        raise RuntimeError("the template of the page fails")
+    elif user.last_name == "elsewhere":
+        return HttpResponse("<title>The form is made by a script</title>")
     else:
         form = Profile(instance=user, initial={"tags": "red blue", "home": "https://a.example/"})
     return HttpResponse(PAGE.render({"form": form}))
@@ -184,9 +188,9 @@ def call(request):
         sent: dict[str, Any] = {"data": json.dumps({"input": given}), "content_type": "application/json"}
         place = f"/agents/{action}/invoke"
         if request.param == "wsgi":
-            answer: Any = await sync_to_async(Client().post)(place, **sent)
+            answer: Any = await sync_to_async(Client(raise_request_exception=False).post)(place, **sent)
         else:
-            answer = await AsyncClient().post(place, **sent)
+            answer = await AsyncClient(raise_request_exception=False).post(place, **sent)
         return answer.status_code, answer.json()
 
     return ask
@@ -207,6 +211,21 @@ async def test_an_update_keeps_what_is_not_given(call, action):
     if action == "edit":
         assert (SENT[0]["tags"], SENT[0]["home"]) == ("red blue", "https://a.example/")
         assert "save" not in SENT[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "pointers"),
+    [("broken", 500, []), ("elsewhere", 422, ["/first_name", "/email", "/is_active", "/tags", "/home"])],
+)
+async def test_nothing_is_emptied_where_the_page_does_not_show_it(call, name, status, pointers):
+    user = await sync_to_async(User.objects.create)(username="ann", email="a@a.example", last_name=name)
+    refused, answer = await call("edit", pk=user.pk, username="anna")
+    assert (refused, [error["pointer"] for error in answer.get("errors", [])]) == (status, pointers)
+    await sync_to_async(user.refresh_from_db)()
+    assert (user.username, user.email) == ("ann", "a@a.example")
+    if name == "elsewhere":
+        rest = {"first_name": "", "email": None, "is_active": True, "tags": "", "home": ""}
+        assert (await call("edit", pk=user.pk, username="anna", **rest))[0] == 200
 
 
 async def test_what_the_form_has_beside_the_inputs_is_sent_too(call):
