@@ -32,6 +32,9 @@ _HEADERS_OF_CALLER: Final = frozenset({b"authorization", b"cookie"})
 _MEMBERS_OF_CALLER: Final = ("session", "user", "auth")
 """Headers with which a caller identifies itself, and members of a scope in which middleware says who it is."""
 
+_OF_OPENID: Final = frozenset({"openid", "profile", "email", "address", "phone", "offline_access"})
+"""Scopes of OpenID Connect that some clients ask every server for. They are left out (RFC 6749 section 3.3)."""
+
 MAX_ACTIONS: Final = 8
 """Actions that are named beside a scope; of more, the rest are counted."""
 
@@ -98,7 +101,7 @@ class SignInAt:
     def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
         """Return the scopes of a request that people may allow, all if it names none; None if it names no such."""
         known = self.options.scopes
-        names = [name for name in dict.fromkeys(wanted.split()) if name != "offline_access"]
+        names = [name for name in dict.fromkeys(wanted.split()) if name in known or name not in _OF_OPENID]
         if not names:
             return tuple(known)
         found = tuple(name for name in names if name in known)

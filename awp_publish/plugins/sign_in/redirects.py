@@ -84,7 +84,7 @@ def matches(registered: str, address: str) -> bool:
 
 
 def _without_port(parts: SplitResult) -> tuple[str, str | None, str, str]:
-    return parts.scheme, parts.hostname, parts.path, parts.query
+    return parts.scheme, parts.hostname, parts.path or "/", parts.query
 
 
 def with_parameters(address: str, **parameters: str | None) -> str:

@@ -200,6 +200,8 @@ def test_a_parameter_that_is_given_twice_is_answered_with_a_page(shop):
 def test_a_loopback_client_may_listen_at_any_port_and_at_no_other_path_or_host(shop):
     agent = Agent(shop, browser_of(shop), "http://127.0.0.1:7777/callback")
     assert agent.ask(redirect_uri="http://127.0.0.1:51234/callback").status_code == 303
+    root = Agent(shop, browser_of(shop), "http://127.0.0.1")
+    assert root.ask(redirect_uri="http://127.0.0.1:51234/").status_code == 303
     for address in ("http://127.0.0.1:51234/other", "http://localhost:51234/callback", "https://127.0.0.1/callback"):
         assert agent.ask(redirect_uri=address).status_code == 400
 

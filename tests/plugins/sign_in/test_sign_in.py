@@ -109,6 +109,14 @@ def test_an_unknown_scope_is_dropped_and_nothing_but_unknown_ones_is_refused(age
     assert sent_back(agent.ask(scope="unheard"))["error"] == "invalid_scope"
 
 
+def test_scopes_that_clients_ask_every_server_for_are_left_out(open_client, agent):
+    asked = "openid email profile offline_access"
+    assert agent.sign_in(scope=asked)["scope"] == "orders"
+    shop = open_client(make_shop(scopes={}))
+    other = Agent(shop, TestClient(shop.app, base_url=URL), scope=asked)
+    assert "scope" not in other.sign_in(scope=asked)
+
+
 def test_a_person_ends_an_agents_access_on_the_page_of_connected_agents(shop, agent):
     tokens = agent.sign_in()
     page = agent.browser.get("/agents/connections").text
