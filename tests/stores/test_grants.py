@@ -7,11 +7,13 @@ import pytest
 
 from awp_publish.browsing.cookies import Cookie
 from awp_publish.calls.tokens import Tokens
+from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError
-from awp_publish.plugins.sign_in.grants import MAX_OF_PERSON, MAX_RECENT, Grant, Grants, Presenter, challenge_of
+from awp_publish.plugins.sign_in.grants import MAX_OF_PERSON, MAX_RECENT, Grant, Grants, challenge_of
 from awp_publish.stores import Look, Step
 from awp_publish.stores.memory import MemoryStore
 
+CLAUDE, ANOTHER = (KnownClient(name, name, (), "registered") for name in ("claude", "another"))
 VERIFIER = "v" * 43
 BACK = "https://agent.example/callback"
 
@@ -32,7 +34,7 @@ async def begin(grants: Grants, grant: Grant | None = None) -> str:
 
 
 async def exchange(grants: Grants, code: str):
-    return await grants.exchange(code, Presenter("claude"), BACK, VERIFIER)
+    return await grants.exchange(code, CLAUDE, BACK, VERIFIER)
 
 
 async def test_of_several_who_send_a_code_at_once_one_gets_tokens_and_nobody_keeps_them(grants):
@@ -43,18 +45,18 @@ async def test_of_several_who_send_a_code_at_once_one_gets_tokens_and_nobody_kee
     assert {error.code for error in results if isinstance(error, OAuthError)} == {"invalid_grant"}
     assert await grants.find(issued[0].access) is None  # somebody else had the code
     with pytest.raises(OAuthError, match="not known"):
-        await grants.refresh(issued[0].refresh, Presenter("claude"), None)
+        await grants.refresh(issued[0].refresh, CLAUDE, None)
 
 
 async def test_refreshing_twice_at_once_gives_two_answers_of_which_one_may_be_lost(grants):
     issued = await exchange(grants, await begin(grants))
-    first, second = await asyncio.gather(*(grants.refresh(issued.refresh, Presenter("claude"), None) for _ in range(2)))
+    first, second = await asyncio.gather(*(grants.refresh(issued.refresh, CLAUDE, None) for _ in range(2)))
     assert first.refresh != second.refresh
     for tokens in (first, second):
         assert await grants.find(tokens.access) is not None
-    third = await grants.refresh(second.refresh, Presenter("claude"), None)
+    third = await grants.refresh(second.refresh, CLAUDE, None)
     with pytest.raises(OAuthError, match="already been used"):  # the other one's successor is none of a lost answer
-        await grants.refresh(first.refresh, Presenter("claude"), None)
+        await grants.refresh(first.refresh, CLAUDE, None)
     assert await grants.find(third.access) is None
 
 
@@ -62,10 +64,10 @@ async def test_a_refresh_token_that_was_used_long_ago_ends_the_grant(store):
     now = [time.time()]
     grants = Grants(store, Tokens(["a key"], "test", 0.0), 600, lambda: now[0])
     issued = await exchange(grants, await begin(grants))
-    later = await grants.refresh(issued.refresh, Presenter("claude"), None)
+    later = await grants.refresh(issued.refresh, CLAUDE, None)
     now[0] += 31.0
     with pytest.raises(OAuthError, match="already been used"):
-        await grants.refresh(issued.refresh, Presenter("claude"), None)
+        await grants.refresh(issued.refresh, CLAUDE, None)
     assert await grants.find(later.access) is None
 
 
@@ -76,7 +78,7 @@ async def test_an_access_token_ends_before_its_grant_does(store):
     assert issued.seconds == 600
     now[0] += 601.0
     assert await grants.find(issued.access) is None
-    later = await grants.refresh(issued.refresh, Presenter("claude"), None)
+    later = await grants.refresh(issued.refresh, CLAUDE, None)
     assert await grants.find(later.access) is not None
 
 
@@ -108,12 +110,12 @@ async def test_a_person_sees_their_own_grants_alone_and_the_oldest_of_too_many_e
 async def test_a_token_ends_by_the_hand_of_its_own_client_alone(grants):
     issued = await exchange(grants, await begin(grants))
     with pytest.raises(OAuthError, match="another client"):
-        await grants.end_of_token(issued.access, Presenter("another"))
+        await grants.end_of_token(issued.access, ANOTHER)
     assert await grants.find(issued.access) is not None
-    await grants.end_of_token(issued.access, Presenter("claude"))
+    await grants.end_of_token(issued.access, CLAUDE)
     assert await grants.find(issued.access) is None
-    again = await grants.refresh(issued.refresh, Presenter("claude"), None)
-    await grants.end_of_token(again.refresh, Presenter("claude"))
+    again = await grants.refresh(issued.refresh, CLAUDE, None)
+    await grants.end_of_token(again.refresh, CLAUDE)
     assert await grants.find(again.access) is None
 
 
@@ -171,9 +173,9 @@ async def test_no_power_failure_brings_back_or_takes_away_what_a_person_has_deci
     store = _Forgetful()
     grants = Grants(store, Tokens(["a key"], "test", 0.0), 600)
     issued = await exchange(grants, await begin(grants))
-    issued = await grants.refresh(issued.refresh, Presenter("claude"), None)
+    issued = await grants.refresh(issued.refresh, CLAUDE, None)
     assert issued.refresh is not None
-    await grants.end_of_token(issued.access, Presenter("claude"))
-    await grants.end_of_token(issued.refresh, Presenter("claude"))
+    await grants.end_of_token(issued.access, CLAUDE)
+    await grants.end_of_token(issued.refresh, CLAUDE)
     assert await grants.find(issued.access) is None
     assert store.undone == []

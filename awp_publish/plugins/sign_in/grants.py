@@ -25,6 +25,7 @@ import orjson
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, cookie_header
 from awp_publish.calls.tokens import Tokens
+from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError
 from awp_publish.plugins.sign_in.redirects import shown_host
 from awp_publish.stores.store import SESSION, Add, Look, Store, Swap, unavailable
@@ -70,14 +71,6 @@ class Issued(NamedTuple):
     refresh: str | None
     seconds: int
     scopes: tuple[str, ...]
-
-
-class Presenter(NamedTuple):
-    """The client that shows a code or token. `key` is the thumbprint of a key that it has proven, "" for none."""
-
-    id: str
-    is_authenticated: bool = False
-    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +146,14 @@ def challenge_of(verifier: str) -> str:
     return urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii", "replace")).digest()).rstrip(b"=").decode()
 
 
-def _check_client(grant: Grant, client: Presenter, shown: str) -> None:
+def _check_client(grant: Grant, client: KnownClient, shown: str) -> None:
     """Raise OAuthError unless a grant is this client's, which has authenticated if it has to (RFC 6749 section 3.2.1).
 
     What a metadata document says is not asked again: whoever leaves the assertion out must not be better off.
     """
     if grant.client != client.id:
         raise OAuthError("invalid_grant", f"The {shown} was issued to another client.")
-    if grant.is_confidential and not client.is_authenticated:
+    if grant.is_confidential and not client.is_confidential:
         raise OAuthError("invalid_client", "The client has to authenticate, as it did when people allowed it.")
 
 
@@ -230,8 +223,10 @@ class Grants:
         await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
         return code
 
-    async def exchange(self, code: str, client: Presenter, redirect: str | None, verifier: str) -> Issued:
-        """Exchange a code for tokens, bound to a key if the client has proven one. Raises OAuthError.
+    async def exchange(
+        self, code: str, client: KnownClient, redirect: str | None, verifier: str, key: str = ""
+    ) -> Issued:
+        """Exchange a code for tokens, bound to a `key` if the client has proven one. Raises OAuthError.
 
         Its errors are those of RFC 6749 section 5.2 and RFC 7636 section 4.6. The `redirect` is compared if it is
         there: RFC 6749 section 4.1.3 demands it, and OAuth 2.1 section 10.2 drops it, as the verifier does what it did.
@@ -253,15 +248,15 @@ class Grants:
                 raise OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.")
             if not _VERIFIER.fullmatch(verifier) or not hmac.compare_digest(challenge_of(verifier), grant.challenge):
                 raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
-            _check_key(grant, client.key)
-            changed, issued = self._with_tokens(replace(grant, is_used=True, key=client.key), grant.scopes)
+            _check_key(grant, key)
+            changed, issued = self._with_tokens(replace(grant, is_used=True, key=key), grant.scopes)
             if await self._swap(grant, changed):
                 await self._list(changed)
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
 
-    async def refresh(self, token: str, client: Presenter, scopes: Sequence[str] | None) -> Issued:
-        """Exchange a refresh token for new tokens. Raises OAuthError.
+    async def refresh(self, token: str, client: KnownClient, scopes: Sequence[str] | None, key: str = "") -> Issued:
+        """Exchange a refresh token for new tokens, bound to a `key` if the client has proven one. Raises OAuthError.
 
         `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
         (RFC 9700 section 4.14.2), unless its answer may have been lost.
@@ -273,8 +268,8 @@ class Grants:
             if grant is None or not grant.is_used or grant.until <= now:
                 raise OAuthError("invalid_grant", "The refresh token is not known, or its grant has ended.")
             _check_client(grant, client, "refresh token")
-            if not (client.is_authenticated and client.key):  # to its authentication they are bound already (RFC 9449
-                _check_key(grant, client.key)  # section 5), so that it may prove another key
+            if not (client.is_confidential and key):  # its tokens are bound to its authentication (RFC 9449 section 5)
+                _check_key(grant, key)
             wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
             if not set(wanted) <= set(grant.scopes):
                 raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")
@@ -285,7 +280,7 @@ class Grants:
             else:
                 await self.end(grant.id)
                 raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
-            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=client.key), wanted)
+            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), wanted)
             if await self._swap(grant, changed):
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
@@ -343,7 +338,7 @@ class Grants:
                 return
             grant = current
 
-    async def end_of_token(self, token: str, client: Presenter) -> None:
+    async def end_of_token(self, token: str, client: KnownClient) -> None:
         """End the grant of a refresh token, or one access token alone. Raises OAuthError (RFC 7009 section 2.1)."""
         for kind in ("access", "refresh"):
             grant_id = self.grant_of(kind, token)

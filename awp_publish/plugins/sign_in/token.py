@@ -8,7 +8,7 @@ from awp_publish.http.request import DoorRequest
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import Parameters, ProgramEndpoint, ProgramRequest, read_form, read_json
 from awp_publish.plugins.sign_in.errors import OAuthError, json_reply
-from awp_publish.plugins.sign_in.grants import Grant, Issued, Presenter
+from awp_publish.plugins.sign_in.grants import Grant, Issued
 from awp_publish.problems import InvalidProof
 
 
@@ -24,7 +24,7 @@ class TokenEndpoint(ProgramEndpoint):
         client = await self.authenticate(request, form)
         self.at.check_resources(form.all("resource"))
         key = await self._proven_key(request)
-        issued = await exchange(self, request, form, client, Presenter(client.id, client.is_confidential, key))
+        issued = await exchange(self, request, form, client, key)
         answer: dict[str, object] = {
             "access_token": issued.access,
             "token_type": "DPoP" if key else "Bearer",
@@ -46,16 +46,12 @@ class TokenEndpoint(ProgramEndpoint):
         except InvalidProof as problem:
             raise OAuthError("invalid_dpop_proof", problem.detail) from problem
 
-    async def exchange_code(
-        self, request: DoorRequest, form: Parameters, client: KnownClient, presenter: Presenter
-    ) -> Issued:
+    async def exchange_code(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange an authorization code. Raises OAuthError."""
         code, verifier = form.need("code"), form.need("code_verifier")
-        return await self.at.grants.exchange(code, presenter, form.get("redirect_uri"), verifier)
+        return await self.at.grants.exchange(code, client, form.get("redirect_uri"), verifier, key)
 
-    async def refresh(
-        self, request: DoorRequest, form: Parameters, client: KnownClient, presenter: Presenter
-    ) -> Issued:
+    async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
         wanted, token = form.get("scope"), form.need("refresh_token")
         grant = await self.at.grants.of_refresh_token(token)
@@ -65,11 +61,9 @@ class TokenEndpoint(ProgramEndpoint):
             if seen is None or not await self.at.is_signed_in(seen, grant):
                 await self.at.grants.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
-        return await self.at.grants.refresh(token, presenter, wanted.split() if wanted is not None else None)
+        return await self.at.grants.refresh(token, client, wanted.split() if wanted is not None else None, key)
 
-    async def issue_to_client(
-        self, request: DoorRequest, form: Parameters, client: KnownClient, presenter: Presenter
-    ) -> Issued:
+    async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
         if client.origin != "named" or not client.is_confidential or not client.scopes:
             raise OAuthError(
@@ -81,11 +75,11 @@ class TokenEndpoint(ProgramEndpoint):
         now = time()
         seconds = 60 * self.at.options.minutes
         return await self.at.grants.issue_to_client(
-            Grant("", client.id, client.name, None, "", wanted, now, now + seconds, key=presenter.key)
+            Grant("", client.id, client.name, None, "", wanted, now, now + seconds, key=key)
         )
 
 
-_Exchange = Callable[[TokenEndpoint, DoorRequest, Parameters, KnownClient, Presenter], Awaitable[Issued]]
+_Exchange = Callable[[TokenEndpoint, DoorRequest, Parameters, KnownClient, str], Awaitable[Issued]]
 _EXCHANGES: Final[Mapping[str, _Exchange]] = {
     "authorization_code": TokenEndpoint.exchange_code,
     "refresh_token": TokenEndpoint.refresh,
@@ -110,5 +104,5 @@ class RevokeEndpoint(ProgramEndpoint):
         """End a token. Raises OAuthError."""
         form = await read_form(request)
         client = await self.authenticate(request, form)
-        await self.at.grants.end_of_token(form.need("token"), Presenter(client.id, client.is_confidential))
+        await self.at.grants.end_of_token(form.need("token"), client)
         await request.answer_with(json_reply({}))
