@@ -54,6 +54,9 @@ MAX_FETCHES: Final = 30
 FETCH_WINDOW: Final = 60.0
 """Seconds that fetching a document may take, and documents that one address may have fetched within a window."""
 
+MAX_FETCHING: Final = 8
+"""Documents that are fetched at once: each takes a thread of those in which the site's own functions run."""
+
 CACHED: Final = 500
 MIN_CACHED, USUALLY_CACHED, MAX_CACHED = 60.0, 3600.0, 24 * 3600.0
 """Documents that are kept, and for how many seconds: as their headers say, within these bounds."""
@@ -104,6 +107,7 @@ class Clients:
         named = (client for client in options.clients if isinstance(client, Client))
         self._named = {client.id: self._of_owner(client) for client in named}
         self._documents: OrderedDict[str, tuple[float, KnownClient]] = OrderedDict()
+        self._fetching = 0
 
     async def find(self, client_id: str, address: str | None = None) -> KnownClient | None:
         """Return a client, None if it is not known. Raises Shown for a metadata document that cannot be used.
@@ -228,11 +232,17 @@ class Clients:
             if address and (await self._store.run((count,))).failed is not None:
                 wrong = "Please wait for a minute, and start again from your agent."
                 raise Shown("Too many requests", wrong, 429, code="slow_down")
+            if self._fetching >= MAX_FETCHING:
+                wrong = "Too many agents are new to this site at the moment. Please try again in a minute."
+                raise Shown("Not now", wrong, 503, code="temporarily_unavailable")
+            self._fetching += 1
             try:
                 seconds, fetched = await run_in_thread(lambda: fetch_client(client_id, self._assertions))
             except ValueError as error:  # kept by nobody (section 5.2 of the draft)
                 wrong = f"Its description at {host} cannot be used: {error}."
                 raise Shown("This agent is not known", wrong, code="temporarily_unavailable") from error
+            finally:
+                self._fetching -= 1
             self._documents[client_id] = self._clock() + seconds, fetched
             self._documents.move_to_end(client_id)
             while len(self._documents) > CACHED:

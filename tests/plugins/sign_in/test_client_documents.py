@@ -1,13 +1,16 @@
 """Clients that are known by a metadata document at an https address of theirs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 from jwt.algorithms import ECAlgorithm
 
 from awp_publish.http import outgoing
+from awp_publish.plugins.sign_in import clients
 from tests.client import TestClient
 from tests.http.test_outgoing import context as context, serving
 from tests.plugins.sign_in.shop import BACK, URL, Agent, invoke, make_shop
@@ -24,12 +27,15 @@ class Publisher:
         self.asked: list[str] = []
         self.changes: dict[str, Any] = {}
         self.body: bytes | None = None
+        self.instead: Callable[[Any], tuple[int, dict[str, str], bytes]] | None = None
 
     @property
     def address(self) -> str:
         return f"https://localhost:{self.port}/client.json"
 
     def answer(self, request: Any) -> tuple[int, dict[str, str], bytes]:
+        if self.instead is not None:
+            return self.instead(request)
         if request.path == "/keys.json":
             return 200, {}, json.dumps({"keys": [jwk(KEY)]}).encode()
         document = {
@@ -167,6 +173,28 @@ def test_nobody_has_documents_fetched_without_end(agent, publisher):
     statuses = [agent.ask(client_id=f"{publisher.address}?{number}").status_code for number in range(40)]
     assert statuses[-1] == 429
     assert len(publisher.asked) <= 30
+
+
+def test_slow_documents_take_few_of_the_sites_threads(agent, publisher, monkeypatch):
+    monkeypatch.setattr(clients, "MAX_FETCHING", 1)
+    arrived, released = Event(), Event()
+
+    def hold(_: Any) -> tuple[int, dict[str, str], bytes]:
+        arrived.set()
+        released.wait(60)
+        return 404, {}, b""
+
+    publisher.instead = hold
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(agent.ask, client_id=f"{publisher.address}?slow")
+        try:
+            assert arrived.wait(60)
+            refused = agent.ask()
+        finally:
+            released.set()
+        assert (refused.status_code, slow.result().status_code) == (503, 400)
+    publisher.instead = None
+    assert agent.ask().status_code == 303
 
 
 def test_what_a_person_has_allowed_holds_while_the_clients_server_is_down(agent, publisher, open_client, tmp_path):
