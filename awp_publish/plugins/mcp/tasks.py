@@ -40,7 +40,7 @@ from awp_publish.plugins.mcp.exchange import (
     exchange_of,
     find_caller,
 )
-from awp_publish.plugins.mcp.tool_list import SESSION_ARGUMENT
+from awp_publish.plugins.mcp.tool_list import session_argument
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -194,7 +194,8 @@ class TaskExtension:
         entry = {**GET_JOB_ENTRY}
         if door.ask("sessions") is not None:
             schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
-            entry["inputSchema"] = {**schema, "properties": {**schema["properties"], SESSION: SESSION_ARGUMENT}}
+            properties = {**schema["properties"], SESSION: session_argument(door.catalog)}
+            entry["inputSchema"] = {**schema, "properties": properties}
         self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
 
     def register(self, server: Server[Any]) -> None:

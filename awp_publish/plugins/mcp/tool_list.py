@@ -42,14 +42,20 @@ class Tool:
         return type(output) is dict and (self.suits is None or self.suits(output))
 
 
-SESSION_ARGUMENT: Final = {
-    "type": "string",
-    "description": "The session that an earlier answer returned, which keeps you signed in. Leave it out at first.",
-}
-SESSION_OF_NOBODY: Final = {
-    "type": "string",
-    "description": "The session that an earlier answer returned, if you call without a token. Leave it out at first.",
-}
+def is_known_by_token(catalog: Catalog) -> bool:
+    """Return True if callers are known by nothing but tokens of sign-in, each of which has a session of its own."""
+    known = catalog.site.authentication
+    is_own = known is not None and known.is_own_server and {*known.methods} <= {"oauth", "session"}
+    return is_own and catalog.sign_in is None
+
+
+def session_argument(catalog: Catalog) -> JsonObject:
+    """Return the argument with a session."""
+    use = "if you call without a token" if is_known_by_token(catalog) else "which keeps you signed in"
+    return {
+        "type": "string",
+        "description": f"The session that an earlier answer returned, {use}. Leave it out at first.",
+    }
 
 
 def _schemes_of(action: Action) -> list[dict[str, object]]:
@@ -80,9 +86,6 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
     tools, authentication = {}, catalog.site.authentication
     signs_in = authentication is not None and authentication.is_own_server
-    # A token has a session of its own, and where nothing else identifies callers, nobody calls guarded tools without.
-    methods = {*authentication.methods} if authentication is not None and signs_in else {""}
-    is_by_token = catalog.sign_in is None and methods <= {"oauth", "session"}
     for action in catalog.actions:
         answered, is_wrapped = _without_formats(answer_schema(action)), False
         if media.declared_type(answered) or action.outputs_vary:
@@ -101,8 +104,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "items": {"type": "string"},
                 "description": f"The receipts in the answers of {required}, if you are not signed in.",
             }
-        if has_sessions and SESSION not in properties and not (is_by_token and action.auth_required):
-            own[SESSION] = SESSION_OF_NOBODY if is_by_token else SESSION_ARGUMENT
+        if has_sessions and SESSION not in properties and not (action.auth_required and is_known_by_token(catalog)):
+            own[SESSION] = session_argument(catalog)
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
         entry: dict[str, object] = {
             "name": action.id,
