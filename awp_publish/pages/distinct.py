@@ -1,14 +1,19 @@
 """Names that tell buttons and links apart that would otherwise have the same: "Delete Emma"."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from awp_publish.pages.forms import describe_hidden
 from awp_publish.pages.input_types import BUTTONS, input_type
-from awp_publish.pages.items import ItemNames
+from awp_publish.pages.items import ItemNames, item_of
 from awp_publish.pages.names import MAX_NODES, AccessibleNames
 from awp_publish.pages.survey import Survey
+from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility, text_of
+
+_MAX_ACTION: Final = 20
+"""Characters of the text of a link in an item that says what it does, and not what it leads to."""
 
 
 def has_alike(visibility: Visibility, left_out: Sequence[int] = ()) -> bool:
@@ -36,15 +41,39 @@ def has_alike(visibility: Visibility, left_out: Sequence[int] = ()) -> bool:
                 if is_alike((table, text), at) and text:
                     return True
         end = max(end, tree.ends[table])
-    return False
+    links = ((at, " ".join(own.split())) for at in tree.find("a") if (own := tree.only(at)))
+    return any(
+        not any(one <= link < tree.ends[one] for one in left_out for link in items) for items in _in_items(tree, links)
+    )
+
+
+def _in_items(tree: Tree, links: Iterable[tuple[int, str]]) -> Iterator[dict[int, int]]:
+    """Yield those of some links, with their texts, that say the same in several items of one list, with these items."""
+    by_text = defaultdict[str, list[int]](list)
+    for link, text in links:
+        if len(text) <= _MAX_ACTION:
+            by_text[text].append(link)
+    for text, alike in by_text.items():
+        if len(alike) < 2 or not any(map(str.isalpha, text)):
+            continue
+        by_list = defaultdict[int, dict[int, int]](dict)
+        for link in alike:
+            if (item := item_of(tree, link)) is not None:
+                by_list[tree.parents[item]][link] = item
+        for items in by_list.values():
+            addresses = {tree.attributes[link].get("href", "") for link in items}
+            if len(addresses) > 1 and 1 < len(items) == len(set(items.values())):
+                yield items
 
 
 def distinct_names(
     survey: Survey, names: AccessibleNames, items: ItemNames, visibility: Visibility
 ) -> Mapping[int, str]:
-    """Return such names by node: of buttons by their item, of links by their row."""
+    """Return such names by node: of buttons by their item, of links by their row or item."""
+    tree = visibility.tree
     groups: dict[tuple[str, str], list[int]] = {}
     named: dict[int, str] = {}
+    links = dict[int, str]()
     for region in (*survey.regions, *survey.shadows.values()):
         for candidate in region.candidates:
             role, node = survey.roles[candidate], survey.nodes[candidate]
@@ -52,7 +81,13 @@ def distinct_names(
                 text = survey.text(candidate)
                 name = named[candidate] = names.name(node, text)
                 groups.setdefault((role, name.lower()), []).append(candidate)
+            elif role == "link" and survey.ends[candidate] - survey.starts[candidate] == 1:
+                links[node] = survey.text(candidate)
     distinct: dict[int, str] = {}
+    for alike_links in _in_items(tree, links.items()):
+        for link, of in alike_links.items():
+            if item := items.of_item(of, link):
+                distinct[link] = f"{links[link]} {item}"
     for (role, _), alike in groups.items():
         if len(alike) < 2:
             continue

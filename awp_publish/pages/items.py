@@ -16,7 +16,11 @@ _MAX_CLIMB: Final = 12
 """Ancestors of a button or a form that are searched for a name."""
 
 _MAX_CELL_DEPTH: Final = 5
-"""Ancestors of a link among which its row is searched."""
+"""Ancestors of a link among which its row, item or card is searched."""
+
+_MAX_ITEM: Final = 200
+_LISTS: Final = frozenset(("ol", "ul"))
+"""Nodes that an item or a card has at most, and what is not in it."""
 
 _MAX_HEADINGS: Final = 5
 """Headings before a button or a form that are considered."""
@@ -84,6 +88,21 @@ class ItemNames:
                 return False
         return False
 
+    def of_item(self, item: int, node: int) -> str:
+        """Return the name of an item of a list or a card: its heading, or else its first words, if it begins with some.
+
+        The text of a node in it is none.
+        """
+        tree, survey = self._tree, self._survey
+        if item in self._heads:
+            return shorten_text(survey.text(self._heads[item]), MAX_ITEM_NAME)
+        for at in range(item + 1, min(tree.ends[item], node)):
+            if _LETTER.search(tree.texts[at]) and not self._visibility.hides(tree.parents[at]):
+                name = text_of(self._visibility, tree.parents[at]) if tree.parents[at] != item else tree.texts[at]
+                name = " ".join(name.split()).rstrip(" :-\u2013\u2014,")
+                return name if len(name) <= MAX_ITEM_NAME else ""
+        return ""
+
     def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
         """Return the item of each of several nodes, given in order with the start and end of their texts."""
         told: dict[int, str] = {}
@@ -149,6 +168,18 @@ class ItemNames:
         place = bisect_right(self._forms, at) - 1
         form = self._forms[place] if place >= 0 else -1
         return form < 0 or at >= self._tree.ends[form] or form <= node < self._tree.ends[form]
+
+
+def item_of(tree: Tree, node: int) -> int | None:
+    """Return the item of a list or the card in which a node is, a few levels deep at most."""
+    for _ in range(_MAX_CELL_DEPTH):
+        node = tree.parents[node]
+        if node < 0 or tree.tags[node] in _BOUNDARIES:
+            return None
+        if tree.tags[node] in ("article", "li"):
+            inner = tree.tags[node : tree.ends[node]]
+            return node if len(inner) <= _MAX_ITEM and _LISTS.isdisjoint(inner) else None
+    return None
 
 
 def ancestors(tree: Tree, node: int) -> Iterator[int]:

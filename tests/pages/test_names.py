@@ -331,6 +331,36 @@ def test_links_buttons_and_fields_of_rows_are_called_after_their_row_in_each_for
     assert "[Edit Emma](https://shop.example/edit/Emma) [button: Delete Emma]" in written
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ul><li>{0}: <a href=/e/{0}>Edit</a><li>{1} <a href=/e/{1}>Edit</a></ul>",
+        "<ul><li><a href=/u>{0}</a> <a href=/e/{0}>Edit</a><li><b>{1}</b> <a href=/e/{1}>Edit</a></ul>",
+        "<article><h2>{0}</h2><a href=/e/{0}>Edit</a></article><article><h2>{1}</h2><a href=/e/{1}>Edit</a></article>",
+    ],
+)
+def test_links_in_items_and_cards_are_called_after_them_in_each_format(html):
+    html = html.format("Ada", "Emma")
+    assert [one["label"] for one in elements_in(html) if "label" in one] == ["Edit Ada", "Edit Emma"]
+    written = write_markdown(html, URL)
+    assert "[Edit Ada](https://shop.example/e/Ada)" in written
+    assert "[Edit Emma](https://shop.example/e/Emma)" in written
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ul><li>Ada <a href=/1>More</a><li>Emma <a href=/1>More</a></ul>",  # one address
+        "<ul><li>Ada <a href=/1>More</a></ul><ul><li>Emma <a href=/2>More</a></ul>",  # two lists
+        "<ul><li>Ada<ul><li>x</ul><a href=/1>More</a><li>Emma<ul><li>x</ul><a href=/2>More</a></ul>",  # menus
+        f"<ul><li>{'Ada ' * 20}<a href=/1>More</a><li>{'Emma ' * 20}<a href=/2>More</a></ul>",  # texts
+        "<ul><li><a href=/1>More</a> Ada<li><a href=/2>More</a> Emma</ul>",  # what stands after it
+    ],
+)
+def test_links_that_are_no_actions_of_an_item_need_no_names(html):
+    assert not [one["label"] for one in elements_in(html) if "label" in one]
+
+
 def test_links_of_rows_that_lead_to_one_address_need_no_names():
     rows = "".join(f"<tr><td>{name}<td><a href=/tea>Tea</a>" for name in ("Ada", "Emma"))
     assert not [one["label"] for one in elements_in(f"<table>{rows}</table>") if "label" in one]
