@@ -234,7 +234,7 @@ class FastApiDocument:
         is_plain = type(getattr(context, "original_route", context)) is APIRoute  # others may answer as they like
         described = dataclasses.replace(
             read,
-            description=None if read.description == _OF_PARTIAL else read.description,
+            description=(None if read.description == _OF_PARTIAL else read.description) or route.summary,
             inputs=_open_if_read(close_like(read.inputs, *written), read, route),
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,

@@ -98,6 +98,17 @@ def test_a_description_made_of_a_name_reads_well(site, start):
     assert front.awas("auth_own")["description"] == "Auth own"
 
 
+def test_a_summary_of_the_route_describes_its_action(site, start):
+    app = FastAPI()
+
+    @app.get("/shelf", summary="Show the first shelf.")
+    @site.action("show_shelf")
+    async def shelf() -> int:
+        return 1
+
+    assert start(app).awas("show_shelf")["description"] == "Show the first shelf."
+
+
 def test_a_partial_has_the_words_and_the_name_of_its_function(site, start):
     app = FastAPI()
 

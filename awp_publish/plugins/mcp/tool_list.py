@@ -68,18 +68,25 @@ def _schemes_of(action: Action) -> list[dict[str, object]]:
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 
 
-def _without_formats(schema: object) -> Any:
-    """Return a schema without the formats of texts: answers are not checked for them, but clients refuse such answers.
+def _loosened(schema: object, *, is_enforced: bool, is_member: bool = False) -> Any:
+    """Return a schema that clients do not hold against answers: without formats of texts, and where outputs are derived
+    with null for numbers inside.
 
-    Frameworks call a time without a zone `date-time`, which it is not (RFC 3339), and an empty text an e-mail address.
+    Frameworks call a time without a zone `date-time`, which it is not (RFC 3339), an empty text an e-mail address, and
+    write NaN as null.
     """
     if isinstance(schema, Mapping):
-        return {
-            word: value if word in _VALUES else _without_formats(value)
+        loosened = {
+            word: value if word in _VALUES else _loosened(value, is_enforced=is_enforced, is_member=True)
             for word, value in schema.items()
             if word != "format" or not isinstance(value, str)
         }
-    return [_without_formats(part) for part in schema] if isinstance(schema, list) else schema
+        if is_member and not is_enforced and schema.get("type") == "number":
+            loosened["type"] = ["number", "null"]
+        return loosened
+    if isinstance(schema, list):
+        return [_loosened(part, is_enforced=is_enforced, is_member=True) for part in schema]
+    return schema
 
 
 def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
@@ -87,7 +94,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     tools, authentication = {}, catalog.site.authentication
     signs_in = authentication is not None and authentication.is_own_server
     for action in catalog.actions:
-        answered, is_wrapped = _without_formats(answer_schema(action)), False
+        answered, is_wrapped = _loosened(answer_schema(action), is_enforced=action.enforces_outputs), False
         if media.declared_type(answered) or action.outputs_vary:
             # Images, sounds and files are content of their own. Clients refuse all answers that do not match.
             answered = {}
@@ -125,6 +132,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             described["securitySchemes"] = _schemes_of(action)
         if described:
             entry["_meta"] = described
+        suits = compile_schema(answered).is_valid if answered and not action.enforces_outputs else None
         if only_objects:
             is_wrapped = answered.get("type") != "object"
         elif answered:
@@ -134,10 +142,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
             wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
-        suits = None
         if answered:
             entry["outputSchema"] = answered
-            suits = None if action.enforces_outputs else compile_schema(answer_schema(action)).is_valid
         is_plain = not (is_wrapped or action.is_background)
         tools[action.id] = Tool(action, entry, is_wrapped, is_plain, suits, frozenset(own))
     return tools

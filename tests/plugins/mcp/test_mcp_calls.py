@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from mcp.types import ElicitResult
+from pydantic import BaseModel
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
@@ -322,6 +323,15 @@ async def test_answers_that_break_a_derived_schema_reach_official_clients(mode):
         """Answer as FastAPI does, and then something else around it."""
         return {"n": 1}
 
+    class Price(BaseModel):
+        euros: float
+
+    @app.get("/price")
+    @site.action("price")
+    async def price() -> Price:
+        """Answer with what JSON has not, for which pydantic writes null."""
+        return Price(euros=float("nan"))
+
     @app.middleware("http")
     async def wrap(request, call_next):
         answer = await call_next(request)
@@ -332,9 +342,11 @@ async def test_answers_that_break_a_derived_schema_reach_official_clients(mode):
     async with connect(AgentPublisher(app, site=site), mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         sent, marked = await client.call_tool("direct", {}), await client.call_tool("wrapped", {})
+        priced = await client.call_tool("price", {})
     assert tools["direct"].output_schema is None
     assert not sent.is_error
     assert "Emma" in sent.content[0].text
+    assert (priced.is_error, priced.structured_content) == (False, {"euros": None})
     assert tools["wrapped"].output_schema is not None
     assert marked.structured_content is None
     assert marked.content[0].text == '{"data":{"n":1}}'
