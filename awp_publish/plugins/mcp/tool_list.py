@@ -95,9 +95,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     signs_in = authentication is not None and authentication.is_own_server
     for action in catalog.actions:
         answered, is_wrapped = _loosened(answer_schema(action), is_enforced=action.enforces_outputs), False
-        if media.declared_type(answered) or action.outputs_vary:
-            # Images, sounds and files are content of their own. Clients refuse all answers that do not match.
-            answered = {}
+        if media.declared_type(answered):
+            answered = {}  # images, sounds and files are content of their own, not structured
         properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
         if action.needs_confirmation and CONFIRMATION not in properties:
             own[CONFIRMATION] = {
@@ -132,9 +131,12 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             described["securitySchemes"] = _schemes_of(action)
         if described:
             entry["_meta"] = described
+        is_object = answered.get("type") == "object"
+        if action.outputs_vary:
+            answered = {}  # clients refuse all answers that do not match
         suits = compile_schema(answered).is_valid if answered and not action.enforces_outputs else None
         if only_objects:
-            is_wrapped = answered.get("type") != "object"
+            is_wrapped = not is_object
         elif answered:
             is_wrapped = compile_schema(answered).is_valid(None)
         if answered and is_wrapped:
