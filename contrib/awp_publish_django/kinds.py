@@ -45,9 +45,10 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
     if form is not None:
         known = read_form(form, method, on_page=view.shows_form, changes=bool(path_parameters(path)))
     if form is None and REST in sys.modules and view.cls is not None:
-        from awp_publish_django.rest_framework import describe_rest_view
+        from awp_publish_django.rest_framework import describe_key, describe_rest_view
 
         known = describe_rest_view(view, method)
+        operation = replace(operation, inputs=describe_key(view.cls, operation.inputs))
     if known is None:
         return operation
     joined = replace(

@@ -8,6 +8,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import IntegerField
 from django.http import HttpRequest
 from django.utils.encoding import force_str
 from rest_framework import exceptions, filters, serializers
@@ -21,7 +23,7 @@ from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of
 from awp_publish_django.callers import make_stranger
 from awp_publish_django.filling import RestParameter
-from awp_publish_django.form_fields import describe_field, is_file
+from awp_publish_django.form_fields import describe_field, is_file, python_pattern
 from awp_publish_django.forms import MULTIPART
 from awp_publish_django.rest_schemas import is_of_framework, schema_of, translate
 
@@ -111,6 +113,25 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
         return replace(operation, outputs=outputs)
     return replace(operation, outputs=_many(made, outputs), **_queries(made))
 
+
+def describe_key(cls: Any, inputs: JsonObject) -> JsonObject:
+    """Return the inputs of a view whose key is a number, where a router says only that it is no slash and no dot."""
+    sources = (getattr(cls, "queryset", None), getattr(getattr(cls, "serializer_class", None), "Meta", None))
+    model = next((source.model for source in sources if source is not None and hasattr(source, "model")), None)
+    lookup: str = getattr(cls, "lookup_field", "")
+    name: str = getattr(cls, "lookup_url_kwarg", None) or lookup
+    properties = as_object(inputs.get("properties"))
+    if model is None or properties.get(name) != _ROUTED:
+        return inputs
+    with suppress(FieldDoesNotExist):
+        column = model._meta.pk if lookup == "pk" else model._meta.get_field(lookup)
+        if isinstance(column, IntegerField):
+            return {**inputs, "properties": {**properties, name: {"type": "integer"}}}
+    return inputs
+
+
+_ROUTED: Final[JsonObject] = {"type": "string", **python_pattern("^(?:[^/.]+)$")}
+"""What a router's own expression takes for a key (REST framework, `lookup_value_regex`)."""
 
 _EMPTIED: Final = (serializers.BooleanField, serializers.MultipleChoiceField, serializers.ManyRelatedField)
 """Fields that REST framework takes for false or empty where a form does not have them."""

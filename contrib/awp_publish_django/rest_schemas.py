@@ -1,5 +1,6 @@
 """Schemas of serializers of Django REST framework."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ from django.core.validators import RegexValidator, URLValidator
 from rest_framework import ISO_8601, serializers
 from rest_framework.schemas.openapi import AutoSchema
 from rest_framework.settings import api_settings
+from rest_framework.utils.encoders import JSONEncoder
 
 from awp_publish.declare.discover.components import as_object, as_objects
 from awp_publish.declare.discover.routes import Mode
@@ -151,6 +153,11 @@ def _own_words(field: Any) -> dict[str, object]:
 def translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
     """OpenAPI 3.0 in words of JSON Schema 2020-12, without what is not for this direction."""
     translated = {key: value for key, value in schema.items() if key not in _OWN}
+    for word in translated.keys() & {"default", "enum"}:  # of values in Python, such as a set
+        try:
+            translated[word] = json.loads(json.dumps(translated[word], cls=JSONEncoder))
+        except (TypeError, ValueError):
+            del translated[word]
     if "properties" in translated:
         members = {name: as_object(member) for name, member in as_object(translated["properties"]).items()}
         visible = {name: translate(member, mode) for name, member in members.items() if not member.get(_HIDDEN[mode])}

@@ -79,8 +79,12 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
         kept: dict[object, Route] = {}
         for route in _walk(get_resolver(urlconf).url_patterns, _Place()):  # type: ignore[arg-type]
             kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
-    found = []
+    found: list[Route] = []
+    first: dict[str, object] = {}  # view at an address without placeholders, beyond which Django does not look
     for route in kept.values():
+        endpoint = route.arrival.endpoint if route.arrival is not None else None
+        if "{" not in route.template and first.setdefault(route.template, endpoint) is not endpoint:
+            route = replace(route, kept_out="a view before it has the same address")
         # A route that is another one in a format of the caller's choice stands for no declaration; it can be named.
         plain, kind = _FORMAT.sub("", route.template), (route.methods, route.handlers)
         if plain != route.template:

@@ -138,6 +138,7 @@ class PrintView(generics.RetrieveUpdateAPIView):
 class Sum(serializers.Serializer):
     sum = serializers.DecimalField(max_digits=30, decimal_places=2, coerce_to_string=False)
     count = serializers.IntegerField(max_value=10**25)
+    papers = serializers.MultipleChoiceField(choices=["a4", "a5"], default={"a4"})
 
     def create(self, validated_data):
         return validated_data
@@ -422,7 +423,7 @@ def test_patch_requires_nothing_and_retrieve_has_outputs(ann):
     assert published("PUT", "/books/{pk}/").inputs["required"] == ["title", "pk"]
     assert set(published("GET", "/books/{pk}/").outputs["properties"]) == {"id", "title", "pages"}
     book = Book.objects.create(title="Emma", pages=3)
-    status, told = call("PATCH", "/books/{pk}/", {"pk": str(book.pk), "pages": 5}, **ann)
+    status, told = call("PATCH", "/books/{pk}/", {"pk": book.pk, "pages": 5}, **ann)
     assert (status, told) == (200, {"id": book.pk, "title": "Emma", "pages": 5})
 
 
@@ -462,7 +463,9 @@ def test_a_put_with_a_file_keeps_what_is_left_out():
 
 
 def test_a_decimal_with_more_digits_than_whole_numbers_have_bits_is_published_and_taken():
-    assert call("POST", "/sums/", {"sum": 12.5, "count": 10**18}) == (201, {"sum": "12.50", "count": 10**18})
+    added = {"sum": "12.50", "count": 10**18, "papers": ["a4"]}
+    assert call("POST", "/sums/", {"sum": 12.5, "count": 10**18}) == (201, added)
+    assert published("POST", "/sums/").inputs["properties"]["papers"]["default"] == ["a4"]
     assert call("POST", "/sums/", {"sum": 12.5, "count": 0.5})[0] == 422
 
 
@@ -478,7 +481,7 @@ def test_each_action_of_a_viewset_has_words_of_its_own():
 
 def test_an_action_that_reads_no_serializer_asks_for_nothing_of_it():
     assert set(published("POST", "/books/{pk}/hold/").inputs["properties"]) == {"pk"}
-    assert call("GET", "/books/{pk}/cover/", {"pk": "7"}) == (200, {"cover": "7"})
+    assert call("GET", "/books/{pk}/cover/", {"pk": 7}) == (200, {"cover": "7"})
 
 
 def test_a_view_that_answers_in_its_own_way_has_its_own_words_and_no_outputs_and_takes_several_files():

@@ -7,6 +7,7 @@ from awp_publish_django.routes import find_django_routes
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path, register_converter
 from django.views.decorators.http import require_http_methods
+from django.views.generic import RedirectView
 
 
 class Code:
@@ -65,7 +66,8 @@ def test_a_pattern_is_a_template_with_a_schema_for_each_part(pattern, template, 
 
 
 def test_namespaces_stand_before_names_and_the_first_of_two_equal_routes_counts():
-    inner = ([path("b", view, name="b"), path("b", view, name="again")], "app")
-    routes = find_django_routes((path("a/", include(inner, namespace="space")),))
-    assert [route.path for route in routes] == ["/a/b"]
-    assert routes[0].name == "space:b"
+    other = RedirectView.as_view(url="/")
+    inner = ([path("b", view, name="b"), path("b", view, name="again"), path("b", other, name="never")], "app")
+    first, *never = find_django_routes((path("a/", include(inner, namespace="space")),))
+    assert (first.path, first.name, first.kept_out) == ("/a/b", "space:b", "")
+    assert {route.kept_out for route in never} == {"a view before it has the same address"}
