@@ -2,10 +2,8 @@
 
 import ast
 import fnmatch
-import inspect
 import logging
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -22,7 +20,7 @@ from awp_publish.declare.shadows import find_shadows
 from awp_publish.model import Action, LeftOut, snake_case, title_of
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema
-from awp_publish.schema.handlers import docstring_of, layers_of
+from awp_publish.schema.handlers import docstring_of, layers_of, syntax_of
 from awp_publish.schema.options import listing
 
 logger: Final = logging.getLogger("awp_publish")
@@ -252,14 +250,10 @@ def _redirects(handler: object) -> bool:
     notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers)
     if any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None):
         return True
-    functions = [layer for layer in layers if inspect.isfunction(layer)]
-    if not functions or "RedirectResponse" not in functions[-1].__code__.co_names:
+    code = getattr(layers[-1], "__code__", None)
+    if code is None or "RedirectResponse" not in code.co_names or (definition := syntax_of(handler)) is None:
         return False
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(functions[-1])))
-    except (OSError, SyntaxError):
-        return False
-    returned = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    returned = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
     return bool(returned) and all(
         isinstance(value, ast.Call) and ast.unparse(value.func).endswith("RedirectResponse") for value in returned
     )

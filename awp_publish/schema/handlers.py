@@ -1,7 +1,9 @@
 """The layers, the docstring and the name of a handler."""
 
+import ast
 import functools
 import inspect
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,6 +29,18 @@ def _method_called(handler: object) -> object:
         return None
     called = inspect.getattr_static(type(handler), "__call__", None)
     return called if inspect.isfunction(called) else None
+
+
+def syntax_of(handler: object) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the definition of a handler's innermost function, or of a class's `__init__`; None without its source."""
+    *_, written = layers_of(handler)
+    function = vars(written).get("__init__") if inspect.isclass(written) else written
+    try:
+        module = ast.parse(textwrap.dedent(inspect.getsource(function)))  # type: ignore[arg-type]
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    definitions = (node for node in module.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return next(definitions, None)
 
 
 FRAMEWORKS: Final = (

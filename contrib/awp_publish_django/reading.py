@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Final
 from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Route
 from awp_publish.model import Action
-from awp_publish.schema.handlers import is_of_framework, layers_of
+from awp_publish.schema.handlers import is_of_framework, layers_of, syntax_of
 
 QUERY: Final = frozenset({"GET", "query_params"})
 BODY: Final = frozenset({"POST", "FILES", "data"})
@@ -38,13 +37,7 @@ def reads_of(handler: object) -> Reads | None:
     functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
     if not functions or is_of_framework(functions[-1]):
         return None
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(functions[-1])))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    function = next(
-        (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None
-    )
+    function = syntax_of(functions[-1])
     if function is None:
         return None
     if {"request", "self"}.isdisjoint(argument.arg for argument in (*function.args.posonlyargs, *function.args.args)):

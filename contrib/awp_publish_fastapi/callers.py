@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -11,7 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.security.base import SecurityBase
 
 from awp_publish.declare.discover.credentials import is_secret_header
-from awp_publish.schema.handlers import layers_of
+from awp_publish.schema.handlers import layers_of, syntax_of
 
 
 def needs_caller(dependant: Dependant) -> bool:
@@ -107,15 +106,8 @@ def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
 
 def refuses_missing(function: Callable[..., object] | None, name: str | None) -> bool:
     """Return True if a function raises where this argument is None: if that is the first thing it decides on it."""
-    *_, written = layers_of(function)
-    try:
-        code: Any = vars(written).get("__init__") if inspect.isclass(written) else written
-        module = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    [definition, *_] = module.body
-    names = {name}
-    for statement in definition.body if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+    definition, names = syntax_of(function), {name}
+    for statement in definition.body if definition is not None else ():
         match statement:
             case ast.If(test=test, body=body) if _is_missing(test, names):
                 return any(isinstance(inner, ast.Raise) for inner in body)
