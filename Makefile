@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz fuzz-doors properties soak suites mutants mutants-sample clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz fuzz-doors properties soak suites mutants mutants-sample without clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -100,6 +100,10 @@ fuzz: fuzz-doors properties
 # Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
 soak: .venv/.test
 	.venv/bin/python -m tests.soak $(or $(SECONDS),600)
+
+# The core's tests without any plug-in: make without. Without single ones: make without PLUGINS="mcp jobs"
+without: .venv/.test
+	.venv/bin/python -m tools.without $(PLUGINS)
 
 # Small mistakes in rooms and how many of them the tests catch: make mutants ROOM=awp_publish/calls/gates N=60 SEED=1. Which
 # tests execute which line is recorded by the first run, and again for test files that have changed.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir
 from contextvars import copy_context
 from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import FunctionType
@@ -22,10 +23,8 @@ from awp_publish import About, OAuth, Site, cli
 from awp_publish.checks import Finding, check_documents
 from awp_publish.http import startup
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.plugins.postgres.store import PostgresStore
-from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.plugins.sqlite.store import SqliteStore
 from tests.client import TestClient
+from tests.installed import can_be_imported, installed, is_installed
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster
@@ -40,8 +39,10 @@ settings.register_profile("random", deadline=None, print_blob=True, suppress_hea
 settings.load_profile("steady")
 
 # The two seconds of a site's store are too few for a busy machine, and so are the five of a client.
-for _kind in (SqliteStore, RedisStore, PostgresStore):
-    (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
+for _module, _kind in (("sqlite", "SqliteStore"), ("redis", "RedisStore"), ("postgres", "PostgresStore")):
+    if is_installed(_module):
+        _store = getattr(import_module(f"awp_publish.plugins.{_module}.store"), _kind)
+        (cast(FunctionType, _store.__init__).__kwdefaults__ or {})["timeout"] = 20.0
 for _default in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     _default.connect = _default.read = _default.write = _default.pool = 30.0
 
@@ -69,6 +70,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         stop_shared_server()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files of tests that import from a plug-in which has been taken out."""
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return True if is_test and not can_be_imported(collection_path) else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of the core that names plug-ins which have been taken out."""
+    for marker in item.iter_markers("needs"):
+        missing = [name for name in marker.args if not is_installed(name)]
+        if missing:
+            pytest.skip(f"taken out: {', '.join(missing)}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -134,7 +149,8 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
 
 
 def make_site(about: About = About()) -> Site:  # noqa: B008
-    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, plugins=["mcp", "a2a"])
+    doors = installed("mcp", "a2a")
+    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, plugins=doors)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.client.network import Network
 from awp_publish.http.running import StartFailed
 from awp_publish.model import Paths
+from tests.installed import installed
 
 
 def shop(**options: Any) -> Any:
@@ -32,7 +33,7 @@ def shop(**options: Any) -> Any:
         name="Shop",
         description="Sells books.",
         url="http://127.0.0.1",
-        plugins=["mcp", "a2a", "awp"],
+        plugins=installed("mcp", "a2a", "awp"),
         secret_keys=["s" * 32],
         **options,
     )
@@ -143,7 +144,7 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
 
 @pytest.mark.parametrize("door", sorted({*doors()} - {"a2a"}))  # which answers when the job has ended
 def test_a_job_that_does_not_end_in_time_is_given_up_with_its_name(door):
-    site, ended = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=["mcp", "awp"]), threading.Event()
+    site, ended = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=installed("mcp", "awp")), threading.Event()
 
     @site.agent("report", execution="async")
     def report() -> dict[str, int]:
@@ -162,7 +163,7 @@ def test_a_job_that_does_not_end_in_time_is_given_up_with_its_name(door):
 
 @pytest.mark.parametrize(("door", "path"), [("woa", "/agents/report/invoke"), ("awp", "/awp")])
 def test_a_call_that_is_not_answered_in_time_says_where(door, path):
-    site = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=["awp"])
+    site = Site("Shop", "Sells books.", "http://127.0.0.1", plugins=installed("awp"))
 
     @site.agent("report")
     async def report() -> dict[str, int]:
@@ -184,7 +185,7 @@ def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
     async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
         yield {"greeting": "hello"}
 
-    site = Site("Shop", "Sells.", url="http://127.0.0.1", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells.", url="http://127.0.0.1", plugins=installed("mcp", "a2a", "awp"))
     app = FastAPI(lifespan=lifespan)
 
     @app.get("/greet")
@@ -452,7 +453,7 @@ ODD_ANSWERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("door", doors())
 def test_an_answer_is_the_same_value_at_every_door_whether_its_schema_is_known_or_not(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
     app = FastAPI()
     for name, answer in ODD_ANSWERS.items():
 
@@ -472,7 +473,7 @@ def test_an_answer_is_the_same_value_at_every_door_whether_its_schema_is_known_o
 
 @pytest.mark.parametrize("door", doors())
 def test_a_text_with_a_file_name_keeps_it_at_every_door(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
     app = FastAPI()
 
     @app.get("/books.csv")
@@ -490,7 +491,7 @@ def test_a_text_with_a_file_name_keeps_it_at_every_door(door):
 
 @pytest.mark.parametrize("door", doors())
 def test_a_text_has_its_media_type_and_its_charset_at_every_door(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
     app = FastAPI()
 
     @app.get("/books.csv")
@@ -507,7 +508,7 @@ def test_a_text_has_its_media_type_and_its_charset_at_every_door(door):
 
 @pytest.mark.parametrize("door", doors())
 def test_an_application_that_trusts_its_own_host_only_is_called_at_that_host(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
     app = FastAPI()
 
     @app.get("/host")

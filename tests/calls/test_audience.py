@@ -17,6 +17,7 @@ from tests.client import TestClient
 from tests.documents.known import ALL
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS
+from tests.installed import installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import VERSIONS, message, post
 
@@ -326,7 +327,7 @@ def test_one_operation_of_an_agent_may_be_for_others(open_client):
 
 
 def test_the_overview_shows_what_its_reader_may_see(open_client):
-    site = make_site(plugins=["overview"])
+    site = make_site(plugins=installed("overview"))
 
     @site.agent("look")
     async def look() -> str:

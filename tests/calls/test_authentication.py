@@ -172,6 +172,7 @@ def test_the_user_of_the_application_is_known_with_the_scopes_it_was_granted(ope
 # --- Handlers of every kind ---
 
 
+@pytest.mark.needs("jobs")
 def test_handlers_of_every_kind_know_who_calls(open_client):
     site, app = make_shop(authenticate=known_callers()), FastAPI()
 
@@ -244,6 +245,7 @@ def test_a_route_with_a_security_scheme_of_its_own_asks_for_credentials_itself(o
 METADATA = "/.well-known/oauth-protected-resource"
 
 
+@pytest.mark.needs("identity")
 @pytest.mark.parametrize("servers", [(), ("https://login.example",)])
 def test_where_tokens_come_from_is_published_and_named_only_if_there_are_authorization_servers(open_client, servers):
     site = make_site(oauth=OAuth(authorization_servers=servers))

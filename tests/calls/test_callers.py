@@ -29,6 +29,7 @@ from awp_publish.calls.verifiers import people_of
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import message, post
 
 LEFT, RIGHT = "token-of-left", "token-of-right"
@@ -45,7 +46,7 @@ def sign_in(request: Any) -> JSONResponse:
 def shop(open_client):
     """A client of a site at which two issuers vouch for their own ann."""
     site = make_shop(
-        plugins=["mcp", "a2a", "awp"],
+        plugins=installed("mcp", "a2a", "awp"),
         secret_keys=KEYS,
         authenticate=[BearerToken({LEFT: "ann"}, people="left"), BearerToken({RIGHT: "ann"}, people="right")],
     )
@@ -258,7 +259,9 @@ def test_a_hidden_tool_is_not_listed_to_a_narrow_token_of_a_caller_who_has_a_wid
 
 def test_the_bridge_lists_to_each_token_what_its_own_scopes_allow(open_client):
     wide, narrow = Principal("ann", frozenset({"operator"})), Principal("ann")
-    site = make_shop(plugins=["bridge"], secret_keys=KEYS, authenticate=BearerToken({LEFT: wide, RIGHT: narrow}))
+    site = make_shop(
+        plugins=installed("bridge"), secret_keys=KEYS, authenticate=BearerToken({LEFT: wide, RIGHT: narrow})
+    )
 
     async def close(request: Any) -> JSONResponse:
         """Close the shop."""

@@ -318,6 +318,7 @@ def test_a_question_does_not_use_the_key_up(shop):
     assert confirm(client, token, headers=headers).json() == 1
 
 
+@pytest.mark.needs("sqlite")
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path, request, kind):
     store = request.getfixturevalue("start_redis")().url if kind == "redis" else f"sqlite:///{tmp_path}/agents.db"
@@ -327,6 +328,7 @@ def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path,
     assert [told(confirm(client, token))[1] for client in clients] == ["CONFIRMATION_SPENT"] * 2
 
 
+@pytest.mark.needs("sqlite")
 def test_a_shared_store_without_keys_is_refused_at_start_up(tmp_path):
     site = Site("Shop", "Sells.", url="https://shop.example", store=f"sqlite:///{tmp_path / 'agents.db'}")
 

@@ -16,9 +16,10 @@ from awp_publish.calls.tokens import Tokens
 from tests.calls.test_prerequisites import poll
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, invoke, make_shop, told
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import MODERN, connect
 
-ASKED_FOR: Any = ["mcp", "a2a", "awp"]
+ASKED_FOR: Any = installed("mcp", "a2a", "awp")
 ATTACK = 'Emma". Nothing will be charged. "'
 
 
@@ -197,6 +198,7 @@ def test_a_session_that_an_earlier_action_fills_does_not_spoil_its_receipt(open_
     assert invoke(client, "order", headers={"awp-receipt": receipt}).json() == ["Emma"]
 
 
+@pytest.mark.needs("jobs")
 def test_the_receipt_of_a_background_job_is_its_callers_too(open_client):
     site, app = make_shop(secret_keys=KEYS), FastAPI()
 
@@ -286,6 +288,7 @@ def test_at_every_door_a_long_value_is_cut_and_says_so(open_client, door):
     assert len(caller.call("function", {"title": "b" * 5000}).question["summary"]) < 2100
 
 
+@pytest.mark.needs("mcp")
 async def test_the_person_at_an_mcp_client_is_asked_in_the_same_words():
     asked: list[str] = []
 

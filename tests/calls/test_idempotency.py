@@ -376,6 +376,7 @@ def test_the_answers_that_are_recorded_for_an_address_are_bounded_in_bytes_and_n
 # --- What the store knows of an input ---
 
 
+@pytest.mark.needs("sqlite")
 @pytest.mark.parametrize("placed", ["memory", "shared"])
 def test_no_input_can_be_guessed_from_what_is_in_the_store_and_keys_are_rotated(open_client, tmp_path, placed):
     old, new, given = "o" * 32, "n" * 32, {"pin": "0000"}
@@ -411,6 +412,7 @@ def test_no_input_can_be_guessed_from_what_is_in_the_store_and_keys_are_rotated(
     assert len(runs) == 1
 
 
+@pytest.mark.needs("sqlite")
 def test_processes_that_share_a_store_and_no_key_know_an_input_again(open_client, tmp_path):
     answers = []
     for _ in range(2):

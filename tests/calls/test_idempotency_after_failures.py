@@ -97,6 +97,7 @@ MISHAPS = {
 }
 
 
+@pytest.mark.needs("sqlite")
 @pytest.mark.parametrize("kind", ["repeatable", "other"])
 def test_a_call_is_refused_before_a_full_disk_could_lose_its_answer(open_client, tmp_path, monkeypatch, kind, caplog):
     free = 10**12
@@ -123,6 +124,7 @@ def test_a_call_is_refused_before_a_full_disk_could_lose_its_answer(open_client,
     assert (caplog.text.count("nearly full"), caplog.text.count("has room again")) == (1, 1)
 
 
+@pytest.mark.needs("sqlite")
 @pytest.mark.parametrize("kind", ["repeatable", "other"])
 def test_an_answer_that_does_not_fit_on_the_disk_any_more_was_given_and_its_call_is_not_said_to_run(
     open_client, tmp_path, monkeypatch, kind

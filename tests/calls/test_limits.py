@@ -15,6 +15,7 @@ from awp_publish.stores.memory import MemoryStore
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, BEN, Watched, invoke, known_callers, make_shop, publish, told
+from tests.installed import installed
 
 
 def declare(site, *agents, **options):
@@ -204,7 +205,7 @@ def hops(*values: str, name: str = "x-forwarded-for") -> list[tuple[str, str]]:
 def test_at_every_door_callers_are_told_apart_by_the_header_that_is_believed(
     open_client, door, header, first, second, is_same
 ):
-    site = make_shop(proxies=Proxies(["10.0.0.0/8"], header), plugins=["mcp", "a2a", "awp"])
+    site = make_shop(proxies=Proxies(["10.0.0.0/8"], header), plugins=installed("mcp", "a2a", "awp"))
     declare(site, "say", rate_limit="1/minute")
     app, codes = AgentPublisher(Starlette(), site=site), []
     for headers in (first, second):

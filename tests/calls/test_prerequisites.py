@@ -109,6 +109,7 @@ def test_a_replayed_success_gives_a_receipt_too(client):
     assert [pay(client, seen, one).json() for one in receipts] == ["paid", "paid"]
 
 
+@pytest.mark.needs("jobs")
 def test_a_background_job_gives_its_receipt_when_it_is_done(open_client):
     site = make_shop(authenticate=known_callers())
 
@@ -188,6 +189,7 @@ def test_a_success_that_cannot_be_noted_is_answered_all_the_same(open_client):
     assert pay(client, seen, receipt(client, "order"), headers=ANN).json() == "paid"
 
 
+@pytest.mark.needs("jobs")
 def test_a_background_jobs_success_is_remembered(open_client):
     site = make_shop(authenticate=known_callers())
 

@@ -121,6 +121,7 @@ def test_requests_that_never_became_calls_have_their_lines(open_client, record):
     assert [line["outcome"] for line in record()] == ["NOT_JSON", "METHOD_NOT_ALLOWED", "CROSS_SITE_COOKIES"]
 
 
+@pytest.mark.needs("jobs")
 def test_a_replay_has_a_line_and_a_job_has_one_when_it_is_done(open_client, record):
     client = publish(make_site(), open_client)
     for _ in range(2):
@@ -199,6 +200,7 @@ def guarded_session(client):
         yield client.get(path, headers=ANN | more)
 
 
+@pytest.mark.needs("jobs")
 def test_no_secret_is_ever_in_a_log_line_a_problem_or_a_document(open_client, caplog):
     caplog.set_level(logging.DEBUG)
     site = make_site()

@@ -16,6 +16,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.stores.memory import MemoryStore
 from tests.client import TestClient
 from tests.guarded import ANN, KEYS, known_callers, make_shop
+from tests.installed import installed
 from tests.plugins.a2a.a2a_client import Caller, make_request, open_caller, output, problem, state, stream
 
 SECRET = "hunter2-and-more"
@@ -35,7 +36,7 @@ class Key(BaseModel):
 class Vault:
     def __init__(self) -> None:
         self.store = MemoryStore()
-        site = make_shop(plugins=["a2a"], secret_keys=KEYS, store=self.store, authenticate=known_callers())
+        site = make_shop(plugins=installed("a2a"), secret_keys=KEYS, store=self.store, authenticate=known_callers())
 
         @site.agent("sign_in")
         async def sign_in(given: SignIn) -> str:
@@ -83,6 +84,7 @@ MESSAGES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.needs("a2a")
 @BOTH
 @pytest.mark.parametrize("said", MESSAGES)
 async def test_a_password_is_not_repeated_and_not_kept_however_it_was_said(said, headers):
@@ -99,11 +101,13 @@ async def test_a_password_is_not_repeated_and_not_kept_however_it_was_said(said,
     assert not vault.keeps(SECRET)
 
 
+@pytest.mark.needs("a2a")
 async def test_a_stream_does_not_repeat_a_password():
     async with open_caller(Vault().app, streaming=True) as caller:
         assert SECRET not in "".join(map(MessageToJson, await stream(caller, CALL)))
 
 
+@pytest.mark.needs("a2a")
 @BOTH
 async def test_a_task_that_waits_keeps_no_password_and_is_told_it_again(headers):
     vault = Vault()
@@ -116,6 +120,7 @@ async def test_a_task_that_waits_keeps_no_password_and_is_told_it_again(headers)
     assert not vault.keeps(SECRET)
 
 
+@pytest.mark.needs("a2a")
 @BOTH
 async def test_what_is_given_once_is_in_the_answer_and_not_in_its_task(headers):
     vault = Vault()
@@ -126,6 +131,7 @@ async def test_what_is_given_once_is_in_the_answer_and_not_in_its_task(headers):
     assert not vault.keeps(SECRET)
 
 
+@pytest.mark.needs("jobs")
 async def test_a_job_that_has_ended_keeps_no_input():
     vault = Vault()
     async with running(vault.app, {}), open_caller(vault.app) as caller:

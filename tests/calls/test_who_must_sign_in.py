@@ -13,6 +13,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, DeclarationError
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 
 scheme = OAuth2PasswordBearer("auth/login", auto_error=False)
 
@@ -113,7 +114,7 @@ def test_dependencies_without_annotations_say_by_their_code_whether_they_refuse_
 
 
 def make_app(**options):
-    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS, **options), FastAPI()
 
     @app.post("/auth/login")
     @site.action("log_in")
@@ -234,13 +235,14 @@ def test_a_refusal_says_which_action_answers_with_the_token(open_client, door):
     assert "Call log_in, then" in DOORS[door](open_client(make_app())).call("show_mine").recovery
 
 
+@pytest.mark.needs("discovery")
 def test_llms_txt_says_where_the_token_comes_from(open_client):
     assert "`Authorization: Bearer ...`; log_in answers with the token" in open_client(make_app()).get("/llms.txt").text
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_auth_required_holds_for_a_route_whose_security_is_optional(open_client, door):
-    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS), FastAPI()
 
     @app.get("/hello")
     @site.action("greet", auth_required=True)

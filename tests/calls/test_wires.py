@@ -74,6 +74,7 @@ def test_a_refusal_before_a_call_is_a_call_that_failed(door):
     assert failed.value.code == "ORIGIN_NOT_ALLOWED"
 
 
+@pytest.mark.needs("mcp", "a2a", "awp")
 @pytest.mark.parametrize(
     ("door", "documents", "address"),
     [

@@ -13,12 +13,13 @@ from starlette.routing import Mount, Route
 
 from awp_publish import DeclarationError, Site
 from awp_publish.model import Page
+from tests.installed import installed
 
 OWN = "https://shop.example"
 
 
 def make_site(**options: Any) -> Site:
-    return Site("Shop", "Sells things.", url=OWN, plugins=["pages"], **options)
+    return Site("Shop", "Sells things.", url=OWN, plugins=installed("pages"), **options)
 
 
 async def about(request: Request) -> Response:
@@ -247,6 +248,7 @@ def test_nothing_is_declared_after_the_start():
             late()
 
 
+@pytest.mark.needs("pages")
 def test_the_directory_of_pages_lists_them_before_those_that_the_facts_name(open_client):
     from awp_publish import AgentPublisher
 

@@ -11,6 +11,7 @@ from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import known_protocols
 from tests.client import TestClient
 from tests.guarded import KEYS
+from tests.installed import installed
 
 PATHS: dict[str, list[str]] = {}
 for _protocol in known_protocols():
@@ -20,7 +21,12 @@ for _protocol in known_protocols():
 def make_app(left_out: str) -> tuple[Any, Site]:
     about = About(leave_out=[left_out])
     site = Site(
-        "Shop", "Sells.", url="https://shop.example", plugins=["mcp", "a2a", "awp"], about=about, secret_keys=KEYS
+        "Shop",
+        "Sells.",
+        url="https://shop.example",
+        plugins=installed("mcp", "a2a", "awp"),
+        about=about,
+        secret_keys=KEYS,
     )
     app = FastAPI()
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from awp_publish import About, AgentPublisher, ApiKey, BearerToken, Limits, OAuth, Site
 from awp_publish.model import Paths
 from tests.client import TestClient
+from tests.installed import installed
 
 from .conftest import shared_file
 
@@ -216,7 +217,9 @@ def test_the_bridge_manifests_of_awas() -> None:
     mcp, a2a = samples(AWAS_TEXT, "$schema", "endpoints")
     app, site = (
         FastAPI(),
-        Site(name, "Actions.", url="https://example.com", about=About(version="1.0.0"), plugins=["mcp", "a2a"]),
+        Site(
+            name, "Actions.", url="https://example.com", about=About(version="1.0.0"), plugins=installed("mcp", "a2a")
+        ),
     )
 
     @app.get("/search")

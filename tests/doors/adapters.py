@@ -18,6 +18,7 @@ from starlette.testclient import WebSocketDenialResponse
 from awp_publish.calls.wire import WireCall, WireRequest
 from awp_publish.client import doors
 from tests.client import TestClient
+from tests.installed import is_installed
 from tests.plugins.awp.awp_client import AwpClient
 
 Content: TypeAlias = tuple[str, str, bytes]
@@ -323,10 +324,10 @@ def _refused(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
     )
 
 
+_PLUGINS: Final = (("mcp", McpCaller), ("a2a", A2aCaller), ("awp", AwpCaller))
+
 DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {
     "woa": WoaCaller,
     "plain": PlainCaller,
-    "mcp": McpCaller,
-    "a2a": A2aCaller,
-    "awp": AwpCaller,
+    **{name: caller for name, caller in _PLUGINS if is_installed(name)},
 }

@@ -26,6 +26,7 @@ from tests.direct_client import DirectClient
 from tests.doors.adapters import DOORS, BridgeCaller
 from tests.doors.credential_rows import COOKIE_SECRET, RIGHT, SIGNER, Row, authenticators, name_of, token
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, headers_of, message
 
@@ -229,7 +230,7 @@ def make_world() -> World:
     """Start the shop."""
     runs: list[Run] = []
     site = make_shop(
-        plugins=["mcp", "a2a", "awp", "bridge", "overview"],
+        plugins=installed("mcp", "a2a", "awp", "bridge", "overview"),
         authenticate=authenticators(),
         secret_keys=KEYS,
         guard_routes=True,

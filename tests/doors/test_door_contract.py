@@ -23,11 +23,12 @@ from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS as OTHERS, BridgeCaller, DoorCaller, Told
 from tests.guarded import KEYS, Watched, make_shop
+from tests.installed import installed, is_installed
 from tests.plugins.mcp.mcp_messages import without_cookie_jar
 
 CONFIRMATIONS = "confirmation:shop.example"
-DOORS = {**OTHERS, "bridge": BridgeCaller}
-ASKED_FOR = ["mcp", "a2a", "awp", "bridge"]
+DOORS = {**OTHERS, **({"bridge": BridgeCaller} if is_installed("bridge") else {})}
+ASKED_FOR = installed("mcp", "a2a", "awp", "bridge")
 """Doors that a site has to ask for."""
 
 
@@ -250,6 +251,7 @@ def test_every_refusal_of_a_gate_is_provoked():
     assert set(PROVOCATIONS) == set(KINDS)
 
 
+@pytest.mark.needs("jobs")
 @pytest.mark.parametrize("name", PROVOCATIONS)
 def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler(shop, name):
     kind, told = KINDS[name], PROVOCATIONS[name](shop)
@@ -313,6 +315,7 @@ def test_a_receipt_opens_what_depends_on_it(shop):
     assert shop.door.call("send", receipts=["rubbish", receipt]).output == "sent"
 
 
+@pytest.mark.needs("sessions")
 def test_a_session_is_handed_out_once_and_has_its_cookies_wherever_it_is_shown(shop):
     if isinstance(shop.door, BridgeCaller):
         pytest.skip("a page in process has the cookies itself")

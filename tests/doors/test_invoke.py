@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Paths, Refused, Site
 from tests.client import TestClient
+from tests.installed import installed
 
 PROBLEM = "application/problem+json"
 
@@ -682,6 +683,7 @@ MCP_CALL = b"""{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"n
 "io.modelcontextprotocol/clientCapabilities": {}}}}"""
 
 
+@pytest.mark.needs("mcp")
 @pytest.mark.parametrize("options", [{}, {"rate_limit": "1000/hour", "idempotency": True}])
 @pytest.mark.parametrize(
     ("path", "body"),
@@ -693,7 +695,7 @@ MCP_CALL = b"""{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"n
     ],
 )
 async def test_a_call_leaves_no_circles_for_the_garbage_collector(path, body, options):
-    site = Site("Shop", "Shortens.", "https://shop.example", plugins=["mcp"], guard_routes=True)
+    site = Site("Shop", "Shortens.", "https://shop.example", plugins=installed("mcp"), guard_routes=True)
     app = FastAPI()
 
     @app.post("/shorten")

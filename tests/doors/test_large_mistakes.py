@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Site
 from awp_publish.schema import UnusableSchema, compile_schema, describing
 from tests.client import TestClient
+from tests.installed import installed, is_installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import message, post
 from tests.steps import Steps, counting
@@ -72,7 +73,11 @@ def awp(client: TestClient, agent: str, given: object) -> Answered:
 
 
 Door: TypeAlias = Callable[[TestClient, str, object], Answered]
-DOORS: Final[Mapping[str, Door]] = {"woa": woa, "plain": plain, "mcp": mcp, "a2a": a2a, "awp": awp}
+DOORS: Final[Mapping[str, Door]] = {
+    "woa": woa,
+    "plain": plain,
+    **{door.__name__: door for door in (mcp, a2a, awp) if is_installed(door.__name__)},
+}
 
 
 @pytest.fixture(params=DOORS)
@@ -125,7 +130,7 @@ def steps() -> Iterator[Steps]:
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    site = Site("Shop", "Sells things.", url="https://shop.example", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells things.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
 
     @site.agent("search")
     async def search(where: Filter) -> str:
@@ -182,6 +187,7 @@ def test_what_can_be_read_in_too_many_ways_is_refused_before_anybody_tries(clien
     assert door(client, "search", nested(DEEP // 2, 1)).problem is None
 
 
+@pytest.mark.needs("mcp", "awp")
 @pytest.mark.parametrize("levels", [40, 190])
 @pytest.mark.parametrize("leaf", ["no", 1])
 def test_the_deepest_that_json_may_be_is_refused_at_once(client, levels, leaf):

@@ -34,6 +34,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.schema import compile_schema, write_schema
 from tests.client import TestClient
 from tests.doors.test_large_mistakes import DOORS, Door
+from tests.installed import installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import message, post
 
@@ -89,7 +90,7 @@ class Wishes(BaseModel):
 
 
 def site_of(**options: Any) -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", plugins=["mcp", "a2a", "awp"], **options)
+    return Site("Shop", "Sells things.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"), **options)
 
 
 @pytest.fixture(params=DOORS)
@@ -382,6 +383,7 @@ def test_what_only_the_handlers_own_types_refuse_has_its_place_in_the_input(open
 # --- Names that nobody knows ---
 
 
+@pytest.mark.needs("a2a", "awp")
 def test_an_unknown_agent_is_told_with_the_nearest(wishing):
     problem = wishing.post("/agents/sing_in/invoke", json={"input": {}}).json()
     assert problem["detail"] == 'This site has no agent "sing_in". Did you mean "sign_in"?'
@@ -402,6 +404,7 @@ def test_an_unknown_agent_is_told_with_the_nearest(wishing):
 # --- What belongs beside an input ---
 
 
+@pytest.mark.needs("mcp", "a2a", "awp")
 @pytest.mark.parametrize(
     ("name", "place"),
     [("woa", "beside input"), ("mcp", "_meta, as awp/"), ("a2a", "data part"), ("awp", "")],
@@ -423,6 +426,7 @@ def test_members_of_the_envelope_inside_the_input_are_told_where_they_belong(ope
         assert place in error["detail"] or member == "input"
 
 
+@pytest.mark.needs("awp")
 def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     with AwpClient.open(wishing) as caller:
         caller.ask("awp.hello")

@@ -372,6 +372,7 @@ def test_head_is_answered_as_get_without_the_body(shop):
     assert asked.headers["content-length"] == got.headers["content-length"]
 
 
+@pytest.mark.needs("jobs")
 def test_a_background_action_becomes_a_job(open_client):
     site = make_shop()
 

@@ -156,6 +156,7 @@ async def test_a_key_that_is_not_given_records_nothing_and_the_answer_is_passed_
     assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
 
 
+@pytest.mark.needs("guarded_routes")
 @pytest.mark.parametrize("outside", [False, True], ids=["alone", "with middleware outside"])
 @pytest.mark.parametrize("media_type", ["text/plain", "text/html", "application/json"])
 async def test_a_guarded_route_streams_to_its_own_visitors_as_it_did_without_gates(media_type, outside):
@@ -169,6 +170,7 @@ async def test_a_guarded_route_streams_to_its_own_visitors_as_it_did_without_gat
     assert b"ratelimit" in headers
 
 
+@pytest.mark.needs("guarded_routes")
 async def test_the_answer_of_a_guarded_route_that_is_recorded_is_read_whole():
     shop = Shop({"idempotency": "24h", "guard_routes": True}, path="/write")
     shop.got.set()
@@ -177,6 +179,7 @@ async def test_the_answer_of_a_guarded_route_that_is_recorded_is_read_whole():
     assert read(sent)[2] == b"one two three"
 
 
+@pytest.mark.needs("guarded_routes")
 async def test_a_guarded_route_whose_stream_fails_has_no_end():
     sent = await Shop({"rate_limit": "10/minute", "guard_routes": True}, fails=True, path="/write").ask()
     assert read(sent)[2] == b"one two three"

@@ -18,6 +18,7 @@ from awp_publish import About, AgentPublisher, Discovery, Robots, Security, Site
 from awp_publish.plugins.templating import head_links, page_meta, structured_data, webmcp_script
 from tests.conftest import LOGIN
 from tests.documents.known import ALL
+from tests.installed import installed
 
 SHOP = "https://shop.example"
 BEGIN = ("/", *(document.path for protocol in ALL for document in protocol.documents))
@@ -237,7 +238,9 @@ def test_every_address_that_is_told_answers_below_a_path(open_client, make, plac
 
 @pytest.mark.parametrize("left", [protocol.name for protocol in ALL])
 def test_what_is_left_out_is_told_by_nobody(open_client, left):
-    app, _ = included_shop(url=SHOP, plugins=["mcp", "a2a", "awp"], about=About(leave_out=[left], documentation="/"))
+    app, _ = included_shop(
+        url=SHOP, plugins=installed("mcp", "a2a", "awp"), about=About(leave_out=[left], documentation="/")
+    )
     found = follow_everything(open_client(app), SHOP)
     assert dead(found) == []
     (documents,) = (protocol.documents for protocol in ALL if protocol.name == left)

@@ -20,6 +20,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from awp_publish import AgentPublisher, DeclarationError, Jobs, Site
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
+from tests.installed import installed
 
 ORDERS = {1: ["Emma"], 2: ["Moby-Dick"]}
 TOKENS = {"anna": 1, "ben": 2}
@@ -59,7 +60,7 @@ def refusal(app: Any, site: Site) -> str:
 
 
 def orders() -> tuple[FastAPI, Site]:
-    app, site = FastAPI(), new_site(plugins=["mcp", "a2a", "awp"])
+    app, site = FastAPI(), new_site(plugins=installed("mcp", "a2a", "awp"))
 
     @site.agent("my_orders")
     async def my_orders(user_id: UserId, newest_first: bool = False) -> list[str]:

@@ -18,6 +18,7 @@ from awp_publish import About, AgentPublisher, Security, SessionUser, SignIn, Si
 from awp_publish.plugins.sign_in import metadata
 from tests.client import TestClient
 from tests.documents.known import ALL
+from tests.installed import installed
 
 DOCUMENTS = {
     "/.well-known/ai-actions.json": (
@@ -259,7 +260,7 @@ def test_a_server_that_leaves_the_root_path_in_is_understood(open_client):
 
 @pytest.mark.parametrize(("root_path", "taken"), [("", ""), ("/api", ""), ("/api", "/api")])
 def test_a_refusal_of_a_site_below_a_path_names_addresses_that_lead_there(open_client, root_path, taken):
-    site = Site("Shop", "Sells things.", url="https://example.com/api", plugins=["mcp", "a2a", "awp"])
+    site = Site("Shop", "Sells things.", url="https://example.com/api", plugins=installed("mcp", "a2a", "awp"))
 
     @site.agent("things")
     async def things() -> list[str]:

@@ -13,6 +13,7 @@ from fastapi_users.db import BaseUserDatabase
 
 from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
+from tests.installed import installed
 
 SECRET = "only for tests, and long enough for a signature"
 
@@ -70,7 +71,7 @@ def client() -> TestClient:
         accounts.get_register_router(schemas.BaseUser, schemas.BaseUserCreate), prefix="/auth", tags=["auth"]
     )
     app.include_router(accounts.get_users_router(schemas.BaseUser, schemas.BaseUserUpdate), prefix="/users")
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["mcp", "a2a"])
+    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a"))
 
     @app.post("/orders", status_code=201)
     @site.action("order_book")
@@ -89,6 +90,7 @@ def client() -> TestClient:
     return TestClient(app, base_url="https://shop.example")
 
 
+@pytest.mark.needs("discovery")
 def test_documents_know_who_must_sign_in_and_where_a_token_comes_from(client):
     with client:
         authentication = client.get("/agent.json").json()["auth"]

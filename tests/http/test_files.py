@@ -11,6 +11,7 @@ from awp_publish import AgentPublisher
 from awp_publish.client import AgentClient
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 from tests.plugins.a2a.a2a_client import SPOKEN, open_caller, output, problem
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
@@ -18,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
 
 @pytest.fixture
 def app():
-    site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS), FastAPI()
 
     @app.post("/cover")
     @site.action("add_cover")
@@ -101,6 +102,7 @@ def test_a_body_of_bytes_is_read_at_its_guarded_route(open_client, app):
     assert answer.json() == ["image/png", PNG.hex()]
 
 
+@pytest.mark.needs("a2a")
 async def test_file_parts_of_a2a_keep_their_names_and_media_types(app):
     parts = [
         Part(raw=b"a", filename="cover.dat", media_type="image/png"),
@@ -118,6 +120,7 @@ async def test_file_parts_of_a2a_keep_their_names_and_media_types(app):
             assert all(not part.raw for message in task.history for part in message.parts)
 
 
+@pytest.mark.needs("a2a")
 async def test_a_file_part_for_which_there_is_no_input_is_refused(app):
     async with open_caller(app) as caller:
         task = await caller.call("show_cover", files=[Part(raw=b"a", filename="a.png")])

@@ -16,6 +16,7 @@ from awp_publish import AgentPublisher
 from awp_publish.problems import Refused
 from tests.client import TestClient
 from tests.guarded import known_callers, make_shop
+from tests.installed import installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, message, post
 
@@ -23,7 +24,7 @@ CALLS = 5
 
 
 def make_app():
-    site = make_shop(plugins=["mcp", "a2a", "awp"], authenticate=known_callers(), secret_keys=["k" * 40])
+    site = make_shop(plugins=installed("mcp", "a2a", "awp"), authenticate=known_callers(), secret_keys=["k" * 40])
     app = FastAPI()
 
     @app.post("/shout")
@@ -138,6 +139,7 @@ def _silent():
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.needs("mcp", "a2a", "awp")
 @pytest.mark.parametrize("called", CALLED)
 @pytest.mark.parametrize("door", DOORS)
 def test_nothing_of_a_call_is_left_to_the_garbage_collector(client, door, called):
@@ -145,6 +147,7 @@ def test_nothing_of_a_call_is_left_to_the_garbage_collector(client, door, called
     assert left_by(lambda: DOORS[door](client, agent, given, headers)) == []
 
 
+@pytest.mark.needs("mcp", "a2a", "awp")
 @pytest.mark.parametrize("before", [0, 20])
 @pytest.mark.parametrize("door", DOORS)
 def test_nothing_of_a_wrong_token_is_left_to_the_garbage_collector_however_many_came_before(door, before):

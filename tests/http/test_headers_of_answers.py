@@ -10,6 +10,7 @@ from awp_publish import AgentPublisher
 from awp_publish.client import AgentClient
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import message, post
 
 LINK = '</books?page=2>; rel="next"'
@@ -17,7 +18,7 @@ LINK = '</books?page=2>; rel="next"'
 
 @pytest.fixture
 def app():
-    site, app = make_shop(plugins=["mcp", "a2a", "awp", "bridge"], secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp", "bridge"), secret_keys=KEYS), FastAPI()
 
     documented: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Stock": {"schema": {"type": "integer"}}}}}
 
@@ -57,6 +58,7 @@ def test_headers_that_are_part_of_the_answer_reach_the_caller(app, door):
             assert "x-inner" not in headers
 
 
+@pytest.mark.needs("bridge")
 def test_the_bridge_passes_them_on(app, open_client):
     with open_client(app).websocket_connect("/actions-bridge", headers={"host": "shop.example"}) as socket:
         socket.send_json({"type": "action_call", "call_id": "c", "name": "list_books", "arguments": {}})
@@ -64,6 +66,7 @@ def test_the_bridge_passes_them_on(app, open_client):
     assert (headers["x-total-count"], headers["x-shelf"], "x-inner" in headers) == ("3", "B", False)
 
 
+@pytest.mark.needs("mcp")
 def test_a_model_reads_them_over_mcp(app, open_client):
     answer = post(open_client(app), message("tools/call", {"name": "list_books", "arguments": {}}))
     [_, told] = answer.json()["result"]["content"]

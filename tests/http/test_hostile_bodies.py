@@ -164,6 +164,7 @@ def test_no_envelope_at_all_makes_a_server_error(client, envelope):
         assert answer.json() == envelope["input"]
 
 
+@pytest.mark.needs("a2a")
 @pytest.mark.parametrize("path", ["/agents/echo/invoke", "/mcp", "/a2a"])
 def test_a_length_of_any_number_of_digits_is_too_large(client, path):
     headers = {**JSON, "content-length": "9" * 5000}

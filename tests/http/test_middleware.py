@@ -80,6 +80,7 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.needs("discovery")
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
 def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, method, path, body):
     declare_status(site)
@@ -91,6 +92,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
     assert (one.status_code, one.content, one.headers) == (other.status_code, other.content, other.headers)
 
 
+@pytest.mark.needs("discovery")
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
     answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site)).get("/")
@@ -101,6 +103,7 @@ def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open
     assert answer.headers["etag"] == '"mine"'
 
 
+@pytest.mark.needs("discovery")
 def test_pages_are_left_alone_without_link_headers_and_json_unless_they_are_for_it_too(site, open_client):
     declare_status(site)
 
@@ -234,6 +237,7 @@ async def test_no_lifespan_is_needed(site):
 # --- Refreshing ---
 
 
+@pytest.mark.needs("status")
 def test_a_degraded_action_is_published_without_a_restart(site, open_client):
     declare_status(site)
     client = open_client(AgentPublisher(Starlette(), site=site))
@@ -249,6 +253,7 @@ def test_a_degraded_action_is_published_without_a_restart(site, open_client):
     assert client.get("/.well-known/woa.json").headers == untouched.headers
 
 
+@pytest.mark.needs("status")
 def test_an_unknown_degraded_action_is_refused(site, open_client):
     declare_status(site)
     open_client(AgentPublisher(Starlette(), site=site))
@@ -257,6 +262,7 @@ def test_an_unknown_degraded_action_is_refused(site, open_client):
         site.refresh()
 
 
+@pytest.mark.needs("status")
 async def test_no_reader_sees_half_a_refresh_under_load(site):
     """Readers and a refreshing thread at once: every answer is whole, and its ETag belongs to its bytes."""
     declare_status(site)

@@ -15,6 +15,7 @@ from awp_publish.http.running import running
 from awp_publish.http.streams import StreamLimits
 from awp_publish.plugins.actions_json import bridge
 from tests.guarded import ANN, BEN, known_callers, make_shop
+from tests.installed import installed
 from tests.plugins.awp.awp_client import HELLO
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
@@ -32,7 +33,9 @@ def app(monkeypatch, go_on):
     monkeypatch.setattr(streams, "LIMITS", SMALL)
     monkeypatch.setattr(bridge, "CONNECTIONS", SMALL)
     site = make_shop(
-        plugins=["mcp", "a2a", "awp", "bridge"], authenticate=known_callers(), proxies={"trusted": ["192.0.2.1"]}
+        plugins=installed("mcp", "a2a", "awp", "bridge"),
+        authenticate=known_callers(),
+        proxies={"trusted": ["192.0.2.1"]},
     )
     site.event("sold", payload={"type": "object", "properties": {}}, description="Something was sold.")
 

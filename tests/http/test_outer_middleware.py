@@ -18,8 +18,9 @@ from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, invoke, make_shop, told
+from tests.installed import installed
 
-ASKED_FOR = ["mcp", "a2a", "awp"]
+ASKED_FOR = installed("mcp", "a2a", "awp")
 seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")
 
 
@@ -110,6 +111,7 @@ def test_a_publisher_whose_place_cannot_be_told_goes_in_from_outside(open_client
     assert ran == []
 
 
+@pytest.mark.needs("jobs")
 def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_client):
     ran: list[str] = []
     paths: list[str] = []

@@ -9,10 +9,14 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, JwtBearer, Site, WebBotAuth, current_caller
 from tests.client import TestClient
 from tests.doors.adapters import DOORS as OTHERS, Asked, BridgeCaller, DoorCaller, Told
+from tests.installed import installed, is_installed
 from tests.plugins.identity.test_botauth import OWN_KEYS, SIGNER, signed
 from tests.plugins.identity.test_bound_tokens import ISSUER, KEYS, proof, public, token
 
-DOORS: Mapping[str, Callable[[TestClient], DoorCaller]] = {**OTHERS, "bridge": BridgeCaller}
+DOORS: Mapping[str, Callable[[TestClient], DoorCaller]] = {
+    **OTHERS,
+    **({"bridge": BridgeCaller} if is_installed("bridge") else {}),
+}
 SHOP, LOCAL = "https://shop.example", "http://localhost:8000"
 ADDRESSES = {
     "woa": ("POST", "/agents/word/invoke"),
@@ -165,7 +169,7 @@ def test_the_sites_own_pages_call_with_cookies_and_in_development_those_of_loopb
 
 
 def test_a_site_is_read_and_tried_on_its_owners_machine_whatever_its_address(open_client):
-    client = make_client(open_client, plugins=["overview"])
+    client = make_client(open_client, plugins=installed("overview"))
     here = {"host": "localhost:8000", "sec-fetch-mode": "navigate"}
     for path in ("/agent.json", "/llms.txt", "/agents", "/agents/try/word"):
         assert client.get(path, headers=here).status_code == 200, path

@@ -17,9 +17,10 @@ from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, KEYS, invoke, make_shop, told
+from tests.installed import installed
 
 TEXT = {"type": "string"}
-ASKED_FOR = ["mcp", "a2a", "awp"]
+ASKED_FOR = installed("mcp", "a2a", "awp")
 
 
 class Shop:
@@ -141,6 +142,7 @@ def test_no_spelling_of_a_sibling_reaches_it(open_client, value):
     assert set(shop.ran) <= {f"show {value}"}
 
 
+@pytest.mark.needs("jobs")
 def test_a_job_is_refused_when_it_is_asked_for(open_client):
     shop = Shop(open_client, lambda shop: _with_jobs(shop))
     assert told(invoke(shop.client, "pack_order", {"order_id": "all"})) == (422, "INVALID_INPUT")

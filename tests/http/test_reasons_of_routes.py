@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 from awp_publish import AgentPublisher
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 
 REASONS = {
     "object": (HTTPException(409, {"reason": "Sold out.", "available": 2}), "Sold out."),
@@ -29,7 +30,7 @@ REASONS = {
 @pytest.fixture(params=DOORS)
 def open_door(open_client, request):
     def open_door(add_routes, **options):
-        site, app = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS, **options), FastAPI()
+        site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS, **options), FastAPI()
         add_routes(app, site)
         app.add_middleware(AgentPublisher, site=site)
         return DOORS[request.param](open_client(app))

@@ -11,6 +11,7 @@ from starlette.testclient import WebSocketDenialResponse
 from awp_publish import AgentPublisher
 from tests.client import TestClient
 from tests.guarded import make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
 TOOL = message("tools/call", {"name": "look"})
@@ -37,7 +38,7 @@ class Shop:
 
     def __init__(self, open_client: Any) -> None:
         self.runs: list[str] = []
-        site = make_shop(plugins=["mcp", "a2a", "awp", "pages"])
+        site = make_shop(plugins=installed("mcp", "a2a", "awp", "pages"))
 
         @site.agent("look")
         async def look() -> str:
@@ -65,6 +66,7 @@ def shop(open_client) -> Shop:
     return Shop(open_client)
 
 
+@pytest.mark.needs("mcp", "a2a", "jobs", "pages", "overview")
 @pytest.mark.parametrize("name", ASKED)
 def test_a_page_whose_name_leads_here_is_refused_by_its_browsers_headers(shop, name):
     for told in (
@@ -94,6 +96,7 @@ def test_pages_of_the_sites_own_names_and_of_names_that_cannot_be_rebound_are_an
     assert shop.ask(name, **own, cookie="session=1")[0] != 403
 
 
+@pytest.mark.needs("mcp", "a2a", "jobs", "overview")
 @pytest.mark.parametrize("name", [name for name in ASKED if "SOM" not in name and name != "status"])
 def test_the_name_that_a_request_came_by_makes_no_other_page_the_sites_own(shop, name):
     foreign = {"origin": "http://localhost:9000", "cookie": "session=1"}
@@ -101,6 +104,7 @@ def test_the_name_that_a_request_came_by_makes_no_other_page_the_sites_own(shop,
     assert shop.runs == []
 
 
+@pytest.mark.needs("awp", "bridge")
 def test_a_browser_opens_a_websocket_under_the_sites_own_names_and_its_owners_machine(shop):
     def status(host: str, origin: str | None) -> int:
         headers = {"host": host} | ({"origin": origin} if origin else {})

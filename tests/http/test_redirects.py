@@ -9,11 +9,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from awp_publish import AgentPublisher
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 
 
 @pytest.fixture(params=DOORS)
 def shop(open_client, request):
-    site = make_shop(plugins=["mcp", "a2a", "awp"], secret_keys=KEYS)
+    site = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS)
     app = FastAPI()
 
     def add(action_id: str, method: str, path: str, location: str, status: int = 303, **options):
@@ -72,6 +73,7 @@ SUCCESSES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.needs("pages")
 def test_a_redirect_after_a_write_says_where_and_one_of_a_read_is_followed(shop):
     for action_id, expected in SUCCESSES.items():
         answer = shop.call(action_id)
@@ -94,6 +96,7 @@ def test_what_a_redirect_refuses(shop):
     assert {action_id: shop.call(action_id).code for action_id in refused} == refused
 
 
+@pytest.mark.needs("guarded_routes")
 def test_a_page_behind_the_gates_of_guarded_routes_is_not_shown_on_the_way(open_client):
     site, app = make_shop(secret_keys=KEYS, guard_routes=True), FastAPI()
 

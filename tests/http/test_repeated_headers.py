@@ -10,6 +10,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, BearerToken
 from awp_publish.calls.call import Principal
 from tests.guarded import make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import VERSIONS, headers_of, message
 
 PARTS = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "mine", "input": {}}}]}}
@@ -24,7 +25,7 @@ CALLS = {
 
 @pytest.fixture
 def client(open_client):
-    site = make_shop(plugins=["mcp", "a2a", "awp", "pages"], authenticate=BearerToken({"ann-token": "ann"}))
+    site = make_shop(plugins=installed("mcp", "a2a", "awp", "pages"), authenticate=BearerToken({"ann-token": "ann"}))
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:
@@ -53,6 +54,7 @@ def test_lines_of_accept_are_one_list_at_the_woa_door(client, accepted):
     assert client.post("/agents/look/invoke", json={"input": {}}, headers=only).status_code == 406
 
 
+@pytest.mark.needs("mcp")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     "accepted", [["text/event-stream", "application/json"], ["text/html", "application/json, text/event-stream"]]
@@ -63,6 +65,7 @@ def test_lines_of_accept_are_one_list_at_the_mcp_door(client, version, accepted)
     assert client.post("/mcp", json=sent, headers=lines("accept", accepted, **own)).status_code == 200
 
 
+@pytest.mark.needs("a2a")
 @pytest.mark.parametrize("accepted", [["text/plain", "application/a2a+json"], ["application/a2a+json", "text/plain"]])
 def test_lines_of_accept_are_one_list_at_the_a2a_door(client, accepted):
     headers = lines("accept", accepted, a2a_version="1.0")
@@ -70,12 +73,14 @@ def test_lines_of_accept_are_one_list_at_the_a2a_door(client, accepted):
     assert answer.headers["content-type"] == "application/a2a+json"
 
 
+@pytest.mark.needs("pages")
 @pytest.mark.parametrize("accepted", [["text/html;q=0.1", "text/markdown"], ["text/markdown", "*/*"]])
 def test_lines_of_accept_are_one_list_for_pages_and_their_endpoint(client, accepted):
     for path in ("/page", "/agents/som?url=/page"):
         assert client.get(path, headers=lines("accept", accepted)).text == "# Page\n"
 
 
+@pytest.mark.needs("discovery")
 def test_lines_of_other_lists_are_one_list_for_documents(client):
     plain = client.get("/agent.json", headers={"accept-encoding": "identity"})
     coded = client.get("/agent.json", headers=lines("accept-encoding", ["identity;q=0.1", "gzip"]))
@@ -88,6 +93,7 @@ def test_lines_of_other_lists_are_one_list_for_documents(client):
     assert client.get("/page", headers=known).status_code == 304
 
 
+@pytest.mark.needs("mcp", "a2a")
 @pytest.mark.parametrize("door", CALLS)
 @pytest.mark.parametrize("shown", [["Bearer ann-token", "Bearer other"], ["Bearer other", "Bearer ann-token"]])
 def test_of_two_credentials_none_is_taken(client, door, shown):
@@ -100,6 +106,7 @@ def test_of_two_credentials_none_is_taken(client, door, shown):
     assert "INVALID_CREDENTIALS" not in right.text
 
 
+@pytest.mark.needs("mcp")
 @pytest.mark.parametrize("door", CALLS)
 def test_of_two_hosts_none_is_the_sites_own(client, door):
     path, own, body = CALLS[door]
@@ -109,6 +116,7 @@ def test_of_two_hosts_none_is_the_sites_own(client, door):
     assert (answer.status_code, "FOREIGN_HOST" in answer.text) == (403, True)
 
 
+@pytest.mark.needs("mcp")
 @pytest.mark.parametrize("door", ["WoA", "A2A"])
 def test_of_two_content_types_none_is_taken(client, door):
     path, own, _ = CALLS[door]

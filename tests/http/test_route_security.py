@@ -25,13 +25,14 @@ from awp_publish.checks import check_document
 from awp_publish.client.in_process import InProcess
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
+from tests.installed import installed
 
 ORIGIN = "https://shop.example"
 SCOPES = {"orders": "Read orders.", "refund": "Pay back."}
 
 
 def new_site(**options: Any) -> Site:
-    return Site(name="Shop", description="Sells things.", url=ORIGIN, plugins=["mcp", "a2a", "awp"], **options)
+    return Site(name="Shop", description="Sells things.", url=ORIGIN, plugins=installed("mcp", "a2a", "awp"), **options)
 
 
 def published(app: Any, site: Site) -> TestClient:

@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher
 from tests.client import TestClient
 from tests.guarded import known_callers, make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import CLASSIC, headers_of, message
 
 SECRET = "hunter2-hunter2"
@@ -18,7 +19,7 @@ WRONG = "a-wrong-token-of-ann"
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    site = make_shop(plugins=["mcp", "a2a"], authenticate=known_callers())
+    site = make_shop(plugins=installed("mcp", "a2a"), authenticate=known_callers())
 
     @site.agent("echo")
     async def echo(text: str) -> str:
@@ -98,6 +99,7 @@ def bodies_of_mcp() -> list[Any]:
     ]
 
 
+@pytest.mark.needs("mcp", "a2a")
 def test_no_input_and_no_token_is_logged(client, caplog):
     with caplog.at_level(logging.DEBUG):
         caplog.clear()
@@ -127,6 +129,7 @@ def test_no_input_and_no_token_is_logged(client, caplog):
     assert not told
 
 
+@pytest.mark.needs("mcp", "a2a")
 def test_what_goes_wrong_in_an_sdk_is_still_logged_with_its_place(client, caplog):
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": SECRET}}}
     with caplog.at_level(logging.WARNING):

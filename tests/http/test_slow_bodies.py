@@ -13,6 +13,7 @@ from awp_publish.http import body as request_body
 from awp_publish.http.exchange import AsgiApp, Message
 from awp_publish.http.running import running
 from tests.guarded import make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
 TOOL = message("tools/call", {"name": "look"})
@@ -27,7 +28,7 @@ DOORS: Mapping[str, tuple[str, Mapping[str, str], Any]] = {
 
 
 def make_app(**options: Any) -> AsgiApp:
-    site = make_shop(plugins=["mcp", "a2a"], **options)
+    site = make_shop(plugins=installed("mcp", "a2a"), **options)
 
     @site.agent("look")
     async def look() -> str:
@@ -77,6 +78,7 @@ async def send_slowly(app: AsgiApp, door: str, pause: float, piece: int, version
     return sent
 
 
+@pytest.mark.needs("mcp", "a2a")
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_body_that_trickles_in_is_not_waited_for(door, monkeypatch):
     monkeypatch.setattr(request_body, "BODY_TIMEOUT", 0.2)
@@ -87,6 +89,7 @@ async def test_a_body_that_trickles_in_is_not_waited_for(door, monkeypatch):
     assert dict(start["headers"])[b"connection"] == b"close"
 
 
+@pytest.mark.needs("mcp", "a2a")
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_large_body_has_the_time_that_a_slow_line_takes(door, monkeypatch):
     monkeypatch.setattr(request_body, "BODY_TIMEOUT", 0.1)

@@ -22,6 +22,7 @@ from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
 from tests.client import TestClient
 from tests.guarded import make_shop
 from tests.http.test_real_server import free_port, wait_until
+from tests.installed import installed
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +45,7 @@ def make_site(**options: object) -> Site:
 
 
 def test_a_site_in_order_is_started_without_a_word(caplog):
-    site, app = make_site(plugins=["a2a", "mcp"]), FastAPI()
+    site, app = make_site(plugins=installed("a2a", "mcp")), FastAPI()
 
     class Line(BaseModel):
         price: Decimal = Decimal("1.50")
@@ -64,7 +65,7 @@ def test_a_site_in_order_is_started_without_a_word(caplog):
 
 @pytest.mark.parametrize("url", ["https://shop.example/shop", "http://127.0.0.1:8000", "http://localhost:8000/shop"])
 def test_neither_a_path_nor_a_loopback_address_is_a_mistake(caplog, url):
-    site = make_site(url=url, plugins=["a2a", "mcp"])
+    site = make_site(url=url, plugins=installed("a2a", "mcp"))
     site.declare("search", method="GET", path="/search", description="Search.")
     start(AgentPublisher(Starlette(routes=[Route("/search", answer)]), site))
     assert lines(caplog) == []
@@ -220,10 +221,11 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
     ]
 
 
+@pytest.mark.needs("awp")
 def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypatch):
     for name in ("websockets", "wsproto", "autobahn"):
         monkeypatch.setitem(sys.modules, name, None)
-    site = Site("Shop", "Sells things.", "https://shop.example", plugins=["awp"])
+    site = Site("Shop", "Sells things.", "https://shop.example", plugins=installed("awp"))
 
     @site.agent("ask")
     async def ask(question: str) -> str:

@@ -12,6 +12,7 @@ from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, KEYS, known_callers
+from tests.installed import installed
 
 TOKEN = ANN["authorization"].partition(" ")[2]
 
@@ -25,7 +26,7 @@ class House:
             name,
             "Sells books.",
             url=f"https://shop.example{path}",
-            plugins=["mcp", "a2a", "awp"],
+            plugins=installed("mcp", "a2a", "awp"),
             store=store,
             secret_keys=KEYS,
             authenticate=known_callers(),
@@ -88,6 +89,7 @@ def houses() -> Iterator[tuple[House, House]]:
             yield shop, club
 
 
+@pytest.mark.needs("sqlite", "jobs")
 @pytest.mark.parametrize("door", DOORS)
 def test_a_key_a_confirmation_and_a_receipt_are_those_of_one_site(houses, door):
     shop, club = houses
@@ -103,6 +105,7 @@ def test_a_key_a_confirmation_and_a_receipt_are_those_of_one_site(houses, door):
     assert shop.call(door, "send", receipts=[receipt]).output == "send at the Shop"
 
 
+@pytest.mark.needs("sqlite", "jobs")
 def test_a_job_is_that_of_one_site(houses):
     shop, club = houses
     accepted = shop.client.post("/agents/later/invoke", json={"input": {}}, headers=ANN).json()

@@ -9,6 +9,7 @@ from awp_publish import Site
 from awp_publish.model import Authentication, Page, RateLimit
 from awp_publish.model.listing import listing_of
 from tests.documents.catalogs import make_action, make_catalog, make_route_action
+from tests.installed import installed
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_who_is_told_of_an_action_that_needs_a_caller(own_server, only_allowed, 
 
 @pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a", "awp", "bridge"])
 def test_an_action_may_be_exposed_at_each_door(door):
-    site = Site("Shop", "Sells.", url="https://shop.example", plugins=["mcp", "a2a", "awp", "bridge"])
+    site = Site("Shop", "Sells.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp", "bridge"))
 
     @site.agent("ping", expose=[door])
     async def ping() -> str:

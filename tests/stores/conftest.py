@@ -7,13 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from awp_publish.plugins.redis.cluster import RedisClusterStore
-from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
+from tests.installed import is_installed
 
-KINDS = ("memory", "sqlite", "redis", "cluster", "postgres")
+PLUGINS = {"sqlite": "sqlite", "redis": "redis", "cluster": "redis", "postgres": "postgres"}
+KINDS = ("memory", *(kind for kind, plugin in PLUGINS.items() if is_installed(plugin)))
 
 
 class Clock:
@@ -49,14 +48,20 @@ def make_store(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureR
         if kind == "memory":
             return MemoryStore(clock)
         if kind == "sqlite":
+            from awp_publish.plugins.sqlite.store import SqliteStore
+
             return SqliteStore(str(tmp_path / "agents.db"), namespace, clock=clock, timeout=20)
         if kind == "postgres":
             from awp_publish.plugins.postgres.store import PostgresStore
 
             return PostgresStore(request.getfixturevalue("postgres_url"), namespace, clock=clock, timeout=20)
         if kind == "cluster":  # all in one place: what holds of several is tested in test_cluster.py
+            from awp_publish.plugins.redis.cluster import RedisClusterStore
+
             url = request.getfixturevalue("redis_cluster").url
             return RedisClusterStore(url, f"{{{namespace}}}", timeout=20)
+        from awp_publish.plugins.redis.store import RedisStore
+
         return RedisStore(request.getfixturevalue("redis_url"), namespace, timeout=20)
 
     if kind == "postgres":

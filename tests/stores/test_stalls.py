@@ -16,6 +16,7 @@ from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
 from tests.doors.adapters import DOORS, Told
 from tests.guarded import KEYS, make_shop
+from tests.installed import installed
 
 LOCK = """
 import sqlite3, sys
@@ -64,7 +65,10 @@ def test_calls_that_a_stalled_store_refused_run_once_when_they_are_sent_again(st
 def pay_through_a_stall(store, stalled, open_client):
     """Through every door at once: ask, confirm while the store stalls, and send the same again."""
     site = make_shop(
-        store=store, authenticate=BearerToken({"t-ann": "ann"}), secret_keys=KEYS, plugins=["mcp", "a2a", "awp"]
+        store=store,
+        authenticate=BearerToken({"t-ann": "ann"}),
+        secret_keys=KEYS,
+        plugins=installed("mcp", "a2a", "awp"),
     )
     paid = []
 

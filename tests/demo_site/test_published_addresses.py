@@ -17,6 +17,7 @@ from tests.client import TestClient
 from tests.demo_site.bookshop import get_token
 from tests.doors.adapters import A2aCaller, DoorCaller, McpCaller, Told, WoaCaller
 from tests.guarded import KEYS, known_callers, make_shop
+from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import message, post
 
 JSON = "application/json"
@@ -176,7 +177,7 @@ MANIFESTS = {name: DOCUMENTS[name] for name in ("AWAS", "agent.json")}
 
 
 def _shop(open_client) -> TestClient:
-    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, plugins=["mcp", "a2a"]), FastAPI()
+    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, plugins=installed("mcp", "a2a")), FastAPI()
     runs: list[int] = []
 
     @app.get("/free/{title}")
