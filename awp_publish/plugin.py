@@ -17,7 +17,7 @@ What one plug-in wants of another it asks by name (`Setup.ask`, `Serving.ask`), 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from awp_publish.announced import announced
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
-from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
+from awp_publish.calls.invoke import CallHooks as CallHooks, Invoker
 from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
@@ -49,6 +49,9 @@ Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
 """An endpoint that receives the rest of the path below its prefix."""
+
+Find: TypeAlias = Callable[[Scope, str], Answer | None]
+"""Returns the endpoint of a request with this path."""
 
 OpenStore: TypeAlias = Callable[[str, str], Store]
 """Opens the store at a URL; the second argument separates sites that share it. Raises DeclarationError."""
@@ -265,11 +268,15 @@ class Context(Serving):
 class Endpoints:
     """What a door answers: fixed paths, prefixes of paths, WebSockets by path.
 
-    Without a lifespan, `running` is never entered, and the door has to work without it.
+    `find` has for a prefix what returns the answer of a request with such a path, None if that is the application's.
+    `claims` are paths at which no other door may be, besides `exact`. Without a lifespan, `running` is never entered,
+    and the door has to work without it.
     """
 
     exact: Mapping[str, Answer] = field(default_factory=dict)
     below: Mapping[str, AnswerRest] = field(default_factory=dict)
+    find: Mapping[str, Find] = field(default_factory=dict)
+    claims: Collection[str] = ()
     sockets: Mapping[str, Answer] = field(default_factory=dict)
     running: Callable[[], Running] | None = None
 
@@ -312,18 +319,6 @@ class Panel:
     rows: Callable[[Any], Awaitable[Sequence[tuple[str, Sequence[str]]]]]
     button: str
     act: Callable[[Any, str], Awaitable[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallHooks:
-    """How a plug-in takes part in every call of one address.
-
-    `accept` takes calls of background actions to be run later. `carry` runs a call within something of its own, such as
-    the cookies of its caller's session.
-    """
-
-    accept: Accept | None = None
-    carry: CarryWithSession | None = None
 
 
 class LoadedApplication(Interface):

@@ -5,7 +5,7 @@ exist. A replay is looked up before the confirmation, because a retried call car
 the confirmation, so that no person is asked about a call that cannot go through.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +20,6 @@ from awp_publish.calls.gates.limits import LIMITS
 from awp_publish.calls.gates.prerequisites import PREREQUISITES, RECEIPTS
 from awp_publish.model import Action
 from awp_publish.problems import Problem, RateLimited
-from awp_publish.schema import Validator
 from awp_publish.stores.store import Ran, Seen, Step
 
 GATES: Final = (
@@ -47,20 +46,13 @@ def in_order(gates: Iterable[Gate]) -> list[Gate]:
     return sorted((*GATES, *gates), key=lambda gate: gate.order)
 
 
-def guard_of(
-    guards: Guards,
-    action: Action,
-    inputs: Validator,
-    *,
-    check: Callable[[Call], None] | None = None,
-    rehearse: Callable[[Call], Awaitable[None]] | None = None,
-) -> "Guard | None":
+def guard_of(action: Action, facts: Facts) -> "Guard | None":
     """Return the guard of an action, None if no gate concerns it."""
-    facts = Facts(guards=guards, inputs=inputs, check=check, rehearse=rehearse)
-    concerned = [(gate, made) for gate in in_order(guards.gates) if (made := gate.of(action, facts)) is not None]
+    gates = in_order(facts.guards.gates)
+    concerned = [(gate, made) for gate in gates if (made := gate.of(action, facts)) is not None]
     if not any(gate.alone for gate, _ in concerned):
         return None
-    return Guard(action, guards, [made for _, made in concerned])
+    return Guard(action, facts.guards, [made for _, made in concerned])
 
 
 class Guard:

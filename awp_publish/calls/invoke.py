@@ -10,7 +10,7 @@ import re
 from asyncio import current_task, get_running_loop
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -20,7 +20,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result
-from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.gates.gate import Facts, Guards
 from awp_publish.calls.guard import Guard, guard_of
 from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
@@ -50,7 +50,7 @@ RETRY_UNAVAILABLE: Final = 60
 logger: Final = logging.getLogger("awp_publish.calls")
 
 Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
-"""Calls the route behind an action. Sets the call's `answer` once it is complete; returns when the route has ended."""
+"""Handles a call. Sets the call's `answer` once it is complete; returns when the handler has ended."""
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Accepts a call of a background action, to be run later. Raises StoreUnavailable."""
@@ -62,42 +62,77 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Runs a call with the cookies of its session, if it has one."""
 
 
+class Routes:
+    """The routes behind the actions of a catalog, which `call` reaches."""
+
+    def __init__(self, call: Reach) -> None:
+        self.call = call
+
+    def check(self, call: Call) -> None:
+        """Raise InvalidInput if a call cannot be sent to its route."""
+
+    async def rehearse(self, call: Call) -> None:
+        """Run only the security checks of a call's route. Raises the Problem of a caller who may not call it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHooks:
+    """How a plug-in takes part in every call of one address.
+
+    `accept` takes calls of background actions to be run later. `carry` runs a call within something of its own, such as
+    the cookies of its caller's session. `handlers` take the calls of actions that the plug-in has declared, by their
+    ids. `around` wraps the whole path of a call, and `around_handler` every handler.
+    """
+
+    accept: Accept | None = None
+    carry: CarryWithSession | None = None
+    handlers: Mapping[str, Reach] = field(default_factory=dict)
+    around: Callable[[Carry], Carry] | None = None
+    around_handler: Callable[[Handle], Handle] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """Everything about calls that depends only on the action.
 
-    `accept` is set for background actions. `content` is the header of an answer that is declared as base64-encoded
-    media. `headers` has the name, header and schema of each input that may be taken from the caller's own request.
-    `takes_any_text` is set if every text and every file is a valid answer.
+    A `function` takes the input of a call; without one, `reach` takes the call. `accept` is set for background actions.
+    `content` is the header of an answer that is declared as base64-encoded media. `headers` has the name, header and
+    schema of each input that may be taken from the caller's own request. `takes_any_text` is set if every text and
+    every file is a valid answer.
     """
 
     action: Action
     inputs: Validator
     outputs: Validator
     guard: Guard | None
+    function: Handle | None
+    reach: Reach
     accept: Accept | None
-    rehearse: Callable[[Call], Awaitable[None]] | None = None
-    content: RawHeaders = ()
-    headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
-    takes_any_text: bool = False
+    content: RawHeaders
+    headers: tuple[tuple[str, bytes, JsonObject], ...]
+    takes_any_text: bool
 
 
-def _prepare(
-    action: Action,
-    guards: Guards | None,
-    accept: Accept | None,
-    check: Callable[[Call], None] | None,
-    rehearse: Callable[[Call], Awaitable[None]] | None,
-) -> _Prepared:
+def _prepare(action: Action, guards: Guards | None, routes: Routes, hooks: Sequence[CallHooks]) -> _Prepared:
     try:
         inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = guard_of(guards, action, inputs, check=check, rehearse=rehearse) if guards is not None else None
-    later = accept if action.is_background else None
+    guard = None
+    if guards is not None:
+        guard = guard_of(action, Facts(guards=guards, inputs=inputs, check=routes.check, rehearse=routes.rehearse))
+    function: Handle | None = action.function
+    reach, accept = routes.call, None
+    for hook in hooks:
+        if action.id in hook.handlers:
+            function, reach = None, hook.handlers[action.id]
+        if action.is_background:
+            accept = accept or hook.accept
+        if hook.around_handler is not None:
+            function = None if function is None else hook.around_handler(function)
+            reach = hook.around_handler(reach)
     kind = media.declared_type(action.outputs)
-    content = (media.write_header(kind),) if kind else ()
     # The required inputs that the route reads from headers: the caller's own request may have these headers.
     properties, required = action.inputs.get("properties"), action.inputs.get("required")
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
@@ -113,8 +148,18 @@ def _prepare(
             and parameter.name in required
             and not _ABOUT_THE_CALL.fullmatch(parameter.wire_name.lower())
         )
-    takes_any_text = action.outputs.get("type", "string") == "string" and _OF_ANY_TEXT.issuperset(action.outputs)
-    return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers, takes_any_text)
+    return _Prepared(
+        action,
+        inputs,
+        outputs,
+        guard,
+        function,
+        reach,
+        accept,
+        content=(media.write_header(kind),) if kind else (),
+        headers=headers,
+        takes_any_text=action.outputs.get("type", "string") == "string" and _OF_ANY_TEXT.issuperset(action.outputs),
+    )
 
 
 _OF_ANY_TEXT: Final = frozenset({"type", "title", "description", "contentMediaType", "contentEncoding"})
@@ -185,45 +230,42 @@ NOBODY: Final = "\n"
 class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared once, here.
 
-    `accept` takes calls of background actions; without it, callers wait for their results. `carries` run calls within
-    something of theirs, such as the cookies that the site keeps for callers without a cookie jar; the first one is
-    outermost. Before a person is asked for confirmation, `check` raises InvalidInput for a call that cannot be sent to
-    its route, and `rehearse` runs the route's security checks, as it does before a call becomes a job.
+    Without an `accept` among the `hooks`, callers of background actions wait for their results. What the first hook
+    carries a call within is outermost.
     """
 
     def __init__(
         self,
         catalog: Catalog,
-        reach: Reach,
+        routes: Routes,
         guards: Guards | None = None,
-        accept: Accept | None = None,
         observer: Observer | None = None,
-        carries: Sequence[CarryWithSession] = (),
-        check: Callable[[Call], None] | None = None,
-        rehearse: Callable[[Call], Awaitable[None]] | None = None,
+        hooks: Sequence[CallHooks] = (),
     ) -> None:
         self._catalog = catalog
         self._offered: dict[str, Mapping[tuple[str, str | None], Action]] = {}
         self._shown: dict[str, Mapping[str, Agent]] = {}
-        self._actions: Mapping[str, _Prepared] = {
-            action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
-        }
         self.absent = absent_action(catalog) if guards is not None else None
         """The action as which unknown names are called, None where they are refused at once."""
-        if self.absent is not None:
-            self._actions = {**self._actions, self.absent.id: _prepare(self.absent, guards, None, None, None)}
+        actions = catalog.actions if self.absent is None else (*catalog.actions, self.absent)
+        self._actions: Mapping[str, _Prepared] = {
+            action.id: _prepare(action, guards, routes, hooks) for action in actions
+        }
+        self._rehearse = routes.rehearse
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
         """Functions that redact secrets, for the actions whose inputs contain some."""
         redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
         self.answer_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
         """Functions that redact one-time values, for the actions whose answers contain some."""
-        self._reach = reach
         self._codes = catalog.site.errors
         self._observer = observer or Observer()
+        carries = [hook.carry for hook in hooks if hook.carry is not None]
         self._carry: Carry = self._run
         for carry in reversed(carries):
             self._carry = partial(carry, self._carry)
+        for around in [hook.around for hook in hooks if hook.around is not None]:
+            self._carry = around(self._carry)
         self._has_sessions = bool(carries)
         self.guarded: Collection[str] = frozenset(
             prepared.action.id
@@ -278,27 +320,6 @@ class Invoker:
         suggestion = did_you_mean(operation or "", agent.operations)
         names = _known("operations", agent.operations)
         return UnknownOperation(f'Agent "{agent_id}" has {named}. {suggestion}{" " if suggestion else ""}{names}')
-
-    def attach(self, action_id: str, reach: Reach) -> None:
-        """Let a door of ours handle the calls of one action, behind the same gates as all others."""
-        prepared, others = self._actions[action_id], self._reach
-        own = replace(prepared, action=replace(prepared.action, function=None))
-        self._actions = {**self._actions, action_id: own}
-
-        def choose(call: Call) -> Awaitable[Result]:
-            return (reach if call.action.id == action_id else others)(call)
-
-        self._reach = choose
-
-    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
-        """Wrap the whole path of a call (`carry`) and every handler (`handle`), in order to time them."""
-        self._carry, self._reach = carry(self._carry), handle(self._reach)
-        self._actions = {
-            name: replace(prepared, action=replace(prepared.action, function=handle(prepared.action.function)))
-            if prepared.action.function is not None
-            else prepared
-            for name, prepared in self._actions.items()
-        }
 
     def is_traced(self) -> bool:
         """Return True if spans are exported. The answer may be a second old."""
@@ -372,8 +393,7 @@ class Invoker:
         # A background action: run it later.
         if prepared.accept is not None:
             try:
-                if prepared.rehearse is not None:  # whoever may not call gets no job
-                    await prepared.rehearse(call)
+                await self._rehearse(call)  # whoever may not call gets no job
                 result = await prepared.accept(call)
             except Problem as problem:
                 result = problem.without_frames()
@@ -394,11 +414,11 @@ class Invoker:
         calls.add(call)
         try:
             try:
-                if (function := action.function) is not None:
+                if (function := prepared.function) is not None:
                     body = await function(call.input)
                     result = Outcome(body, orjson.loads(body))
                 else:
-                    reach = self._reach
+                    reach = prepared.reach
                     result = await reach(call)
             except Problem as problem:
                 if isinstance(problem, InvalidOutput):

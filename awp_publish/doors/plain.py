@@ -7,23 +7,22 @@ the members of a JSON object, and gets JSON or problem+json. All gates apply, as
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
-from awp_publish.calls.invoke import Invoker
-from awp_publish.http.admission import Admission
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import Calls
+from awp_publish.http.calling import CallEndpoint, describe_type
 from awp_publish.http.cors import Cors
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import Fields
+from awp_publish.http.exchange import Fields, Receive, Scope, Send
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import is_form, read_form, read_query
 from awp_publish.http.origins import is_cross_site, refuse_foreign_pages
-from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.request import DoorRequest, PlainRequest
 from awp_publish.http.strict_json import is_json, parse_json
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action
+from awp_publish.plugin import AnswerRest, Context, Endpoints
 from awp_publish.problems import (
     CrossSiteCookies,
     InvalidInput,
@@ -54,32 +53,66 @@ _PLACES: Final = {
 }
 
 
-class PlainDoor(Endpoint):
-    """Answers calls of one action at its own address."""
+def open_plain(context: Context) -> Endpoints:
+    """Open the door at one address of the site: an endpoint for each action, and one for all other ids.
+
+    For who may not know of an action for a limited audience, its endpoint takes the same steps as that of the action
+    which nobody may know of.
+    """
+    catalog, absent = context.catalog, context.invoker.absent
+    renderer = ProblemRenderer(catalog, DIALECT)
+    known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
+
+    def unknown(named: str) -> Problem:
+        near = get_close_matches(named[:100], known, n=3)
+        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+        return UnknownAction(f'This site has no action "{named[:100]}".{suggestion}')
+
+    make = partial(PlainDoor, context=context, renderer=renderer, unknown=unknown)
+    exact = {catalog.plain_path_of(action): make(action) for action in catalog.actions if action.is_public}
+    if absent is None:
+        rest: AnswerRest = UnknownActionDoor(context, renderer, unknown)
+    else:
+        hidden = {action.id: make(action) for action in catalog.actions if not action.is_public}
+        of_nobody = make(absent)
+
+        async def rest(scope: Scope, receive: Receive, send: Send, named: str) -> None:
+            await hidden.get(named, of_nobody).answer(named, scope, receive, send)
+
+    return Endpoints(exact=exact, below={f"{catalog.paths.actions}/": rest})
+
+
+class UnknownActionDoor(Endpoint):
+    """Answers at the addresses of actions that a site does not have."""
+
+    methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+    usage = "Actions are called with their own methods"
+
+    def __init__(self, context: Context, renderer: ProblemRenderer, unknown: Callable[[str], Problem]) -> None:
+        admission = context.admission
+        super().__init__(renderer, Cors(admission.allow_origins), admission.own_origins)
+        self._unknown = unknown
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Raise the problem for an unknown action, with suggestions."""
+        raise self._unknown(named or "")
+
+
+class PlainDoor(CallEndpoint):
+    """Answers calls of one action at its own address. `unknown` makes the problem for an unknown action from its id."""
 
     request_type = PlainRequest
 
     def __init__(
-        self,
-        action: Action,
-        invoker: Invoker,
-        admission: Admission,
-        renderer: ProblemRenderer,
-        cors: Cors,
-        unknown: Callable[[str], Problem],
+        self, action: Action, context: Context, renderer: ProblemRenderer, unknown: Callable[[str], Problem]
     ) -> None:
-        """Create the door. `unknown` makes the problem for an unknown action from its id."""
         self._own_methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
-        self._is_public = action.is_public
-        self.methods = self._own_methods if self._is_public else UnknownActionDoor.methods
-        self._unknown = unknown
-        self.usage = f"Action {action.id} is called with {action.method}"
-        super().__init__(renderer, cors, admission.own_origins)
+        self._own_usage = f"Action {action.id} is called with {action.method}"
+        self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
+        self.usage = self._own_usage if action.is_public else UnknownActionDoor.usage
+        super().__init__(DOOR, context, _PLACES, renderer)
         self._action = action
-        self._invoker = invoker
-        self._admission = admission
-        self._calls = Calls(DOOR, invoker, admission, _PLACES)
-        self._reader: FieldReader | None = None
+        self._unknown = unknown
         # Members that may accompany the inputs, unless the action itself has an input of that name.
         beside = {
             action.idempotency.key_field if action.idempotency is not None else "": action.idempotency,
@@ -89,6 +122,11 @@ class PlainDoor(Endpoint):
         self._beside = frozenset(name for name, is_used in beside.items() if is_used)
         if self._beside:
             self._beside -= members(resolved(action.inputs, action.inputs)).keys()
+
+    @cached_property
+    def _reader(self) -> FieldReader:
+        """The reader of fields. Most actions of a large site are never called here."""
+        return FieldReader(self._action.inputs, keeps_names=True)
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
@@ -104,15 +142,16 @@ class PlainDoor(Endpoint):
         inputs: dict[str, object] = {}
         beside: dict[str, object] = {}
         objection: Problem | None = None
+        method = request.scope["method"]
         try:
             inputs = await self._read(request)
             beside = {name: inputs.pop(name) for name in self._beside & inputs.keys()}
             if isinstance(receipts := beside.get("receipts"), str):
                 beside["receipts"] = [receipt.strip() for receipt in receipts.split(",")]
-            if not self._is_public:  # whatever its own method is, it takes the same steps as an unknown action
-                detail = f"{self.usage}, not {request.scope['method'][:20]}."
+            if not self._action.is_public:  # whatever its own method is, it takes the same steps as an unknown action
+                detail = f"{self._own_usage}, not {method[:20]}."
                 wrong = MethodNotAllowed(detail, headers=[("Allow", self._own_methods)])
-                objection = wrong if request.scope["method"] not in self._own_methods.split(", ") else None
+                objection = wrong if method not in self._own_methods.split(", ") else None
         except Problem as problem:
             objection = problem
         unknown = partial(self._unknown, self._action.id if named is None else named)
@@ -124,8 +163,6 @@ class PlainDoor(Endpoint):
     async def _read(self, request: DoorRequest) -> dict[str, object]:
         """Return the inputs of the query and the body. Raises a Problem."""
         fields, scope = request.fields, request.scope
-        if self._reader is None:  # most actions of a large site are never called here
-            self._reader = FieldReader(self._action.inputs, keeps_names=True)
         inputs = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
         for credential in self._action.route_credentials:
             if credential.place == "query" and credential.name not in members(self._action.inputs):
@@ -145,68 +182,12 @@ class PlainDoor(Endpoint):
         elif is_form(content_type):
             sent = self._reader.read(read_form(content_type, body))
         else:
-            named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
             raise UnsupportedMediaType(
                 "The body must be application/json in UTF-8, application/x-www-form-urlencoded or multipart/form-data; "
-                f"the request has {named}."
+                f"the request has {describe_type(content_type)}."
             )
-        if twice := inputs.keys() & sent.keys():
-            violations = [
-                Violation(pointer_to([name]), "was sent in the query and in the body") for name in sorted(twice)
-            ]
-            raise InvalidInput.of(violations)
+        if twice := sorted(inputs.keys() & sent.keys()):
+            raise InvalidInput.of(
+                [Violation(pointer_to([name]), "was sent in the query and in the body") for name in twice]
+            )
         return inputs | sent
-
-    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Report a request that never became a call."""
-        self._invoker.note_refusal(DOOR, request.request_id, problem)
-
-
-class UnknownActionDoor(Endpoint):
-    """Answers at the addresses of unknown actions, and of those for a limited audience.
-
-    For who may not know of an action, both take the same steps: `hidden` are the doors of the latter by id, `absent` is
-    that of an action which nobody may know of, None if there are no such actions.
-    """
-
-    request_type = PlainRequest
-    methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
-    usage = "Actions are called with their own methods"
-
-    def __init__(
-        self, catalog: Catalog, invoker: Invoker, admission: Admission, renderer: ProblemRenderer, cors: Cors
-    ) -> None:
-        super().__init__(renderer, cors, admission.own_origins)
-        self._invoker = invoker
-        self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
-        hidden = (action for action in catalog.actions if not action.is_public)
-        make = partial(PlainDoor, invoker=invoker, admission=admission, renderer=renderer, cors=cors)
-        self._hidden = {action.id: make(action, unknown=self.describe) for action in hidden}
-        absent = invoker.absent
-        self._absent = make(absent, unknown=self.describe) if absent is not None else None
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a request from another site's page as the doors of actions do."""
-        if self._absent is not None:
-            self._absent.refuse_foreign(fields)
-        else:
-            super().refuse_foreign(fields)
-
-    async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Call an action that the caller may perhaps know of. Raises the problem for an unknown one."""
-        door = self._hidden.get(named or "", self._absent)
-        if door is None:
-            raise self.describe(named or "")
-        await door.handle(request, named or "")
-
-    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Report a request that never became a call."""
-        if self._absent is not None:
-            self._invoker.note_refusal(DOOR, request.request_id, problem)
-
-    def describe(self, named: str) -> Problem:
-        """Return the problem for an unknown action, with suggestions."""
-        shortened = named[:100]
-        near = get_close_matches(shortened, self._known, n=3)
-        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-        return UnknownAction(f'This site has no action "{shortened}".{suggestion}')

@@ -6,28 +6,14 @@ from functools import partial
 from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
-from awp_publish.calls.invoke import Invoker
 from awp_publish.http.accept import accepts
-from awp_publish.http.admission import Admission
-from awp_publish.http.body import read_body
-from awp_publish.http.calling import Calls
-from awp_publish.http.cors import Cors
-from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.calling import CallEndpoint, not_an_object
+from awp_publish.http.exchange import Scope
 from awp_publish.http.request import DoorRequest
-from awp_publish.http.strict_json import is_json, json_kind, parse_json
-from awp_publish.model import Catalog, DoorFacts
-from awp_publish.problems import (
-    AgentMismatch,
-    EnvelopeNotAnObject,
-    InvalidEnvelope,
-    InvalidInput,
-    MissingInput,
-    NotAcceptable,
-    Problem,
-    UnsupportedMediaType,
-    Violation,
-)
+from awp_publish.http.strict_json import json_kind
+from awp_publish.model import Catalog
+from awp_publish.plugin import Answer, Context, Endpoints
+from awp_publish.problems import AgentMismatch, InvalidEnvelope, MissingInput, NotAcceptable
 
 PLACES: Final[Mapping[str, str]] = {
     "agent": "it belongs in the envelope, beside input",
@@ -90,44 +76,43 @@ def _as_pattern(text: str) -> str:
 
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"
-METHODS: Final = "POST, OPTIONS"
 
 
-def door_of(invoke_path: str) -> DoorFacts:
-    """Return the facts about this door that documents publish."""
-    return DoorFacts(PROTOCOL, VERSION, invoke_path)
+def open_woa(context: Context) -> Endpoints:
+    """Open the door at one address of the site. Agents for a limited audience are found as unknown ones are."""
+    door, address = WoaDoor(context), InvokeAddress(context.catalog.paths.invoke)
+    public = address.calls(context.catalog.public)
+
+    def find(scope: Scope, path: str) -> Answer | None:
+        matched = address.match(path, scope["query_string"])
+        return None if matched is None else partial(door, named=address.agent_of(matched, scope["query_string"]))
+
+    return Endpoints(
+        exact={path: partial(door.answer, agent_id) for path, agent_id in public.items()},
+        find={re.split("[{?]", context.catalog.paths.invoke)[0]: find},
+        claims=address.calls(context.catalog),
+    )
 
 
-class WoaDoor(Endpoint):
-    """Answers invocation requests for one catalog."""
+class WoaDoor(CallEndpoint):
+    """Answers invocation requests: POST with a JSON body, and a JSON answer (WoA section 4.3.1)."""
 
-    methods = METHODS
+    methods = "POST, OPTIONS"
     usage = "Invoke with POST"
 
-    def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_origins)
-        self._invoker = invoker
-        self._offered, self._absent = invoker.offered(PROTOCOL), invoker.absent
-        self._admission = admission
-        self._calls = Calls(PROTOCOL, invoker, admission, PLACES)
+    def __init__(self, context: Context) -> None:
+        super().__init__(PROTOCOL, context, PLACES)
+        self._offered, self._absent = self._invoker.offered(PROTOCOL), self._invoker.absent
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Run one invocation: a POST request with a JSON body and a JSON answer (WoA section 4.3.1)."""
-        fields, scope = request.fields, request.scope
-        accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
+        """Run one invocation. `named` is the agent that the URL names."""
+        accept = request.fields.get(b"accept", b"*/*")
         if accept != b"*/*" and not accepts(accept, "application/json"):
-            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
-        if content_type != b"application/json" and not is_json(content_type):
-            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
-            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
-        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
-            raise UnsupportedMediaType("The body must not be content-encoded.")
+            shown = accept[:100].decode("latin-1")
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {shown}" rules out.')
 
         # The envelope (section 5.1)
-        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
-        envelope = parse_json(body)
-        if type(envelope) is not dict:
-            raise EnvelopeNotAnObject(f"The body is {json_kind(envelope)}, not an object.")
+        envelope, size = await self.read_object(request)
         agent, operation, inputs = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
         if agent is not named or agent is None:
             if not isinstance(agent, str):
@@ -138,25 +123,16 @@ class WoaDoor(Endpoint):
                 raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
         if type(operation) is not str and "operation" in envelope:
             raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
-        if type(inputs) is not dict:
+        if not isinstance(inputs, dict):
             if "input" not in envelope:
                 misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
                 instead = f": its {misnamed} has to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
-            detail = f"must be an object, not {json_kind(inputs)}"
-            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+            raise not_an_object(inputs)
 
         action = self._offered.get((agent, operation), self._absent)
         if action is None:
             raise self._invoker.unknown(PROTOCOL, agent, operation)
-        unknown = None if action.is_public else partial(self._invoker.unknown, PROTOCOL, agent, operation)
-        request.call = call = self._calls.make(action, inputs, request, envelope, size=len(body), unknown=unknown)
+        unknown = partial(self._invoker.unknown, PROTOCOL, agent, operation) if self._absent is not None else None
+        request.call = call = self._calls.make(action, inputs, request, envelope, size=size, unknown=unknown)
         await self._invoker.run(call, request.deliver)
-
-    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Report a request that never became a call."""
-        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
-
-
-def _shown(value: bytes) -> str:
-    return value[:100].decode("latin-1")

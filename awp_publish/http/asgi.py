@@ -4,7 +4,7 @@ import gc
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -21,102 +21,25 @@ from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
-from awp_publish.doors.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
+from awp_publish.doors import EVERY_SITE
 from awp_publish.doors.wires import wires_of
-from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.http.admission import read_admission_of
-from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import RouteCaller
 from awp_publish.http.documents import Prepared, prepare
-from awp_publish.http.exchange import (
-    AsgiApp,
-    Receive,
-    Reply,
-    Scope,
-    Send,
-    ask_first,
-    read_fields,
-    route_path,
-    send_reply,
-)
+from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
 from awp_publish.http.position import CalledApplication, Position
-from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
+from awp_publish.http.published import Published, host_of, open_all
 from awp_publish.http.running import INSPECTED
 from awp_publish.http.startup import report
-from awp_publish.model import ROUTE_CALL, Action, Catalog, seconds_of
-from awp_publish.plugin import (
-    Answer,
-    AnswerRest,
-    Context,
-    Door as PluginDoor,
-    Endpoints,
-    Serving,
-    known_protocols,
-    protocols_of,
-)
+from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
+from awp_publish.plugin import Context, Door, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 
 RECEIPT_SECONDS: Final = 3600.0
 """Seconds for which a receipt is valid."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """The doors of one public address.
-
-    `exact` are doors at fixed paths, `below` those at every path with a given prefix, `sockets` WebSocket endpoints.
-    `prefixes` are the prefixes of all our paths that are not fixed.
-    """
-
-    invoker: Invoker
-    exact: Mapping[str, Answer]
-    below: Mapping[str, AnswerRest]
-    prefixes: tuple[str, ...]
-    woa: WoaDoor
-    address: InvokeAddress
-    live: tuple[Endpoints, ...]
-    sockets: Mapping[str, Answer]
-
-    def find(self, scope: Scope, path: str) -> Answer | None:
-        """Return the door for a path that starts with one of `prefixes`, None if the path is the application's."""
-        for head, answer in self.below.items():
-            if path.startswith(head):
-                rest = path.removeprefix(head)
-                return lambda scope, receive, send: answer(scope, receive, send, rest)
-        matched = self.address.match(path, scope["query_string"])
-        if matched is None:
-            return None
-        return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Published:
-    """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
-
-    `actions` are those for which the doors are open. `fallbacks` are documents that are served if the application
-    answers 404. `forward` passes all other requests to the application. `contexts` has what each plug-in has at this
-    address, by its name.
-    """
-
-    host: str
-    actions: tuple[Action, ...]
-    documents: Mapping[str, Prepared]
-    fallbacks: Mapping[str, Prepared]
-    doors: Doors
-    contexts: Mapping[str, Context]
-    forward: Answer
-    answers: Mapping[str, Prepared | Answer] = field(init=False)
-    prefixes: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
-        # One dict lookup per request.
-        object.__setattr__(self, "answers", {**ours, **self.doors.exact, **self.documents})
-        object.__setattr__(self, "prefixes", self.doors.prefixes)
-
 
 _starts: Final = count()
 
@@ -186,10 +109,10 @@ class AgentPublisher:
         self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
         self._extensions: MutableMapping[str, Any] = {}
-        self._doors: Mapping[str, Sequence[PluginDoor]] = {}
+        self._doors: Mapping[str, Sequence[Door]] = {}
         self._opening = threading.RLock()
-        self._published: tuple[_Published, ...] = ()
-        self._here: _Published | None = None
+        self._published: tuple[Published, ...] = ()
+        self._here: Published | None = None
         self._later_doors = LaterDoors()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -205,7 +128,7 @@ class AgentPublisher:
         if endpoint is None:
             forward = here.forward
             if path.startswith(here.prefixes):
-                forward = here.doors.find(scope, path) or forward
+                forward = here.find(scope, path) or forward
             await forward(scope, receive, send)
         elif type(endpoint) is Prepared:
             reply = endpoint.answer(scope["method"], scope["headers"])
@@ -245,13 +168,7 @@ class AgentPublisher:
 
         This reads `path`, `root_path`, `query_string` and the header Host of the scope.
         """
-        here = self._here or self._of_host(scope)
-        path = route_path(scope)
-        return (
-            path in here.documents
-            or path in here.doors.exact
-            or (path.startswith(here.prefixes) and here.doors.find(scope, path) is not None)
-        )
+        return (self._here or self._of_host(scope)).owns(scope, route_path(scope))
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
@@ -285,13 +202,12 @@ class AgentPublisher:
             for served in self._served.values():
                 if served.setup.plugin.running is not None:
                     await stack.enter_async_context(served.setup.plugin.running(served))
-            for door in (door for published in self._published for door in published.doors.live):
-                if door.running is not None:
-                    await stack.enter_async_context(door.running())
+            for running in (running for published in self._published for running in published.running):
+                await stack.enter_async_context(running())
             await stack.enter_async_context(self._later_doors)
             yield
 
-    def _open(self, scope: Scope) -> tuple[_Published, ...]:
+    def _open(self, scope: Scope) -> tuple[Published, ...]:
         """Freeze the site and prepare everything that is served, unless another thread's event loop has done it."""
         with self._opening:
             if not self._published:
@@ -301,34 +217,29 @@ class AgentPublisher:
     @_collector_paused()
     def _prepare_site(self, scope: Scope) -> None:
         """Freeze the site against the application's routes and prepare everything that is served."""
-        settings = self.site.settings
-        known_names = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
+        site, settings = self.site, self.site.settings
+        known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
         for name in settings.about.leave_out:
-            if name not in known_names:
+            if name not in known:
                 wrong = f'about.leave_out: "{name}" is not a protocol that is published.'
-                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known_names))}.")
-        published_names = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
-        left_out = known_names - published_names
-        documents = [
-            document
-            for protocol in self._protocols
-            if protocol.name in published_names
-            for document in protocol.documents
-        ]
+                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
+        protocols = [protocol for protocol in self._protocols if protocol.name not in settings.about.leave_out]
+        documents = (document for protocol in protocols for document in protocol.documents)
         paths = [document.path for document in documents if document.condition is None]
-        self._doors = doors_of(self.site.plugins, settings.paths)
-        facts = (door.facts for listed in self._doors.values() for door in listed)
-        doors = (door_of(settings.paths.invoke), *(fact for fact in facts if fact is not None))
+        setups = {EVERY_SITE.name: Setup(EVERY_SITE, None, site), **site.plugins}
+        self._doors = doors_of(setups, settings.paths)
+        facts = [door.facts for listed in self._doors.values() for door in listed]
         called = self._called = self._position.called(scope, lambda: self._state)
-        self.site.freeze(called.routes, doors, paths, left_out)
-        for name, setup in self.site.plugins.items():
+        left_out = known - {protocol.name for protocol in protocols}
+        site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, left_out)
+        for name, setup in setups.items():
             self._served[name] = Serving(
                 setup=setup,
                 observer=self._observer,
                 app=self._position.whole(scope),
                 called=called,
                 has_sessions=bool(called.session_cookies) or getattr(self.app, "awp_has_sessions", False),
-                wires=wires_of(other.plugin for other in self.site.plugins.values()),
+                wires=wires_of(other.plugin for other in site.plugins.values()),
                 owns=self.owns,
                 guards_of=self._guards,
                 lifespan_state=lambda: self._state,
@@ -336,10 +247,10 @@ class AgentPublisher:
                 routes=partial(find_routes, called.routes),
                 served=self._served,
             )
-        self.site.on_refresh(self._publish)
-        self._publish(self.site)
+        site.on_refresh(self._publish)
+        self._publish(site)
 
-    def _of_host(self, scope: Scope) -> _Published:
+    def _of_host(self, scope: Scope) -> Published:
         """Return what is published for the request's Host: that of the canonical address if the Host is unknown."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
@@ -348,32 +259,47 @@ class AgentPublisher:
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
-        published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
+        published = tuple(self._publish_at(catalog, before.get(host_of(catalog)), now) for catalog in site.catalogs)
         self._published = published
         self._here = published[0] if len(published) == 1 else None
 
-    def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
+    def _publish_at(self, catalog: Catalog, before: Published | None, now: datetime) -> Published:
+        """Prepare the documents of one address, and open its doors unless they are open for the same actions."""
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
         listed = [*published(self._protocols, catalog), *problem_documents(catalog, problems_of(self.site.plugins))]
         documents = prepare((document for document in listed if not document.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((document for document in listed if document.is_fallback), catalog, link, earlier, now)
         if before is not None and before.actions is catalog.actions:
-            before.doors.invoker.set_status(catalog.status)
+            before.invoker.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
-        contexts, invoker = self._open_address(catalog)
-        onward = self.app
+        contexts = self._contexts_at(catalog)
+        plugins = reversed(contexts.values())  # what a site names is outside of what every site has
+        hooks = [context.setup.plugin.calls(context) for context in plugins if context.setup.plugin.calls]
+        invoker = Invoker(catalog, RouteCaller(self._called, catalog), self._guards(catalog), self._observer, hooks)
+        forward = self.app
+        for context in contexts.values():
+            context.invoker = invoker
         for context in contexts.values():
             if (around := context.setup.plugin.around) is not None:
-                onward = around(context, onward)
-        live = [door.open(contexts[name].at_door(door)) for name, doors in self._doors.items() for door in doors]
-        self._later_doors.run(live)
-        doors = self._open_doors(catalog, invoker, live)
-        return _Published(_host_of(catalog), catalog.actions, documents, fallbacks, doors, contexts, onward)
+                forward = around(context, forward)
+        doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
+        self._later_doors.run(running)
+        return Published(
+            host=host_of(catalog),
+            actions=catalog.actions,
+            documents=documents,
+            fallbacks=fallbacks,
+            doors=doors,
+            running=running,
+            contexts=contexts,
+            invoker=invoker,
+            forward=forward,
+        )
 
-    def _open_address(self, catalog: Catalog) -> tuple[dict[str, Context], Invoker]:
-        """Return what each plug-in has at one address of the site, and what runs the calls of that address."""
-        site, host, guards = self.site, _host_of(catalog), self._guards(catalog)
+    def _contexts_at(self, catalog: Catalog) -> dict[str, Context]:
+        """Return what each plug-in has at one address of the site."""
+        site, host, guards = self.site, host_of(catalog), self._guards(catalog)
         links = None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1")
         admission = read_admission_of(site.settings, catalog.actions)
         contexts: dict[str, Context] = {}
@@ -393,51 +319,7 @@ class AgentPublisher:
                 entrance=self._position.entrance,
                 here=contexts,
             )
-        plugins = reversed(contexts.values())  # what a site names is outside of what every site has
-        hooks = [context.setup.plugin.calls(context) for context in plugins if context.setup.plugin.calls]
-        accept = next((hook.accept for hook in hooks if hook.accept is not None), None)
-        routes = RouteCaller(self._called, catalog)
-        invoker = Invoker(
-            catalog,
-            routes.call,
-            guards,
-            accept,
-            self._observer,
-            [hook.carry for hook in hooks if hook.carry is not None],
-            routes.check,
-            routes.rehearse,
-        )
-        for context in contexts.values():
-            context.invoker = invoker
-        return contexts, invoker
-
-    def _open_doors(self, catalog: Catalog, invoker: Invoker, live: Sequence[Endpoints]) -> Doors:
-        admission = read_admission_of(self.site.settings, catalog.actions)
-        paths, cors = catalog.paths, Cors(admission.allow_origins)
-        below: dict[str, AnswerRest] = {}
-        exact: dict[str, Answer] = {}
-        renderer, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
-        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, invoker, admission, renderer, cors)
-        for action in offered.public.actions:
-            plain = PlainDoor(action, invoker, admission, renderer, cors, missing.describe)
-            exact[catalog.plain_path_of(action)] = plain
-        for door in live:
-            exact |= door.exact
-            below |= door.below
-        woa, invocations = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
-        # Addresses of hidden agents are found like those of unknown ones.
-        agent_ids = {agent.id for agent in catalog.exposed_at(WOA).public.agents}
-        for path, agent_id in invocations.calls(catalog.exposed_at(WOA)).items():
-            if path in exact:
-                remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
-                raise DeclarationError(
-                    f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
-                )
-            if agent_id in agent_ids:
-                exact[path] = partial(woa.answer, agent_id)
-        prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
-        sockets = {path: answer for door in live for path, answer in door.sockets.items()}
-        return Doors(invoker, exact, below, prefixes, woa, invocations, tuple(live), sockets)
+        return contexts
 
     def _guards(self, catalog: Catalog) -> Guards:
         """Return what the guards of a catalog share."""
@@ -468,16 +350,3 @@ class AgentPublisher:
             credentials=frozenset(credential for action in actions for credential in action.route_credentials),
             gates=gates_of(site.plugins),
         )
-
-
-async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a request to the application, and serve our document if it answers 404."""
-
-    async def answer(_: Receive) -> None:
-        await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
-
-    await ask_first(forward, scope, receive, send, (404,), answer)
-
-
-def _host_of(catalog: Catalog) -> str:
-    return catalog.url.split("://", 1)[1].split("/", 1)[0].lower()

@@ -6,7 +6,7 @@ said how its credentials are read is a call by nobody.
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -58,7 +58,7 @@ class Calls:
         self.places = places
         self._guarded = invoker.guarded
         self._admission = admission
-        self._small = admission.smallest_limit(action for action in invoker.offered(door).values())
+        self._small = admission.smallest_body_bytes
 
     def make(
         self,
@@ -99,37 +99,53 @@ class Calls:
 
 
 class CallEndpoint(Endpoint):
-    """Base class of a plug-in's door: `handle` reads its envelope, and `call` does the rest.
+    """Base class of a door at which actions are called: `handle` reads its envelope, and `call` does the rest.
 
-    `context` is the address of the site at which the door is opened.
+    `context` is the address of the site at which the door is opened. `places` say where the door expects what callers
+    put among the inputs by mistake.
     """
 
     request_type = DoorRequest
 
-    def __init__(self, door: str, context: Context, places: Mapping[str, str] | None = None) -> None:
-        admission = context.admission
-        super().__init__(ProblemRenderer(context.catalog), Cors(admission.allow_origins), admission.own_origins)
+    def __init__(
+        self,
+        door: str,
+        context: Context,
+        places: Mapping[str, str] = _NONE,
+        renderer: ProblemRenderer | None = None,
+    ) -> None:
+        admission: Admission = context.admission
+        renderer = renderer or ProblemRenderer(context.catalog)
+        super().__init__(renderer, Cors(admission.allow_origins), admission.own_origins)
         self.door = door
-        self.actions: Mapping[str, Action] = {action.id: action for action in context.catalog.actions}
-        """The actions that are offered here, by id. Not all of them are public."""
-        self._most: int = admission.max_body_bytes
+        self._admission = admission
         self._invoker: Invoker = context.invoker
-        self._calls = Calls(door, context.invoker, admission, places or {})
+        self._calls = Calls(door, context.invoker, admission, places)
+        self._catalog = context.catalog
+
+    @cached_property
+    def actions(self) -> Mapping[str, Action]:
+        """The actions that are offered here, by id. Not all of them are public."""
+        return {action.id: action for action in self._catalog.actions}
 
     @abstractmethod
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a request with an allowed method. Raises a Problem, which becomes the answer."""
 
-    async def read_object(self, request: DoorRequest) -> tuple[JsonObject, int]:
+    async def read_object(self, request: DoorRequest) -> tuple[dict[str, Any], int]:
         """Return the JSON object in a request's body, and the body's size in bytes.
 
         Raises UnsupportedMediaType, BodyTooLarge, NotJson, EnvelopeNotAnObject.
         """
-        if not is_json(request.fields.get(b"content-type", b"")):
-            raise UnsupportedMediaType("The body must be application/json in UTF-8.")
-        if request.fields.get(b"content-encoding", b"identity") != b"identity":
+        fields = request.fields
+        content_type = fields.get(b"content-type", b"")
+        if content_type != b"application/json" and not is_json(content_type):
+            raise UnsupportedMediaType(
+                f"The body must be application/json in UTF-8; the request has {describe_type(content_type)}."
+            )
+        if fields.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMediaType("The body must not be content-encoded.")
-        body = await read_body(request.scope, request.fields, request.receive, self._most)
+        body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         sent = parse_json(body)
         if not isinstance(sent, dict):
             raise EnvelopeNotAnObject(f"The body is {json_kind(sent)}, not an object.")
@@ -154,8 +170,7 @@ class CallEndpoint(Endpoint):
         if action is None:
             raise self.unknown(action_id)
         if not isinstance(inputs, dict):
-            detail = f"must be an object, not {json_kind(inputs)}"
-            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+            raise not_an_object(inputs)
         unknown = partial(self.unknown, action_id)
         request.call = self._calls.make(action, inputs, request, members, size=size, unknown=unknown)
         await self._invoker.run(request.call, request.deliver)
@@ -168,6 +183,17 @@ class CallEndpoint(Endpoint):
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Report a request that never became a call."""
         self._invoker.note_refusal(self.door, request.request_id, problem)
+
+
+def describe_type(content_type: bytes) -> str:
+    """Return the Content-Type of a request as a message quotes it."""
+    return f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
+
+
+def not_an_object(inputs: object) -> InvalidInput:
+    """Return the problem of an input that is not an object."""
+    detail = f"must be an object, not {json_kind(inputs)}"
+    return InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")

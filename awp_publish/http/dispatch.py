@@ -19,6 +19,7 @@ import orjson
 
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.calls.invoke import Routes
 from awp_publish.declare.discover import find_arrival
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder
@@ -41,7 +42,7 @@ PASSED: Final = "awp_publish.passed"
 logger: Final = logging.getLogger("awp_publish.calls")
 
 
-class RouteCaller:
+class RouteCaller(Routes):
     """Sends calls to the routes of one ASGI application. If `catalog` is a part of a catalog, `among` is the whole.
 
     Raises DeclarationError for a route that another one hides.

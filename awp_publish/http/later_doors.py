@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from awp_publish.plugin import Endpoints, Running
+from awp_publish.plugin import Running
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -29,13 +29,14 @@ class LaterDoors:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def run(self, doors: Iterable[Endpoints]) -> None:
+    def run(self, doors: Iterable[Callable[[], Running]]) -> None:
         """Run doors from now on, each in a task of its own. On the application's event loop."""
-        for door in doors:
-            if door.running is not None and self._stop is not None:
-                task = asyncio.create_task(_run(door.running, self._stop), name="awp_publish door")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        if self._stop is None:
+            return
+        for running in doors:
+            task = asyncio.create_task(_run(running, self._stop), name="awp_publish door")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
 
 async def _run(running: Callable[[], Running], stop: asyncio.Event) -> None:

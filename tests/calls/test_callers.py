@@ -24,7 +24,7 @@ from awp_publish import (
 from awp_publish.calls.authenticators import read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.invoke import Invoker, Routes
 from awp_publish.calls.verifiers import people_of
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
@@ -224,7 +224,7 @@ async def test_a_door_that_forgets_the_credentials_lets_nobody_in():
 
     catalog = site.freeze(Starlette())
     guards = Guards(store=MemoryStore(), authenticators=site.authenticators, realm="Shop")
-    invoker = Invoker(catalog, reach=None, guards=guards)  # type: ignore[arg-type]
+    invoker = Invoker(catalog, Routes(None), guards)  # type: ignore[arg-type]
     results: list[Any] = []
 
     async def deliver(result: Any) -> None:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
+from awp_publish.calls.call import Call, Result
 from awp_publish.model import Catalog, JsonObject, Paths
-from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
 from awp_publish.plugins.actions_json.options import Bridge
 
@@ -38,9 +39,22 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 
 
 def _open(context: Context) -> Endpoints:
-    from awp_publish.plugins.actions_json.bridge import open_door
+    return context.ask("bridge").endpoints()  # type: ignore[no-any-return]
 
-    return open_door(context)
+
+def _at(context: Context) -> Any:
+    """Return the bridge at one address."""
+    from awp_publish.plugins.actions_json.bridge import BridgeDoor
+
+    [door] = _doors(context.setup, context.catalog.paths)
+    return BridgeDoor(context.at_door(door))
+
+
+def _calls(context: Context) -> CallHooks:
+    async def answer(call: Call) -> Result:
+        return await context.ask("bridge").answer_tool(call)  # type: ignore[no-any-return]
+
+    return CallHooks(handlers={SITE_ACTION: answer})
 
 
 def _read_map(value: object) -> JsonObject:
@@ -64,4 +78,12 @@ PLUGIN = Plugin(
     page_options={"map": Annotated[Mapping[str, Any], PlainValidator(_read_map)]},
     check=_check_maps,
 )
-BRIDGE = Plugin(name="bridge", options=Bridge, needs={"selectolax": "actions"}, prepare=_declare_tool, doors=_doors)
+BRIDGE = Plugin(
+    name="bridge",
+    options=Bridge,
+    needs={"selectolax": "actions"},
+    prepare=_declare_tool,
+    at=_at,
+    calls=_calls,
+    doors=_doors,
+)

@@ -20,7 +20,6 @@ import orjson
 
 from awp_publish.browsing.browser import PAGE_BYTES
 from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result
-from awp_publish.documents.members import SITE_ACTION
 from awp_publish.http.client_address import client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
@@ -49,14 +48,6 @@ from awp_publish.stores.store import session_key
 UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
 
-def open_door(context: Context) -> Endpoints:
-    """Open the door of one public address of a site."""
-    bridge, paths = BridgeDoor(context), context.catalog.paths
-    context.invoker.attach(SITE_ACTION, bridge.answer_tool)
-    exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
-    return Endpoints(exact=exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
-
-
 class BridgeDoor:
     """The bridge at one public address of a site, in this process: its connections, and who owns them."""
 
@@ -76,6 +67,12 @@ class BridgeDoor:
         self._bridge = BridgeServices(
             door, offers, paired, visits, Dispatcher(door, offers, paired, visits, inner, renderer)
         )
+
+    def endpoints(self) -> Endpoints:
+        """Return what the bridge answers."""
+        paths = self.door.catalog.paths
+        exact = {paths.bridge: self.answer_http, paths.script: self.answer_script}
+        return Endpoints(exact=exact, running=self.running, sockets={paths.bridge: self.answer})
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from awp_publish.calls.call import Outcome, Result
-from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.invoke import CallHooks, Invoker, Routes
 from awp_publish.calls.workers import count_workers
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer
@@ -53,9 +53,9 @@ class Dispatcher:
         self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
         self._gates = Invoker(
             replace(catalog, actions=actions),
-            lambda call: self._gated[call.request_id](),
+            Routes(lambda call: self._gated[call.request_id]()),
             door.guards,
-            carries=[sessions] if (sessions := door.ask("sessions")) is not None else [],
+            hooks=[CallHooks(carry=door.ask("sessions"))],
         )
         guards_by_site = door.settings.guard_routes
         self._actions = {action.id: action for action in actions}

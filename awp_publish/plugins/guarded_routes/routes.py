@@ -11,18 +11,18 @@ again.
 import base64
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.invoke import Invoker, Routes
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import Calls
+from awp_publish.http.calling import CallEndpoint
 from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import ARRIVED, PASSED
 from awp_publish.http.encoding import JSON
-from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import AsgiApp, Exchange, Fields, Receive, Scope, Send, route_path
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
@@ -34,7 +34,7 @@ from awp_publish.http.route_answers import read_answer
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Arrival, Parameter, Target
 from awp_publish.plugin import Context
-from awp_publish.problems import HandlerFailed, Problem
+from awp_publish.problems import HandlerFailed
 from awp_publish.schema.files import file_inputs
 from awp_publish.schema.reading import required_members, resolved
 
@@ -51,7 +51,7 @@ class GuardedRoutes:
         # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         catalog = replace(context.catalog, actions=direct, agents=())
-        invoker = Invoker(catalog, _pass_on, context.guards, None, context.observer)
+        invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
         self._guarded = [route for route in known if route.action.id in invoker.guarded]
         self._door = _DirectDoor(context, invoker, {route.action.id: route for route in self._guarded})
@@ -229,7 +229,7 @@ class _DirectRequest(PlainRequest):
         await self._send(head)
 
 
-class _DirectDoor(Endpoint):
+class _DirectDoor(CallEndpoint):
     """Answers the requests that arrive at guarded routes."""
 
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -237,11 +237,12 @@ class _DirectDoor(Endpoint):
     request_type = _DirectRequest
 
     def __init__(self, context: Context, invoker: Invoker, guarded: Mapping[str, _GuardedRoute]) -> None:
-        super().__init__(ProblemRenderer(context.catalog, DIALECT), Cors(()), context.admission.own_origins)
+        direct = copy(context)
+        direct.invoker = invoker
+        super().__init__(DOOR, direct, renderer=ProblemRenderer(context.catalog, DIALECT))
+        self._cors = Cors(())  # the headers of an answer are the route's
         self.app: AsgiApp = context.called.inside
         self._context = context
-        self._invoker = invoker
-        self._calls = Calls(DOOR, invoker, context.admission)
         self._guarded = guarded
 
     def refuse_foreign(self, fields: Fields) -> None:
@@ -252,7 +253,7 @@ class _DirectDoor(Endpoint):
         fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_origins)
-        body = await read_body(scope, fields, receive, self._context.admission.max_body_bytes)
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         inputs = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         codes = self._context.catalog.site.errors
@@ -261,7 +262,3 @@ class _DirectDoor(Endpoint):
         call.context, call.on_part = exchange, request.take_part
         self._invoker.set_status(self._context.published().status)
         await self._invoker.run(call, request.deliver)
-
-    def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]
-        """Report a request that never became a call."""
-        self._invoker.note_refusal(DOOR, request.request_id, problem)

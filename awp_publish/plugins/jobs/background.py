@@ -56,7 +56,7 @@ class Background:
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         called = CalledApplication(serving.app, serving.called.routes)
         self._routes = RouteCaller(called, own, among=catalog)
-        self._invoker = Invoker(own, self._routes.call, observer=serving.observer)
+        self._invoker = Invoker(own, self._routes, observer=serving.observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from awp_publish.model import Paths
-from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Plugin, Setup
 from awp_publish.plugins.overview.options import Overview, is_switched_on
 
 
@@ -17,4 +17,10 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="overview", options=Overview, is_default=is_switched_on, doors=_doors)
+def _calls(context: Context) -> CallHooks:
+    from awp_publish.plugins.overview.sending import time_call, time_handler
+
+    return CallHooks(around=time_call, around_handler=time_handler)
+
+
+PLUGIN = Plugin(name="overview", options=Overview, is_default=is_switched_on, doors=_doors, calls=_calls)

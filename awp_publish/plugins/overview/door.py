@@ -44,7 +44,6 @@ from awp_publish.plugins.overview.dashboard import dashboard
 from awp_publish.plugins.overview.figures import DAYS
 from awp_publish.plugins.overview.markup import STATIC, fill
 from awp_publish.plugins.overview.panels import FIELD, act, read_panels
-from awp_publish.plugins.overview.sending import time_call, time_handler
 from awp_publish.plugins.overview.trial import Trial
 from awp_publish.plugins.overview.view import Traffic, View, scopes_of
 from awp_publish.problems import (
@@ -80,7 +79,6 @@ def open_door(door: Context) -> Endpoints:
         wrong = f'overview: requires the scope "{door.options.audience}", but the site authenticates nobody.'
         raise DeclarationError("site", wrong, 'Give Site(authenticate=...), or plugins=["overview"] for everybody.')
     root = door.catalog.paths.root
-    door.invoker.surround(time_call, time_handler)
     answer: Answer = OverviewDoor(door)
     if (pages := door.ask("pages")) is not None:
         answer = pages.offer_formats(answer)

@@ -1,0 +1,94 @@
+"""Everything that one public address of the site serves."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.documents import Prepared
+from awp_publish.http.exchange import Receive, Scope, Send, ask_first, send_reply
+from awp_publish.model import Action, Catalog
+from awp_publish.plugin import Answer, AnswerRest, Context, Door, Endpoints, Find, Running
+from awp_publish.problems import DeclarationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What one address serves. It is replaced as a whole, so that requests see one state.
+
+    `actions` are those for which the doors are open, `doors` what all of them answer. `fallbacks` are documents that
+    are served if the application answers 404. `forward` passes all other requests to the application. `contexts` has
+    what each plug-in has at this address, by its name.
+    """
+
+    host: str
+    actions: tuple[Action, ...]
+    documents: Mapping[str, Prepared]
+    fallbacks: Mapping[str, Prepared]
+    doors: Endpoints
+    running: tuple[Callable[[], Running], ...]
+    contexts: Mapping[str, Context]
+    invoker: Invoker
+    forward: Answer
+    answers: Mapping[str, Prepared | Answer] = field(init=False)
+    prefixes: tuple[str, ...] = field(init=False)
+    """The prefixes of all our paths that are not fixed."""
+
+    def __post_init__(self) -> None:
+        ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
+        # One dict lookup per request.
+        object.__setattr__(self, "answers", {**ours, **self.doors.exact, **self.documents})
+        object.__setattr__(self, "prefixes", (*self.doors.find, *self.doors.below))
+
+    def find(self, scope: Scope, path: str) -> Answer | None:
+        """Return the door for a path that starts with one of `prefixes`, None if the path is the application's."""
+        for head, answer in self.doors.below.items():
+            if path.startswith(head):
+                rest = path.removeprefix(head)
+                return lambda scope, receive, send: answer(scope, receive, send, rest)
+        matches = (find(scope, path) for head, find in self.doors.find.items() if path.startswith(head))
+        return next((match for match in matches if match is not None), None)
+
+    def owns(self, scope: Scope, path: str) -> bool:
+        """Return True if a request is answered here and not by the application."""
+        is_fixed = path in self.documents or path in self.doors.exact
+        return is_fixed or (path.startswith(self.prefixes) and self.find(scope, path) is not None)
+
+
+async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass a request to the application, and serve our document if it answers 404."""
+
+    async def answer(_: Receive) -> None:
+        await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
+
+    await ask_first(forward, scope, receive, send, (404,), answer)
+
+
+def open_all(doors: Iterable[tuple[Door, Context]]) -> tuple[Endpoints, tuple[Callable[[], Running], ...]]:
+    """Open doors, each at its context. Return what they answer together, and what runs them.
+
+    Raises DeclarationError if two of them answer at the same path.
+    """
+    exact, sockets = dict[str, Answer](), dict[str, Answer]()
+    below, find = dict[str, AnswerRest](), dict[str, Find]()
+    running, claims = list[Callable[[], Running]](), dict[str, str]()
+    for door, context in doors:
+        opened = door.open(context.at_door(door))
+        for path in {*opened.exact, *opened.claims}:
+            if claims.setdefault(path, door.name) != door.name:
+                raise DeclarationError(
+                    f'door "{door.name}"',
+                    f"would answer at {path}, which is another address of ours.",
+                    "Give the agent another id, or our addresses other paths: Site(paths=...).",
+                )
+        exact |= opened.exact
+        below |= opened.below
+        find |= opened.find
+        sockets |= opened.sockets
+        running += [opened.running] if opened.running is not None else []
+    return Endpoints(exact=exact, below=below, find=find, sockets=sockets), tuple(running)
+
+
+def host_of(catalog: Catalog) -> str:
+    """Return the host of a catalog's address, with its port if it is not the usual one."""
+    return catalog.url.split("://", 1)[1].split("/", 1)[0].lower()
