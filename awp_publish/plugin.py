@@ -18,7 +18,7 @@ What one plug-in wants of another it asks by name (`Setup.ask`, `Serving.ask`), 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -203,10 +203,8 @@ class Serving:
     @cached_property
     def service(self) -> Any:
         """The value of the plug-in's `serve`, made when it is first asked for; its state without that hook."""
-        serve, serving = self.setup.plugin.serve, self.served[self.setup.plugin.name]
-        if serving is not self:
-            return serving.service
-        return self.state if serve is None else serve(self)
+        serving = self.served[self.setup.plugin.name]
+        return self.setup.plugin.serve(self) if serving is self else serving.service
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in serves: the value of its `serve`, or its state; None without that plug-in.
@@ -248,8 +246,7 @@ class Context(Serving):
     @cached_property
     def offered(self) -> Any:
         """The value of its `at`, which other plug-ins get of this one."""
-        at = self.setup.plugin.at
-        return self.service if at is None else at(self)
+        return self.setup.plugin.at(self)
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in offers at this address, None without that plug-in."""
@@ -369,25 +366,25 @@ class Plugin:
     options: type | None = None
     is_default: bool | Callable[[], bool] = False
 
-    start: Callable[[Setup], Any] | None = None
+    start: Callable[[Setup], Any] = lambda setup: None
     declares: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Methods of the site by name: functions of the plug-in's state and the arguments."""
 
-    prepare: Callable[[Setup], None] | None = None
-    derive: Callable[[Setup, Catalog], Catalog] | None = None
-    keeps: Callable[[Setup, Catalog], str | None] | None = None
+    prepare: Callable[[Setup], None] = lambda setup: None
+    derive: Callable[[Setup, Catalog], Catalog] = lambda setup, catalog: catalog
+    keeps: Callable[[Setup, Catalog], str | None] = lambda setup, catalog: None
     """What each of several workers would keep for itself if the store were in memory, in words; None for nothing."""
 
-    check: Callable[[Setup, Catalog], Iterable[Finding]] | None = None
+    check: Callable[[Setup, Catalog], Iterable[Finding]] = lambda setup, catalog: ()
     documents: Sequence[Protocol] = ()
     problems: Sequence[type[Problem]] = ()
     stores: Mapping[str, OpenStore] = field(default_factory=dict)
     """What opens a store, by the scheme of its URL."""
 
-    authenticators: Callable[[Setup], Iterable[Any]] | None = None
+    authenticators: Callable[[Setup], Iterable[Any]] = lambda setup: ()
     """Ways to identify callers (`calls.callers.Authenticator`), which are asked before those of the site."""
 
-    gates: Callable[[Setup], Iterable[Gate]] | None = None
+    gates: Callable[[Setup], Iterable[Gate]] = lambda setup: ()
     """Gates of every call, which stand between those of the core by their `order`."""
 
     action_options: Mapping[str, Any] = field(default_factory=dict)
@@ -396,15 +393,15 @@ class Plugin:
     page_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of pages by name, each with its type: `@site.page(map={...})`. See `Page.options`."""
 
-    counter: Callable[[Setup], CallCounter | None] | None = None
-    serve: Callable[[Serving], Any] | None = None
-    running: Callable[[Serving], Running] | None = None
-    at: Callable[[Context], Any] | None = None
+    counter: Callable[[Setup], CallCounter | None] = lambda setup: None
+    serve: Callable[[Serving], Any] = lambda serving: serving.state
+    running: Callable[[Serving], Running] = lambda serving: nullcontext()
+    at: Callable[[Context], Any] = lambda context: context.service
     """Makes what others get of the plug-in at one address: by default, what it serves."""
 
-    calls: Callable[[Context], CallHooks] | None = None
-    around: Callable[[Context, ASGIApp], ASGIApp] | None = None
-    doors: Callable[[Setup, Paths], Iterable[Door]] | None = None
+    calls: Callable[[Context], CallHooks] = lambda context: CallHooks()
+    around: Callable[[Context, ASGIApp], ASGIApp] = lambda context, app: app
+    doors: Callable[[Setup, Paths], Iterable[Door]] = lambda setup, paths: ()
     wires: Sequence[Wire] = ()
     """The client's sides of its doors, with which clients, the command line and the overview call through them."""
 

@@ -69,80 +69,52 @@ class Guard:
     async def admit(self, call: Call) -> Outcome | None:
         """Admit a call (None), or return its recorded answer. Raises the Problem for which it is refused."""
         for enter in self._enter:
-            if (identified := enter(call)) is not None:
-                await identified
+            if (pending := enter(call)) is not None:
+                await pending
+        asked, waits, refusal = self._ask(call)
 
-        # What does each check ask of the store?
-        asked: _Asked = {}
-        counts: list[Step] = []
-        claims: list[Step] = []
-        waits = False
-        refusal: Callable[[], Problem] | None = None
-        for check, ask_for in self._asking:
-            try:
-                ask = ask_for(call)
-            except Problem as problem:
-                refusal = partial(_same, problem)
-                break
-            if ask is not None:
-                asked[check] = ask
-                counts += ask.counts
-                claims += ask.claims
-                waits = waits or ask.waits
-                if (refusal := ask.refusal) is not None:
-                    break
-
-        # Go there: to count and to claim, or to count and look.
-        steps, at = counts, len(counts)
-        if waits:
-            steps = counts + [step for ask in asked.values() for step in ask.looks]
-        elif refusal is None:
-            steps = counts + claims
-        failed, seen = await self._store.run(steps, durable=self._durable) if steps else _NOTHING
-
-        # What does each check make of it? Counts come first, in order; what was looked at begins at `looks`.
-        answer: Outcome | None = None
-        end, looks = 0, at
-        for check, ask in asked.items():
-            if not (waits or ask.counts):
-                continue
-            start, end = end, end + len(ask.counts)
-            if failed is not None and start <= failed < end:
-                check.judge(call, ask, seen[start:], failed - start)
-                raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
-            results = seen[start:end]
-            if waits:
-                start, looks = looks, looks + len(ask.looks)
-                results += seen[start:looks]
-            if (results or ask.waits) and (answer := check.judge(call, ask, results, None)) is not None:
-                break
-
+        # To count and to claim, or to count and look.
+        steps: list[Step] = []
+        for ask in asked.values():
+            steps += (*ask.counts, *ask.looks) if waits else ask.counts
+        claims = [] if waits or refusal is not None else [step for ask in asked.values() for step in ask.claims]
+        ran = await self._store.run(steps + claims, durable=self._durable) if steps or claims else _NOTHING
+        answer = _judge(call, asked, waits, ran)
         if answer is None:
             if refusal is not None:
                 raise refusal()
-            if waits:
-                steps = await self._consider(call, asked, seen, at)
-                failed, seen = await self._store.run(steps, durable=self._durable) if steps else _NOTHING
-                at = 0
-            if failed is not None:
-                answer = await _refuse(call, asked, failed - at, seen[-1])
+            if waits:  # what was looked at allows the claims
+                for check, ask in asked.items():
+                    if ask.waits:
+                        await check.consider(call, ask, ask.looked)
+                steps, claims = [], [step for ask in asked.values() for step in ask.claims]
+                ran = await self._store.run(claims, durable=self._durable) if claims else _NOTHING
+            if ran.failed is not None:
+                answer = await _refuse(call, asked, ran.failed - len(steps), ran.seen[-1])
         if answer is not None:
             for replayed in self._replayed:
                 await replayed(call, answer)
             return answer
         call.asked = asked
-        if len(steps) > at:
+        if claims:
             call.disconnected = never_disconnected  # it runs to its end, so that it can be recorded
         return None
 
-    async def _consider(self, call: Call, asked: _Asked, seen: Sequence[Seen], at: int) -> list[Step]:
-        """Let the checks that wait consider what they have looked at. Return the claims of all; raises a Problem."""
-        for check, ask in asked.items():
-            looked = seen[at : at + len(ask.looks)]
-            at += len(ask.looks)
-            if ask.waits:
-                await check.consider(call, ask, looked)
-        return [step for ask in asked.values() for step in ask.claims]
+    def _ask(self, call: Call) -> tuple[_Asked, bool, Callable[[], Problem] | None]:
+        """Return what the checks want of the store, whether any of them waits, and the refusal of the last one."""
+        asked: _Asked = {}
+        waits = False
+        for check, ask_for in self._asking:
+            try:
+                ask = ask_for(call)
+            except Problem as problem:
+                return asked, waits, partial(_same, problem)
+            if ask is not None:
+                asked[check] = ask
+                waits = waits or ask.waits
+                if ask.refusal is not None:
+                    return asked, waits, ask.refusal
+        return asked, waits, None
 
     def needs_answer(self, call: Call) -> bool:
         """Return True if the answer of an admitted call has to be whole before its caller gets any of it."""
@@ -156,6 +128,22 @@ class Guard:
 
 def _same(problem: Problem) -> Problem:
     return problem
+
+
+def _judge(call: Call, asked: _Asked, waits: bool, ran: Ran) -> Outcome | None:
+    """Let each check judge what the store has found for it, up to the first that answers or refuses the call."""
+    failed, seen = ran
+    end = 0
+    for check, ask in asked.items():
+        start, end = end, end + len(ask.counts) + (len(ask.looks) if waits else 0)
+        if failed is not None and failed < end:
+            check.judge(call, ask, seen[start:], failed - start)
+            raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
+        if waits:
+            ask.looked = seen[start + len(ask.counts) : end]
+        if (start < end or ask.waits) and (answer := check.judge(call, ask, seen[start:end], None)) is not None:
+            return answer
+    return None
 
 
 async def _refuse(call: Call, asked: _Asked, failed: int, seen: Seen) -> Outcome:

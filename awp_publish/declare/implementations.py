@@ -1,6 +1,6 @@
 """The route or function that an action calls, with its inputs and outputs."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -20,6 +20,23 @@ from awp_publish.schema.handlers import docstring_of
 SCHEMA_REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """The application whose routes and functions a site declares, and what holds for all of them.
+
+    `timeout` is the site's, in seconds. `injector` resolves dependencies of functions that their framework provides,
+    through hidden routes below the path `entries`. `credential_headers` (in lower case) are those from which the site's
+    own authenticators read credentials, `hosts` those of its addresses: no request reaches a route of another host.
+    """
+
+    routes: Sequence[Route]
+    timeout: float
+    injector: Injector | None
+    entries: str
+    credential_headers: Collection[str]
+    hosts: Collection[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Implementation:
     """The route, hidden route or function that an action calls, and its inputs and outputs."""
@@ -36,13 +53,11 @@ class Implementation:
 
 
 def describe_route_action(
-    subject: str, chosen: tuple[Route, str], options: ActionSettings, credential_headers: Collection[str] = ()
+    subject: str, chosen: tuple[Route, str], options: ActionSettings, application: Application
 ) -> Implementation:
-    """Describe the route of an action; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
-
-    `credential_headers` are those from which the site's own authenticators read credentials.
-    """
+    """Describe the route of an action; declared `inputs` and `outputs` take precedence. Raises DeclarationError."""
     route, method = chosen
+    headers = application.credential_headers
     declared, handler = options.content_type, route.handlers[0] if route.handlers else None
     try:
         if route.describe is None:
@@ -57,11 +72,12 @@ def describe_route_action(
                 if options.inputs is UNSET or options.outputs is UNSET:
                     raise
                 operation = describe_by_path(route.path)
-        operation = without_credentials(operation, credential_headers)
+        operation = without_credentials(operation, headers)
         if handler is not None and requires_user(handler):
             operation = replace(operation, auth_required=True)
         if options.inputs is not UNSET:
-            if (own := _understand(options.inputs, chosen, "validation")) is not None:
+            own = _understand(options.inputs, chosen, "validation")
+            if own is not None:
                 in_path = tuple(parameter for parameter in operation.parameters if parameter.location == "path")
                 operation = replace(operation, parameters=(*in_path, *own.parameters), content_type=own.content_type)
             inputs = object_schema_of(options.inputs) if own is None else own.inputs
@@ -84,7 +100,7 @@ def describe_route_action(
         target,
         rehearse=rehearse,
         enforces_outputs=options.outputs is not UNSET,
-        checked_by_site=_site_checks_credentials(operation, credential_headers),
+        checked_by_site=_site_checks_credentials(operation, headers),
         is_deprecated=route.is_deprecated,
     )
 
@@ -102,17 +118,13 @@ def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Oper
 
 
 def describe_function_action(
-    subject: str,
-    function: Callable[..., object],
-    options: ActionSettings,
-    injector: Injector | None,
-    path: str,
-    credential_headers: Collection[str] = (),
+    subject: str, action_id: str, function: Callable[..., object], options: ActionSettings, application: Application
 ) -> Implementation:
-    """Describe a function without a route, with a hidden route at `path` if the framework has to resolve dependencies.
+    """Describe a function without a route, with a hidden one if the framework has to resolve dependencies.
 
     Raises DeclarationError.
     """
+    injector, path = application.injector, f"{application.entries}/{action_id}"
     for name in ("method", "path", "content_type"):
         if getattr(options, name) is not None:
             raise DeclarationError(
@@ -132,7 +144,7 @@ def describe_function_action(
                 "Register a route for it, and declare that with @site.action; or use current_caller().",
             )
         operation, arrival = injector.register(function, described, path)
-        operation = without_credentials(operation, credential_headers)
+        operation = without_credentials(operation, application.credential_headers)
     except UnusableFunction as error:
         raise DeclarationError(subject, f"{error}.") from error
     except UnusableSchema as error:
@@ -143,5 +155,5 @@ def describe_function_action(
         operation,
         entry=entry,
         rehearse=rehearse,
-        checked_by_site=_site_checks_credentials(operation, credential_headers),
+        checked_by_site=_site_checks_credentials(operation, application.credential_headers),
     )

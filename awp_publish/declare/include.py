@@ -14,7 +14,7 @@ from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.discover.handlers import answers_html
 from awp_publish.declare.discover.routes import Route, signs_in
-from awp_publish.declare.implementations import Implementation, describe_route_action
+from awp_publish.declare.implementations import Application, Implementation, describe_route_action
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.shadows import find_shadows
 from awp_publish.model import Action, LeftOut, snake_case, title_of
@@ -77,18 +77,13 @@ class Included:
 
 
 def include_routes(
-    inclusion: Inclusion,
-    routes: Sequence[Route],
-    declared: Sequence[Action],
-    timeout: float,
-    included: Included,
-    credential_headers: Collection[str],
-    hosts: Collection[str],
+    inclusion: Inclusion, application: Application, declared: Sequence[Action], included: Included
 ) -> list[Action]:
     """Return the actions of one inclusion, without routes that are `declared` already; pages are added to `included`.
 
-    `hosts` are those of the site: no request to it reaches a route of another host. Raises DeclarationError.
+    Raises DeclarationError.
     """
+    routes, hosts = application.routes, application.hosts
     if len(hosts) == 1:  # a route of this host stands beside those of all hosts
         routes = [replace(route, host="") if route.host in hosts else route for route in routes]
     visible = [route for route in routes if not route.is_opaque]
@@ -135,7 +130,7 @@ def include_routes(
             included.pages[route.template] = route
             continue
         try:
-            implementation = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
+            implementation = describe_route_action(subject, (route, method), inclusion.options, application)
         except DeclarationError as error:
             if is_named:
                 raise
@@ -147,7 +142,7 @@ def include_routes(
             included.pages[route.template] = route
         else:
             included_routes.append((route, method, implementation))
-    return _assign_ids(included_routes, inclusion, declared, timeout, included.findings)
+    return _assign_ids(included_routes, inclusion, declared, application.timeout, included.findings)
 
 
 def _leave_out_unreadable(route: Route, method: str, detail: str, included: Included) -> None:

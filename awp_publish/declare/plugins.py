@@ -70,8 +70,7 @@ def _refuse_shared_options(setups: Mapping[str, Setup]) -> None:
 def start(setups: Mapping[str, Setup]) -> None:
     """Make the state of each plug-in."""
     for setup in setups.values():
-        if setup.plugin.start is not None:
-            setup.state = setup.plugin.start(setup)
+        setup.state = setup.plugin.start(setup)
 
 
 def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
@@ -86,15 +85,12 @@ def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
 
 def gates_of(setups: Mapping[str, Setup]) -> tuple[Gate, ...]:
     """Return the gates that plug-ins add."""
-    asked = (setup.plugin.gates(setup) for setup in setups.values() if setup.plugin.gates is not None)
-    return tuple(gate for gates in asked for gate in gates)
+    return tuple(gate for setup in setups.values() for gate in setup.plugin.gates(setup))
 
 
 def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]:
     """Return the doors of each plug-in at these paths, by the plug-in's name."""
-    return {
-        name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items() if setup.plugin.doors is not None
-    }
+    return {name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items()}
 
 
 Owner: TypeAlias = Literal["action", "page"]

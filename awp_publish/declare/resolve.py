@@ -3,7 +3,7 @@
 Every mistake is a DeclarationError that names the action and says what to do.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -11,9 +11,12 @@ from typing import Any, Final, Literal, cast
 
 from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.actions import make_action
-from awp_publish.declare.discover.functions import Injector
-from awp_publish.declare.discover.routes import Route
-from awp_publish.declare.implementations import Implementation, describe_function_action, describe_route_action
+from awp_publish.declare.implementations import (
+    Application,
+    Implementation,
+    describe_function_action,
+    describe_route_action,
+)
 from awp_publish.declare.include import READING, Included, Inclusion, include_routes
 from awp_publish.declare.routes import RouteIndex, choose
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
@@ -45,39 +48,44 @@ def resolve(
     declarations: Sequence[Declaration],
     agents: Mapping[str, AgentSettings],
     inclusions: Sequence[Inclusion],
-    routes: Sequence[Route],
-    timeout: float,
-    injector: Injector | None = None,
-    entries: str = "",
-    credential_headers: Collection[str] = (),
-    hosts: Collection[str] = (),
+    application: Application,
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
     """Return all actions and agents of a site in the order of their declaration, and what was included.
 
-    `injector` resolves dependencies of functions that their framework provides, through hidden routes below the path
-    `entries`. `credential_headers` (in lower case) are those from which the site's own authenticators read credentials,
-    `hosts` those of its addresses.
     Raises DeclarationError.
     """
-    index, included = RouteIndex(routes), Included()
+    index, included = RouteIndex(application.routes), Included()
     actions = []
     errors = list[DeclarationError]()
     for declaration in declarations:
         try:
-            actions.append(_resolve_one(declaration, agents, index, injector, entries, credential_headers, timeout))
+            actions.append(_resolve_one(declaration, agents, index, application))
         except DeclarationError as error:
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else DeclarationErrors(errors)
     for inclusion in inclusions:
-        included_actions = include_routes(inclusion, routes, actions, timeout, included, credential_headers, hosts)
+        included_actions = include_routes(inclusion, application, actions, included)
         actions += included_actions
         included.actions += included_actions
-    for action in actions:
-        if action.target is not None:
-            included.left_out.pop((action.target.method, action.target.path), None)
+    for way in [(action.target.method, action.target.path) for action in actions if action.target is not None]:
+        included.left_out.pop(way, None)
     for path in included.pages:
         included.left_out.pop((READING, path), None)
+    _check_order(actions)
+    required = {needed for action in actions for needed in action.requires}
+    pages = {route.template for route in application.routes if "GET" in route.methods and not route.is_opaque}
+    finished = []
+    for action in map(partial(_with_portable_patterns, included.findings), actions):
+        page = action.target.path if action.target is not None and action.target.path in pages else None
+        is_required = action.id in required
+        has_changed = page is not None or is_required
+        finished.append(replace(action, is_required=is_required, page=page) if has_changed else action)
+    return tuple(finished), tuple(_group(finished, agents)), included
+
+
+def _check_order(actions: Sequence[Action]) -> None:
+    """Raise DeclarationError for an action that could not come after those that it names."""
     by_id = {action.id: action for action in actions}
     for action in actions:
         for needed in action.depends_on:
@@ -101,30 +109,17 @@ def resolve(
     except CycleError as error:
         cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
         raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
-    required = {needed for action in actions for needed in action.requires}
-    pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
-    finished = []
-    for action in map(partial(_with_portable_patterns, included.findings), actions):
-        page = action.target.path if action.target is not None and action.target.path in pages else None
-        is_required = action.id in required
-        has_changed = page is not None or is_required
-        finished.append(replace(action, is_required=is_required, page=page) if has_changed else action)
-    return tuple(finished), tuple(_group(finished, agents)), included
 
 
 def _resolve_one(
-    declaration: Declaration,
-    agents: Mapping[str, AgentSettings],
-    index: RouteIndex,
-    injector: Injector | None,
-    entries: str,
-    credential_headers: Collection[str],
-    timeout: float,
+    declaration: Declaration, agents: Mapping[str, AgentSettings], index: RouteIndex, application: Application
 ) -> Action:
     """Return the action that one declaration means. Raises DeclarationError."""
     subject, options = declaration.subject, declaration.options
-    entry = f"{entries}/{declaration.id}"
-    implementation = _find_implementation(declaration, agents, index, injector, entry, credential_headers)
+    if declaration.agent is None and declaration.id in agents:
+        wrong = f'has the id of agent "{declaration.id}".'
+        raise DeclarationError(subject, wrong, "Make it an operation, @agent.operation(...), or rename it.")
+    implementation = _find_implementation(declaration, index, application)
     # A class endpoint's docstring describes all of its methods, so the method's own comes first.
     descriptions = (docstring_of(declaration.function), implementation.operation.description)
     first, second = reversed(descriptions) if isinstance(declaration.function, type) else descriptions
@@ -133,7 +128,7 @@ def _resolve_one(
     if not description:
         raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
     named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
-    action = make_action(subject, declaration.id, description, options, implementation, timeout, *named)
+    action = make_action(subject, declaration.id, description, options, implementation, application.timeout, *named)
     return replace(action, options=declaration.of_plugins) if declaration.of_plugins else action
 
 
@@ -155,32 +150,21 @@ _OTHER_PATTERN: Final = (
 )
 
 
-def _find_implementation(
-    declaration: Declaration,
-    agents: Mapping[str, AgentSettings],
-    index: RouteIndex,
-    injector: Injector | None,
-    entry: str,
-    credential_headers: Collection[str],
-) -> Implementation:
-    subject, options = declaration.subject, declaration.options
-    if declaration.agent is None and declaration.id in agents:
-        wrong = f'has the id of agent "{declaration.id}".'
-        raise DeclarationError(subject, wrong, "Make it an operation, @agent.operation(...), or rename it.")
+def _find_implementation(declaration: Declaration, index: RouteIndex, application: Application) -> Implementation:
+    subject, options, function = declaration.subject, declaration.options, declaration.function
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
         route = index.of_path(subject, method, path)
-        return describe_route_action(subject, (route, method), options, credential_headers)
-    routes = index.of_handler(declaration.function)
-    if routes:
-        return describe_route_action(subject, choose(subject, routes, options), options, credential_headers)
-    if declaration.kind == "route" or declaration.function is None:
+        return describe_route_action(subject, (route, method), options, application)
+    if routes := index.of_handler(function):
+        return describe_route_action(subject, choose(subject, routes, options), options, application)
+    if declaration.kind == "route" or function is None:
         raise DeclarationError(
             subject,
-            f"no route of this application leads to {name_of(declaration.function)}.",
+            f"no route of this application leads to {name_of(function)}.",
             "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.",
         )
-    return describe_function_action(subject, declaration.function, options, injector, entry, credential_headers)
+    return describe_function_action(subject, declaration.id, function, options, application)
 
 
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:

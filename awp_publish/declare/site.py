@@ -31,6 +31,7 @@ from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
 from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.declare.discover.starlette import session_cookies
+from awp_publish.declare.implementations import Application
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import (
@@ -295,12 +296,8 @@ class Site:
 
     def _ask_for_authenticators(self) -> None:
         """Put the plug-ins' ways to identify callers before those of the site."""
-        asked = (
-            setup.plugin.authenticators(setup)
-            for setup in self.plugins.values()
-            if setup.plugin.authenticators is not None
-        )
-        if of_plugins := [authenticator for listed in asked for authenticator in listed]:
+        listed = (setup.plugin.authenticators(setup) for setup in self.plugins.values())
+        if of_plugins := [authenticator for authenticators in listed for authenticator in authenticators]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = _facts_of(self.settings, self.authenticators)
 
@@ -471,21 +468,19 @@ class Site:
             return self._catalogs[0]
         setups, before = self.plugins.values(), self._declarations.keys() | set()
         for setup in setups:
-            if setup.plugin.prepare is not None:
-                setup.plugin.prepare(setup)
+            setup.plugin.prepare(setup)
         self.own_actions = frozenset(self._declarations.keys() - before)
-        routes, keys = find_routes(app), [one for one in self.authenticators if isinstance(one, ApiKey)]
-        actions, agents, included = resolve(
-            list(self._declarations.values()),
-            self._agents,
-            self._inclusions,
-            routes,
-            self.settings.limits.timeout,
-            find_injector(app),
-            self.settings.paths.actions,
-            {key.header.lower() for key in keys},
-            {urlsplit(url).hostname or "" for url in self.settings.urls},
+        routes = find_routes(app)
+        application = Application(
+            routes=routes,
+            timeout=self.settings.limits.timeout,
+            injector=find_injector(app),
+            entries=self.settings.paths.actions,
+            credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},
+            hosts={urlsplit(url).hostname or "" for url in self.settings.urls},
         )
+        declarations = list(self._declarations.values())
+        actions, agents, included = resolve(declarations, self._agents, self._inclusions, application)
         has_chosen_pages = self._inclusions or self._pages.has_any
         pages = self._pages.resolve(
             routes,
@@ -511,16 +506,15 @@ class Site:
         )
         self.left_out = tuple(included.left_out.values())
         for setup in setups:
-            if setup.plugin.derive is not None:
-                catalog = setup.plugin.derive(setup, catalog)
+            catalog = setup.plugin.derive(setup, catalog)
         check_steps(self.facts.workflows, {action.id for action in actions})
         for gate in in_order(gates_of(self.plugins)):
             if gate.check is not None:
                 gate.check(catalog, self)
         if not self.store.is_shared:
-            kept = (setup.plugin.keeps(setup, catalog) for setup in setups if setup.plugin.keeps is not None)
+            kept = (setup.plugin.keeps(setup, catalog) for setup in setups)
             refuse_private_memory(catalog, [words for words in kept if words is not None])
-        of_plugins = (setup.plugin.check(setup, catalog) for setup in setups if setup.plugin.check is not None)
+        of_plugins = (setup.plugin.check(setup, catalog) for setup in setups)
         self.findings = (*included.findings, *(finding for findings in of_plugins for finding in findings))
         self.included = included.names
         if self._inclusions:
@@ -548,7 +542,7 @@ class Site:
     def derive_again(self, plugin: str) -> None:
         """Derive a plug-in's part of the catalog again, and publish the site anew if it has changed."""
         setup, catalog = self.plugins[plugin], self.catalog
-        derived = catalog if setup.plugin.derive is None else setup.plugin.derive(setup, catalog)
+        derived = setup.plugin.derive(setup, catalog)
         if derived is not catalog:
             self._catalogs = self._at_each_address(derived)
             for listener in self._listeners:

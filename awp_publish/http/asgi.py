@@ -101,7 +101,7 @@ class AgentPublisher:
         self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
         self._link_headers = link_headers
         self._check = check
-        counters = (setup.plugin.counter(setup) for setup in site.plugins.values() if setup.plugin.counter is not None)
+        counters = (setup.plugin.counter(setup) for setup in site.plugins.values())
         counter = next((counter for counter in counters if counter is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
         self._served: dict[str, Serving] = {}
@@ -200,8 +200,7 @@ class AgentPublisher:
             stack.push_async_callback(self.site.store.close)
             self._extensions = scope.get("extensions", {})
             for served in self._served.values():
-                if served.setup.plugin.running is not None:
-                    await stack.enter_async_context(served.setup.plugin.running(served))
+                await stack.enter_async_context(served.setup.plugin.running(served))
             for running in (running for published in self._published for running in published.running):
                 await stack.enter_async_context(running())
             await stack.enter_async_context(self._later_doors)
@@ -275,14 +274,13 @@ class AgentPublisher:
             return replace(before, documents=documents, fallbacks=fallbacks)
         contexts = self._contexts_at(catalog)
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
-        hooks = [context.setup.plugin.calls(context) for context in plugins if context.setup.plugin.calls]
+        hooks = [context.setup.plugin.calls(context) for context in plugins]
         invoker = Invoker(catalog, RouteCaller(self._called, catalog), self._guards(catalog), self._observer, hooks)
         forward = self.app
         for context in contexts.values():
             context.invoker = invoker
         for context in contexts.values():
-            if (around := context.setup.plugin.around) is not None:
-                forward = around(context, forward)
+            forward = context.setup.plugin.around(context, forward)
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
         self._later_doors.run(running)
         return Published(

@@ -40,6 +40,8 @@ class Ask:
     # Not a dataclass: two are made for most guarded calls, and each sets only what it has.
     counts: Sequence[Step] = ()
     looks: Sequence[Step] = ()
+    looked: Sequence[Seen] = ()
+    """What the looks have found, once the store was asked."""
     claims: Sequence[Step] = ()
     waits: bool = False
     refusal: Callable[[], Problem] | None = None
