@@ -120,17 +120,8 @@ class _Arrivals:
 
 def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
     """Return patterns of all known addresses of a site, by path template."""
-    paths = catalog.paths
     addresses = {action.target.path for action in catalog.actions if action.target is not None}
-    addresses |= {unquote(page.path) for page in catalog.pages} | {door.path for door in catalog.doors}
-    addresses |= catalog.documents | {
-        f"{paths.actions}/{{action_id}}",
-        paths.status,
-        paths.som,
-        paths.invoke.partition("?")[0],
-        f"{paths.jobs}/{{job_id}}",
-        paths.problems,
-    }
+    addresses |= {unquote(page.path) for page in catalog.pages} | catalog.own_paths
     return {path: re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in addresses}
 
 

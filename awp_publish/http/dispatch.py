@@ -26,7 +26,7 @@ from awp_publish.http.encoding import Encoder
 from awp_publish.http.exchange import Headers, Scope, read_fields
 from awp_publish.http.page_request import PageAnswer
 from awp_publish.http.position import CalledApplication
-from awp_publish.http.redirects import Follower, is_write, location_of, seconds_for_page
+from awp_publish.http.redirects import Follower, location_of, seconds_for_page
 from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
 from awp_publish.http.route_exchange import Rehearsal, RouteExchange
 from awp_publish.model import ROUTE_CALL, Catalog, JsonObject, Target
@@ -154,7 +154,7 @@ class RouteCaller(Routes):
     async def _follow(self, call: Call, answer: Result, exchange: RouteExchange, sent: Scope) -> Result:
         """Return the answer to a call whose route redirects, with what is at that address."""
         sets, follow = tuple(exchange.headers), self._follower.follow
-        if isinstance(answer, HandlerRedirected) and not is_write(call.action):
+        if isinstance(answer, HandlerRedirected) and not call.action.is_write:
             page = await follow(call, sent, sets, b"application/json")
             if page is None:
                 return answer

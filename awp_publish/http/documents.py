@@ -18,7 +18,7 @@ from awp_publish.documents.protocol import Document, views_of
 from awp_publish.http.accept import MAX_NEGOTIATION, choose_coding
 from awp_publish.http.cors import ANY_ORIGIN, preflight
 from awp_publish.http.exchange import NO_SNIFFING, Fields, Pair, RawHeaders, Reply, read_fields
-from awp_publish.http.problem_details import render_problem
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog
 from awp_publish.problems import MethodNotAllowed
 
@@ -227,7 +227,7 @@ else:
 
 _PREFLIGHT: Final = preflight(METHODS)
 
-_NOT_ALLOWED: Final = render_problem(
+_NOT_ALLOWED: Final = ProblemRenderer(None).reply(
     MethodNotAllowed(f"Documents are read-only: use one of {METHODS}.", headers=[("Allow", METHODS)]),
     extra=(ANY_ORIGIN,),
 )

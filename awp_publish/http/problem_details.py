@@ -19,68 +19,70 @@ _RESERVED: Final = frozenset(
 )
 
 
-def describe_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    prefix: str = "",
-) -> dict[str, object]:
-    """Return the members of a problem: those of RFC 9457 section 3.1 in that order, then ours.
-
-    `types` is the base URL of the problem types' documentation, `recoveries` are the site's own recovery texts by code,
-    `prefix` is the path at which the site is mounted.
-    """
-    described: dict[str, object] = {
-        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
-        "title": problem.title,
-        "status": problem.status,
-        "detail": problem.detail,
-    }
-    if instance:
-        described["instance"] = f"{instance}#{request_id}" if request_id else instance
-    described["code"] = problem.code
-    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
-    if request_id:
-        described["request_id"] = request_id
-    if problem.errors:
-        described["errors"] = [asdict(violation) for violation in problem.errors]
-    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
-    return described
-
-
 _CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
 """Members of a route's own problem+json answer that replace ours."""
 
 
-def render_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    extra: RawHeaders = (),
-    prefix: str = "",
-) -> Reply:
-    """Return the problem+json reply for a problem."""
-    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
-    try:
-        body = orjson.dumps(described)
-    except TypeError:  # text from a request may contain lone surrogates, which JSON cannot represent: replace them
-        body = orjson.dumps(_printable(described))
-    return Reply(
-        problem.status,
-        (
-            (b"content-type", PROBLEM_TYPE),
-            content_length(len(body)),
-            (b"cache-control", b"no-store"),
-            NO_SNIFFING,
-            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
-            *extra,
-        ),
-        body,
-    )
+class ProblemRenderer:
+    """Renders problems for all doors, with the URLs of their types and the site's own recovery texts.
+
+    `dialect` replaces recovery texts, by code, at a door whose callers send keys and the like in another way than at
+    the WoA door. Without a `catalog`, problems are of no site.
+    """
+
+    __slots__ = ("_prefix", "_recoveries", "_types")
+
+    def __init__(self, catalog: Catalog | None, dialect: Mapping[str, str] | None = None) -> None:
+        self._types, self._prefix, self._recoveries = "", "", dict(dialect or {})
+        if catalog is not None:
+            self._types, self._prefix = catalog.absolute(catalog.paths.problems), catalog.prefix
+            own = unlinked_recoveries(catalog) | own_recoveries(catalog)
+            self._recoveries = {**own, **self._recoveries, **catalog.site.errors}
+
+    def instance_of(self, scope: Scope) -> str:
+        """Return the path of a request as its caller sent it, with a prefix that a proxy may have removed."""
+        return quote(self._prefix + route_path(scope))
+
+    def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
+        """Return the members of a problem: those of RFC 9457 section 3.1 in that order, then ours."""
+        described: dict[str, object] = {
+            "type": f"{self._types}/{slug_of(problem.code)}" if self._types else "about:blank",
+            "title": problem.title,
+            "status": problem.status,
+            "detail": problem.detail,
+        }
+        if instance:
+            described["instance"] = f"{instance}#{request_id}" if request_id else instance
+        described["code"] = problem.code
+        recovery = problem.recovery or self._recoveries.get(problem.code)
+        described["recovery"] = recovery or below(self._prefix, problem.advice)
+        if request_id:
+            described["request_id"] = request_id
+        if problem.errors:
+            described["errors"] = [asdict(violation) for violation in problem.errors]
+        members = problem.members.items()
+        return described | {name: value for name, value in members if name not in _RESERVED or name in _CARRIED}
+
+    def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
+        """Return the problem+json reply for a problem."""
+        described = self.describe(problem, instance, request_id)
+        try:
+            body = orjson.dumps(described)
+        except TypeError:  # text from a request may contain lone surrogates, which JSON cannot represent: replace them
+            body = orjson.dumps(_printable(described))
+        own = ((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
+        return Reply(
+            problem.status,
+            (
+                (b"content-type", PROBLEM_TYPE),
+                content_length(len(body)),
+                (b"cache-control", b"no-store"),
+                NO_SNIFFING,
+                *own,
+                *extra,
+            ),
+            body,
+        )
 
 
 def _printable(value: object) -> object:
@@ -91,34 +93,6 @@ def _printable(value: object) -> object:
     if isinstance(value, list):
         return [_printable(member) for member in value]
     return value if isinstance(value, (int, float, bool)) or value is None else str(value)
-
-
-class ProblemRenderer:
-    """Renders problems for all doors, with the URLs of their types and the site's own recovery texts.
-
-    `dialect` replaces recovery texts, by code, at a door whose callers send keys and the like in another way than at
-    the WoA door.
-    """
-
-    __slots__ = ("_prefix", "recoveries", "types")
-
-    def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
-        self.types = catalog.absolute(catalog.paths.problems)
-        self._prefix = catalog.prefix
-        own = unlinked_recoveries(catalog) | own_recoveries(catalog)
-        self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
-
-    def instance_of(self, scope: Scope) -> str:
-        """Return the path of a request as its caller sent it, with a prefix that a proxy may have removed."""
-        return quote(self._prefix + route_path(scope))
-
-    def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
-        """Return the members of a problem details object."""
-        return describe_problem(problem, self.types, self.recoveries, instance, request_id, self._prefix)
-
-    def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
-        """Return the reply for a problem."""
-        return render_problem(problem, self.types, self.recoveries, instance, request_id, extra, self._prefix)
 
 
 DIALECT: Final = {

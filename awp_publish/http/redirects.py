@@ -45,11 +45,6 @@ _NOT_SENT: Final = frozenset({b"accept", b"cookie", b"origin", b"idempotency-key
 logger: Final = logging.getLogger("awp_publish.calls")
 
 
-def is_write(action: Action) -> bool:
-    """Return True if a redirect of an action's route is a success and not on the way to its answer."""
-    return action.intent != "read"
-
-
 def asks_to_sign_in(action: Action, location: str) -> bool:
     """Return True if a redirect sends its caller to a sign-in page, and not on to it after something was done.
 

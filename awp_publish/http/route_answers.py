@@ -18,7 +18,7 @@ from awp_publish.calls.challenges import challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Pair, Scope, read_fields
-from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, is_write, location_of
+from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, location_of
 from awp_publish.model import Action, RouteCredential
 from awp_publish.problems import (
     AuthenticationRequired,
@@ -76,7 +76,7 @@ def read_answer(
         others = [pair for pair in carried if pair[0] != b"location"]
         if asks_to_sign_in(action, location):
             return read_answer(call, 401, [*others, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
-        if status in AFTER_WRITE and is_write(action):
+        if status in AFTER_WRITE and action.is_write:
             sent: object = None
             with suppress(orjson.JSONDecodeError):
                 sent = orjson.loads(body) if body and is_json_type(content_type) else None

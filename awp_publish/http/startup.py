@@ -122,7 +122,7 @@ def check_addresses(
             f"The site's url is {catalog.url}: tokens, sessions and confirmations go over the network unencrypted.",
             'Serve it with TLS, and write Site(url="https://...").',
         )
-    ours = {*documents, *(door.path for door in catalog.doors), catalog.paths.status, catalog.paths.som}
+    ours = {*documents, *catalog.own_paths}
     for route in routes:
         if not route.is_opaque and route.path in ours:
             name = f"{' and '.join(route.methods)} {route.path}"

@@ -268,6 +268,7 @@ class Action:
 
     @property
     def is_write(self) -> bool:
+        """True unless it reads: then a redirect of its route is its success, and not on the way to its answer."""
         return self.intent != "read"
 
 

@@ -227,6 +227,14 @@ class Catalog:
         )
 
     @property
+    def own_paths(self) -> frozenset[str]:
+        """The paths, and path templates, at which a door or a document of ours answers."""
+        paths = self.paths
+        fixed = paths.status, paths.som, paths.problems, paths.invoke.partition("?")[0]
+        templates = f"{paths.actions}/{{action_id}}", f"{paths.jobs}/{{job_id}}"
+        return self.documents.union((*fixed, *templates), (door.path for door in self.doors))
+
+    @property
     def metadata_url(self) -> str | None:
         """The address of the metadata that challenges name (RFC 9728 section 5.1), None if there is none."""
         return None if self.metadata_path is None else self.absolute(self.metadata_path)

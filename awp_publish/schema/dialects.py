@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final
 
 from awp_publish.model import JsonObject
+from awp_publish.schema.parts import map_parts
 from awp_publish.schema.reading import DIALECT
 from awp_publish.schema.unusable import UnusableSchema
 from awp_publish.schema.wording import shown
@@ -31,15 +32,8 @@ def translate(schema: JsonObject) -> JsonObject:
         return schema
     hides_siblings = dialect[1] is not None  # older dialects ignore the siblings of a reference
 
-    def each(value: object) -> object:
-        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
-
-    def one(value: object) -> object:
-        if isinstance(value, list):
-            return [one(inner) for inner in value]
-        if not isinstance(value, Mapping):
-            return value
-        schema = dict(value)
+    def translated(part: JsonObject, _: str = "") -> JsonObject:
+        schema: dict[str, Any] = dict(part)
         if "$ref" in schema and hides_siblings:
             schema = {name: schema[name] for name in ("$ref", "definitions", "$defs") if name in schema}
         schema.pop("$schema", None)
@@ -55,17 +49,9 @@ def translate(schema: JsonObject) -> JsonObject:
             schema["prefixItems"], schema["items"] = schema["items"], further
         depending = schema.pop("dependencies", {})
         if isinstance(depending, Mapping) and depending:
-            schema["dependentRequired"] = {
-                name: needed for name, needed in depending.items() if isinstance(needed, list)
-            }
-            schema["dependentSchemas"] = {
-                name: needed for name, needed in depending.items() if not isinstance(needed, list)
-            }
-        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
-        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
-        return {
-            name: each(inner) if name in named else inner if name in plain_values else one(inner)
-            for name, inner in schema.items()
-        }
+            lists = {name: needed for name, needed in depending.items() if isinstance(needed, list)}
+            schema["dependentRequired"] = lists
+            schema["dependentSchemas"] = {name: needed for name, needed in depending.items() if name not in lists}
+        return map_parts(schema, translated)
 
-    return cast(JsonObject, one(schema))
+    return translated(schema)

@@ -1,6 +1,6 @@
 """The parts of a schema: keywords, subschemas, and references within it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from awp_publish.model import JsonObject
@@ -68,6 +68,33 @@ def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, Js
         waiting += [branch for name in ("allOf", "anyOf", "oneOf") for branch in list_of(schema, name)]
         waiting += table_of(schema, "dependentSchemas").values()
     return tuple(parts.values())
+
+
+NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords that have schemas under arbitrary names."""
+
+DATA: Final = frozenset(
+    {"const", "enum", "default", "example", "examples", "required", "dependentRequired", "$ref", "$id"}
+)
+"""Keywords that have data, in which the words of a schema mean nothing."""
+
+
+def map_parts(schema: JsonObject, change: Callable[[JsonObject, str], object]) -> dict[str, object]:
+    """Return a schema with `change` made to its direct subschemas; it gets the name of one that has a name, or ""."""
+
+    def change_within(value: object, name: str = "") -> object:
+        if isinstance(value, (list, tuple)):
+            return [change_within(item, name) for item in value]
+        return change(value, name) if isinstance(value, Mapping) else value
+
+    return {
+        keyword: {name: change_within(inner, name) for name, inner in value.items()}
+        if keyword in NAMED and isinstance(value, Mapping)
+        else value
+        if keyword in DATA
+        else change_within(value)
+        for keyword, value in schema.items()
+    }
 
 
 def is_secret(schema: JsonObject) -> bool:

@@ -17,6 +17,7 @@ from typing import Final
 
 from awp_publish.model import JsonObject
 from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.parts import map_parts
 
 LEFT_OUT: Final = "x-pattern-left-out"
 """A member of a schema that says why a pattern is missing. It is never published: it becomes a finding."""
@@ -32,7 +33,6 @@ _NAME: Final = re.compile(r"N\{([^}]+)\}")
 _OCTAL: Final = re.compile(r"0[0-7]{0,2}|[1-3][0-7]{2}")
 _NUMBER: Final = re.compile(r"[1-9]\d?")
 _GROUP_NAME: Final = re.compile(r"\(\?P?<([^\W\d]\w*)>")
-_PLAIN: Final = ("const", "enum", "default", "examples", "required", "dependentRequired")
 
 
 class UntranslatablePattern(ValueError):
@@ -60,47 +60,27 @@ def portable(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     """Return a schema whose patterns are all in ECMA-262's syntax, and why others were left out of it."""
     lost: list[str] = []
 
-    def each(value: object, place: str) -> object:
-        if not isinstance(value, Mapping):
-            return value
-        return {name: one(inner, f"{place}/{name}") for name, inner in value.items()}
-
-    def one(value: object, place: str) -> object:
-        if isinstance(value, (list, tuple)):
-            return [one(inner, place) for inner in value]
-        if not isinstance(value, Mapping):
-            return value
-        made: dict[str, object] = {}
-        for name, inner in value.items():
-            if name == LEFT_OUT:
-                lost.append(f"{place or '/'}: {inner}")
-            elif name == "pattern" and isinstance(inner, str):
+    def rewritten(place: str, part: JsonObject) -> dict[str, object]:
+        schema = map_parts(part, lambda inner, name: rewritten(f"{place}/{name}" if name else place, inner))
+        if LEFT_OUT in schema:
+            lost.append(f"{place or '/'}: {schema.pop(LEFT_OUT)}")
+        if isinstance(pattern := schema.get("pattern"), str):
+            try:
+                schema["pattern"] = to_ecma(pattern)
+            except UntranslatablePattern as error:
+                if _is_expression(pattern):  # else the schema cannot be compiled, which says so
+                    lost.append(f"{place or '/'}: {schema.pop('pattern')}: {error}")
+        if isinstance(patterns := schema.get("patternProperties"), Mapping):
+            kept: dict[str, object] = {}
+            for expression, below in patterns.items():
                 try:
-                    made[name] = to_ecma(inner)
+                    kept[to_ecma(expression)] = below
                 except UntranslatablePattern as error:
-                    if not _is_expression(inner):
-                        made[name] = inner  # nobody's: the schema cannot be compiled, which says so
-                    else:
-                        lost.append(f"{place or '/'}: {inner}: {error}")
-            elif name == "patternProperties" and isinstance(inner, Mapping):
-                kept: dict[str, object] = {}
-                for expression, below in inner.items():
-                    try:
-                        kept[to_ecma(expression)] = one(below, place)
-                    except UntranslatablePattern as error:
-                        lost.append(f"{place or '/'}: {expression}: {error}")
-                made[name] = kept
-            elif name in ("properties", "$defs", "definitions", "dependentSchemas"):
-                made[name] = each(inner, place)
-            else:
-                made[name] = inner if name in _PLAIN else one(inner, place)
-        return made
+                    lost.append(f"{place or '/'}: {expression}: {error}")
+            schema["patternProperties"] = kept
+        return schema
 
-    if not _mentions(schema):
-        return schema, ()
-    made = one(schema, "")
-    assert isinstance(made, dict)
-    return made, tuple(lost)
+    return (rewritten("", schema), tuple(lost)) if _mentions(schema) else (schema, ())
 
 
 def _is_expression(text: str) -> bool:

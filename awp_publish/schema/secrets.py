@@ -1,11 +1,11 @@
 """Members that are secrets by their names, although their schema does not say so: `password: str`, `pin`, `cvv`."""
 
 import re
-from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from awp_publish.model import JsonObject
 from awp_publish.schema import is_secret, subschemas
+from awp_publish.schema.parts import map_parts
 
 _NAME: Final = re.compile(
     r"(\w+_)?(password|passwd|passphrase|passcode|secret|pin|cvv|cvc)_?\d?"
@@ -24,38 +24,22 @@ def is_secret_name(name: str) -> bool:
 def mark_secrets(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     """Return a schema in which such members are `writeOnly`, and the names of those that it did not mark itself."""
     names: dict[str, None] = {}
-    marked = _mark(schema, names)
-    return (marked, tuple(names)) if names and isinstance(marked, Mapping) else (schema, ())
+
+    def mark(part: JsonObject, _: str = "") -> JsonObject:
+        marked = map_parts(part, mark)
+        if isinstance(members := marked.get("properties"), dict):
+            for name, inner in members.items():
+                if is_secret_name(name) and _may_be_secret(inner):
+                    members[name] = {**inner, "writeOnly": True}
+                    names[name] = None
+        return marked
+
+    marked = mark(schema)
+    return (marked, tuple(names)) if names else (schema, ())
 
 
-def _mark(part: object, names: dict[str, None]) -> object:
-    if isinstance(part, list):
-        return [_mark(item, names) for item in part]
-    if not isinstance(part, Mapping):
-        return part
-    return {
-        key: _mark_members(value, names)
-        if key == "properties" and isinstance(value, Mapping)
-        else _mark(value, names)
-        if key not in _VALUES
-        else value
-        for key, value in part.items()
-    }
-
-
-_VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
-
-
-def _mark_members(members: Mapping[str, object], names: dict[str, None]) -> dict[str, object]:
-    marked: dict[str, object] = {}
-    for name, schema in members.items():
-        marked[name] = inner = _mark(schema, names)
-        if not isinstance(inner, dict) or not is_secret_name(name) or inner.get("type") in _NO_SECRET:
-            continue
-        if not any(map(is_secret, subschemas(inner))):
-            marked[name] = {**inner, "writeOnly": True}
-            names[name] = None
-    return marked
-
-
-_NO_SECRET: Final = ("boolean", "null", "object", "array")
+def _may_be_secret(schema: object) -> bool:
+    """Return True for the schema of a single value that does not say itself that it is a secret."""
+    if not isinstance(schema, dict) or schema.get("type") in ("boolean", "null", "object", "array"):
+        return False
+    return not any(map(is_secret, subschemas(schema)))

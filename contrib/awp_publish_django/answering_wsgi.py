@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from awp_publish.http.admission import largest_body
 from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Reply, Scope, Send
-from awp_publish.http.problem_details import render_problem
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import HandlerUnavailable
 from awp_publish_django.answering import response_of, response_of_messages
 from awp_publish_django.callers import identify
@@ -101,6 +101,4 @@ def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
     """The answer to a call where no event loop can run."""
     catalog = publication.site.catalog
     problem = HandlerUnavailable(EVENTLET)
-    return response_of(
-        render_problem(problem, catalog.absolute(catalog.paths.problems), catalog.site.errors, request.path)
-    )
+    return response_of(ProblemRenderer(catalog).reply(problem, request.path))

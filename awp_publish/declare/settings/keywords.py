@@ -2,10 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
-
-from awp_publish.schema.options import T
 
 Options: TypeAlias = dict[str, Any]
 """Options by name, not yet checked."""
@@ -19,32 +17,30 @@ def takes(
     settings: Callable[P, object],
 ) -> Callable[[Callable[[Owner, Options], R]], Callable[Concatenate[Owner, P], R]]:
     """Give a method the signature of a settings class. The method receives the options by name, unchecked."""
-    signature = inspect.signature(settings)
-
-    def sign(method: Callable[[Owner, Options], R]) -> Callable[Concatenate[Owner, P], R]:
-        @wraps(method)
-        def call(owner: Owner, /, *args: P.args, **options: P.kwargs) -> R:
-            return method(owner, _by_name(signature, args, options))
-
-        return _signed(call, method, 1, signature)
-
-    return sign
+    return partial(_sign, inspect.signature(settings), 1)
 
 
 def takes_id(
     settings: Callable[P, object],
 ) -> Callable[[Callable[[Owner, str, Options], R]], Callable[Concatenate[Owner, str, P], R]]:
     """Give a method that takes an id the signature of a settings class, like `takes`."""
-    signature = inspect.signature(settings)
+    return partial(_sign, inspect.signature(settings), 2)
 
-    def sign(method: Callable[[Owner, str, Options], R]) -> Callable[Concatenate[Owner, str, P], R]:
-        @wraps(method)
-        def call(owner: Owner, identifier: str, /, *args: P.args, **options: P.kwargs) -> R:
-            return method(owner, identifier, _by_name(signature, args, options))
 
-        return _signed(call, method, 2, signature)
+def _sign(settings: inspect.Signature, count: int, method: Callable[..., R]) -> Callable[..., R]:
+    """Return a method whose first `count` parameters are its own, and whose others are those of the settings."""
 
-    return sign
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> R:
+        if len(args) < count:
+            raise TypeError(f"takes {', '.join(parameter.name for parameter in own[1:])} before its options")
+        return method(*args[:count], _by_name(settings, args[count:], options))
+
+    # What `help()` and editors show.
+    own = list(inspect.signature(method).parameters.values())[:count]
+    positional = [parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for parameter in own]
+    call.__signature__ = inspect.Signature([*positional, *settings.parameters.values()])  # type: ignore[attr-defined]
+    return call
 
 
 def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Options:
@@ -59,11 +55,3 @@ def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Ma
     if twice := sorted(set(plain[: len(args)]) & set(options)):
         raise TypeError(f"got several values for {', '.join(twice)}")
     return {**dict(zip(plain, args, strict=False)), **options}
-
-
-def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:
-    """Set the signature that `help()` and editors show: the method's own parameters, then the options."""
-    parameters = list(inspect.signature(method).parameters.values())[:own]
-    own_parameters = [parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for parameter in parameters]
-    call.__signature__ = inspect.Signature([*own_parameters, *options.parameters.values()])  # type: ignore[attr-defined]
-    return call
