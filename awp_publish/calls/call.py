@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
 
-from awp_publish.model import Action, JsonObject
+from awp_publish.model import Action, Idempotency, JsonObject
 from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
@@ -141,8 +141,8 @@ PART_OF_ANSWER: Final = frozenset(
 )
 """Headers of a route that belong to its answer whatever its description says, beside the action's `answer_headers`."""
 
-KEY: Final = "idempotency_key"
-"""The member of an envelope with the idempotency key, unless the action has another name for it."""
+KEY: Final = Idempotency().key_field
+"""The member of an envelope with the idempotency key. It works even if the action has another name for it."""
 
 _PLAIN_KEY: Final = re.compile(r"[!#-~](?:[ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from awp_publish.declare.settings.actions import ActionSettings
+from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes_id
 from awp_publish.model import DEFAULT_OPERATION
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import TOKEN, check
 
 ACTION_OPTIONS: Final = frozenset(field.name for field in fields(ActionSettings))
-
+AGENT_OPTIONS: Final = frozenset(field.name for field in fields(AgentSettings))
 
 _NAMING: Final = ("name", "description")
 """Options of an agent's decorator that also hold for its default operation, but not for named operations."""
@@ -38,13 +38,13 @@ class Declaring(Protocol):
 class AgentHandle:
     """A declared agent, on which operations are declared."""
 
-    def __init__(self, declaring: Declaring, agent_id: str, options: Options, of_plugins: Options) -> None:
+    def __init__(self, declaring: Declaring, agent_id: str, options: Options) -> None:
         """Take the agent's options as given; those of an action or of a plug-in hold for each operation."""
+        own = (AGENT_OPTIONS - ACTION_OPTIONS).union(_NAMING)
         self._declaring = declaring
         self._id = agent_id
         self._named = {name: value for name, value in options.items() if name in _NAMING}
-        shared = {name: value for name, value in options.items() if name in ACTION_OPTIONS.difference(_NAMING)}
-        self._shared = {**shared, **of_plugins}
+        self._shared = {name: value for name, value in options.items() if name not in own}
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
     def __call__(self, function: F) -> F:

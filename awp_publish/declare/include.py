@@ -5,7 +5,7 @@ import fnmatch
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -90,45 +90,22 @@ def include_routes(
     if not visible:
         raise DeclarationError(SUBJECT, "this application shows no routes.", "Declare its actions with site.declare().")
     _refuse_unmatched(inclusion, visible)
-    paths = {route.template for route in visible}
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
-    shadows = find_shadows(routes)
-    selected: list[tuple[Route, str]] = []
-    for route in routes:
-        for method in route.methods if not route.is_opaque else ("GET",):
-            way = method, route.template
-            why = "it is declared already" if way in taken else _why_left_out(route, method, inclusion, paths)
-            if not why and route.host and "{" not in route.host and route.host not in hosts:
-                why = f"it is of another host, {route.host}"
-            if not why and (before := shadows.get((id(route), method))) is not None:
-                why = f"{method} {before.template} ({before.name}), which stands before it, takes its requests"
-            if not why:
-                selected.append((route, method))
-            elif way not in taken:
-                path = (
-                    route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
-                )
-                # Of several inclusions, the one that is about this route says why.
-                if way not in included.left_out or (_is_in_mounts(route, inclusion) and _is_selected(route, inclusion)):
-                    included.left_out[way] = LeftOut(method, path, route.name or path, why)
+    selected = _select(inclusion, routes, hosts, taken, included)
     if not selected and not (inclusion.is_open or taken or included.pages):
         mounts = listing({route.mount for route in visible if route.mount})
-        further = (
-            "" if mounts == "none" else f" Mounted applications are included only if mounts=[...] names them: {mounts}."
-        )
-        raise DeclarationError(
-            SUBJECT,
-            "found no route that only reads (GET).",
-            "Name routes that write in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
-        )
-    included_routes: list[tuple[Route, str, Implementation]] = []
+        remedy = "Name routes that write in operations=..., or use site.declare()."
+        if mounts != "none":
+            remedy += f" Mounted applications are included only if mounts=[...] names them: {mounts}."
+        raise DeclarationError(SUBJECT, "found no route that only reads (GET).", remedy)
+    described: list[tuple[Route, str, Implementation]] = []
     for route, method in selected:
-        subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
         may_be_page = method == READING and not is_named and route.is_page is not False
         if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
+        subject = f"{method} {route.template} (included)"
         try:
             implementation = describe_route_action(subject, (route, method), inclusion.options, application)
         except DeclarationError as error:
@@ -137,12 +114,50 @@ def include_routes(
             _leave_out_unreadable(route, method, error.detail, included)
             continue
         outputs = implementation.operation.outputs
-        kind = str(outputs.get("contentMediaType", ""))
-        if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
+        is_html = "html" in str(outputs.get("contentMediaType", ""))
+        if may_be_page and (is_html or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
-            included_routes.append((route, method, implementation))
-    return _assign_ids(included_routes, inclusion, declared, application.timeout, included.findings)
+            described.append((route, method, implementation))
+    return _assign_ids(described, inclusion, declared, application.timeout, included.findings)
+
+
+def _each_way(routes: Iterable[Route]) -> Iterator[tuple[Route, str]]:
+    """Yield routes with their methods. An application that hides its routes counts once."""
+    for route in routes:
+        for method in (READING,) if route.is_opaque else route.methods:
+            yield route, method
+
+
+def _select(
+    inclusion: Inclusion,
+    routes: Sequence[Route],
+    hosts: Collection[str],
+    taken: Collection[tuple[str, str]],
+    included: Included,
+) -> list[tuple[Route, str]]:
+    """Return the routes of an inclusion with their methods. Why others are left out is noted in `included`."""
+    paths = {route.template for route in routes if not route.is_opaque}
+    shadows = find_shadows(routes)
+    selected: list[tuple[Route, str]] = []
+    for route, method in _each_way(routes):
+        way = method, route.template
+        if way in taken:
+            continue
+        why = _why_left_out(route, method, inclusion, paths)
+        if not why and route.host and "{" not in route.host and route.host not in hosts:
+            why = f"it is of another host, {route.host}"
+        if not why and (before := shadows.get((id(route), method))) is not None:
+            why = f"{method} {before.template} ({before.name}), which stands before it, takes its requests"
+        if not why:
+            selected.append((route, method))
+        # Of several inclusions, the one that is about this route says why.
+        elif way not in included.left_out or (_is_in_mounts(route, inclusion) and _is_selected(route, inclusion)):
+            path = route.template
+            if route.is_opaque:
+                path = path.removesuffix("{anything}").rstrip("/") + "/*"
+            included.left_out[way] = LeftOut(method, path, route.name or path, why)
+    return selected
 
 
 def _leave_out_unreadable(route: Route, method: str, detail: str, included: Included) -> None:

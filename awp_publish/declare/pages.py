@@ -16,7 +16,7 @@ from awp_publish.declare.agents import F
 from awp_publish.declare.discover import Route
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
-from awp_publish.declare.plugins import check_options, options_of, split_options
+from awp_publish.declare.plugins import read_options
 from awp_publish.declare.routes import RouteIndex
 from awp_publish.declare.settings.pages import PAGE, PageOptions, PageSettings
 from awp_publish.model import SAFE_IN_PATH, Page, title_of
@@ -61,10 +61,8 @@ class DeclaredPages:
         name = path if path is not None else given.get("id", given.get("title"))
         subject = f'page "{name}"' if name is not None else "site.page()"
         self._refuse_when_frozen(subject)
-        own, of_plugins = split_options(cast(Mapping[str, object], given), self._plugins, "page")
-        names = PageSettings.__annotations__.keys() | options_of(self._plugins, "page")
-        options = check(subject, PAGE, own, names=names)
-        declared = _DeclaredPage(subject, path, options, check_options(subject, of_plugins, self._plugins, "page"))
+        names, written = PageSettings.__annotations__, cast(Mapping[str, object], given)
+        declared = _DeclaredPage(subject, path, *read_options(subject, PAGE, names, written, self._plugins, "page"))
         if path is not None:
             check(subject, PATH, path, "path")
             self._declared.append(declared)

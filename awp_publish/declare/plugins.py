@@ -1,7 +1,7 @@
 """The plug-ins of a site: `Site(plugins=[...])` becomes a `Setup` for each, with its options and its state."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
@@ -13,7 +13,7 @@ from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.model import Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
-from awp_publish.schema.options import LazyAdapter, check, unpack
+from awp_publish.schema.options import LazyAdapter, T, check, unpack
 
 LEAVE_OUT: Final = "no:"
 """The prefix of the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
@@ -103,21 +103,25 @@ def options_of(setups: Mapping[str, Setup], owner: Owner = "action") -> dict[str
     return {name: kind for options in read for name, kind in options.items()}
 
 
-def split_options(
-    options: Mapping[str, object], setups: Mapping[str, Setup], owner: Owner = "action"
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the options of an action or a page without those that plug-ins read, and these."""
-    own = options_of(setups, owner)
-    rest = {name: value for name, value in options.items() if name not in own}
-    return rest, {name: value for name, value in options.items() if name in own}
+def read_options(
+    subject: str,
+    adapter: LazyAdapter[T],
+    own: Collection[str],
+    given: Mapping[str, object],
+    setups: Mapping[str, Setup],
+    owner: Owner = "action",
+) -> tuple[T, dict[str, object]]:
+    """Return the options of an action or a page, and beside them those that plug-ins read, as values of their types.
 
-
-def check_options(
-    subject: str, options: Mapping[str, object], setups: Mapping[str, Setup], owner: Owner = "action"
-) -> dict[str, object]:
-    """Return the options that plug-ins read, as values of their types. Raises DeclarationError."""
+    `own` are the names of the former. Raises DeclarationError.
+    """
     kinds = options_of(setups, owner)
-    return {name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in options.items()}
+    plain = {name: value for name, value in given.items() if name not in kinds}
+    options = check(subject, adapter, plain, names={*own, *kinds})
+    of_plugins = {name: value for name, value in given.items() if name in kinds}
+    return options, {
+        name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in of_plugins.items()
+    }
 
 
 def _read(value: object) -> tuple[Plugin, object]:

@@ -25,7 +25,7 @@ from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.calls.guard import in_order
 from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import refuse_private_memory
-from awp_publish.declare.agents import ACTION_OPTIONS, AgentHandle, F
+from awp_publish.declare.agents import ACTION_OPTIONS, AGENT_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
@@ -34,16 +34,7 @@ from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.declare.implementations import Application
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import (
-    check_options,
-    doors_of,
-    gates_of,
-    options_of,
-    problems_of,
-    read_plugins,
-    split_options,
-    start,
-)
+from awp_publish.declare.plugins import doors_of, gates_of, problems_of, read_options, read_plugins, start
 from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
@@ -81,7 +72,6 @@ See `Site.model`.
 
 
 SITE_OPTIONS: Final = frozenset(field.name for field in fields(SiteSettings))
-AGENT_OPTIONS: Final = frozenset(field.name for field in fields(AgentSettings))
 Listener = Callable[["Site"], None]
 
 
@@ -314,9 +304,8 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        options, of_plugins = split_options(options, self.plugins)
-        self._agents[agent_id] = check(subject, AGENT, options, names=AGENT_OPTIONS.union(options_of(self.plugins)))
-        return AgentHandle(self._declaring, agent_id, options, of_plugins)
+        self._agents[agent_id], _ = read_options(subject, AGENT, AGENT_OPTIONS, options, self.plugins)
+        return AgentHandle(self._declaring, agent_id, options)
 
     def model(
         self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
@@ -422,10 +411,7 @@ class Site:
         """Check a declaration's options as soon as it is written, before it has a function."""
         self.refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
-        given, of_plugins = split_options(given, self.plugins)
-        names = ACTION_OPTIONS.union(options_of(self.plugins))
-        options = check(subject, ACTION, given, names=names)
-        of_plugins = check_options(subject, of_plugins, self.plugins)
+        options, of_plugins = read_options(subject, ACTION, ACTION_OPTIONS, given, self.plugins)
         return Declaration(subject, action_id, kind, None, options, of_plugins=of_plugins)
 
     def _add(self, declaration: Declaration, function: Callable[..., object] | None) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, read_key
+from awp_publish.calls.call import KEY, RECEIPT, SESSION_HEADER, Call, read_key
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.admission import Admission
 from awp_publish.http.body import read_body
@@ -21,7 +21,7 @@ from awp_publish.http.exchange import Fields, Scope
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
 from awp_publish.http.strict_json import is_json, json_kind, parse_json
-from awp_publish.model import Action, Idempotency, JsonObject
+from awp_publish.model import Action, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.problems import (
     EnvelopeNotAnObject,
@@ -203,9 +203,6 @@ RECEIPTS: Final = (RECEIPT, "receipts")
 SESSION: Final = (SESSION_HEADER, "session")
 """Pairs of a header and an envelope member; a caller may use either."""
 
-KEY_FIELD: Final = Idempotency().key_field
-"""The member for the idempotency key. It works even if the action declares a name of its own."""
-
 
 def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
@@ -221,8 +218,8 @@ def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> N
     receipts = fields.get(RECEIPTS[0])
 
     declared = call.action.idempotency
-    name = declared.key_field if declared is not None else KEY_FIELD
-    name = name if name in members else KEY_FIELD
+    name = declared.key_field if declared is not None else KEY
+    name = name if name in members else KEY
     if (member := _text(members, name)) is not None:
         if call.idempotency_key is None:
             call.idempotency_key = member

@@ -11,10 +11,11 @@ import orjson
 
 from awp_publish.calls.call import SESSION_HEADER
 from awp_publish.http.exchange import Scope, content_length, mount_of, read_fields
-from awp_publish.http.multipart import MULTIPART, File, read_file, unsendable, write_multipart
+from awp_publish.http.multipart import File, read_file, unsendable, write_multipart
 from awp_publish.model import SAFE_IN_PATH, Action, JsonObject, Location, Parameter, Target
 from awp_publish.schema import pointer_to
 from awp_publish.schema.files import file_inputs
+from awp_publish.schema.media import FORM, JSON, MULTIPART
 
 NOT_CARRIED: Final = frozenset(
     {
@@ -53,10 +54,6 @@ They describe its own body, connection, cache or address, or are a secret betwee
 """
 
 _ACCEPT_JSON: Final = (b"accept", b"application/json")
-
-JSON: Final = "application/json"
-
-FORM: Final = "application/x-www-form-urlencoded"
 
 _REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "form"}
 """The place of additional properties, by the body's media type. Without such a body, they go into the query."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from awp_publish.calls.call import RawHeaders as RawHeaders
+
 Scope: TypeAlias = MutableMapping[str, Any]
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -20,8 +22,6 @@ AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 Fields: TypeAlias = Mapping[bytes, bytes]
-
-RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 Pair: TypeAlias = tuple[bytes, bytes]
 

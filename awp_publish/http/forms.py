@@ -35,10 +35,6 @@ MAX_FIELDS: Final = 1000
 MAX_PART_HEAD: Final = 8192
 """Maximum bytes of the headers of one part of a form."""
 
-FORM: Final = b"application/x-www-form-urlencoded"
-
-MULTIPART: Final = b"multipart/form-data"
-
 _BOUNDARY: Final = re.compile(
     rb'multipart/form-data\s*;\s*boundary\s*=\s*(?:"([^"\\]{1,70})"|([^\s";,]{1,70}))\s*', re.I
 )
@@ -58,12 +54,12 @@ def read_query(text: bytes, name: str = "query") -> Fields:
 
 def is_form(content_type: bytes) -> bool:
     """Return True for the media type of an urlencoded or multipart form."""
-    return content_type.split(b";", 1)[0].strip().lower() in (FORM, MULTIPART)
+    return media.media_type_of(content_type) in (media.FORM, media.MULTIPART)
 
 
 def read_form(content_type: bytes, body: bytes) -> Fields:
     """Return the fields of an urlencoded or multipart form. Raises InvalidInput, UnsupportedMediaType."""
-    if content_type.split(b";", 1)[0].strip().lower() == FORM:
+    if media.media_type_of(content_type) == media.FORM:
         return read_query(body, "form")
     boundary = _BOUNDARY.fullmatch(content_type.strip())
     if boundary is None:

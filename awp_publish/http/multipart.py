@@ -12,8 +12,6 @@ from awp_publish.problems import InvalidInput, Violation
 from awp_publish.schema import media
 from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
 
-MULTIPART: Final = "multipart/form-data"
-
 
 def unsendable(pointer: str, detail: str) -> InvalidInput:
     return InvalidInput(
@@ -56,12 +54,10 @@ def read_file(field_name: str, value: object, pointer: str) -> File:
     if not media_type:
         by_name = mimetypes.guess_type(filename)[0] if filename else None
         media_type = by_name or next((kind for start, kind in _SIGNATURES if start.match(content)), "")
-    extension = _EXTENSIONS.get(media_type) or mimetypes.guess_extension(media_type or OCTETS) or ""
-    kept = "" if media_type in ("", OCTETS) else extension
-    return File(filename or f"{field_name}{kept}", media_type or OCTETS, content)
+    extension = _EXTENSIONS.get(media_type) or mimetypes.guess_extension(media_type or media.BINARY) or ""
+    kept = "" if media_type in ("", media.BINARY) else extension
+    return File(filename or f"{field_name}{kept}", media_type or media.BINARY, content)
 
-
-OCTETS: Final = "application/octet-stream"
 
 _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,", re.IGNORECASE)
 
@@ -86,7 +82,7 @@ def write_multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str
     for name, file in files:
         kind = f'; filename="{_quoted(file.name)}"\r\nContent-Type: {file.media_type}'.encode()
         pieces += [_part_head(boundary, name) + kind, b"\r\n\r\n", file.content, b"\r\n"]
-    return f"{MULTIPART}; boundary={boundary}", b"".join([*pieces, f"--{boundary}--\r\n".encode()])
+    return f"{media.MULTIPART}; boundary={boundary}", b"".join([*pieces, f"--{boundary}--\r\n".encode()])
 
 
 def _part_head(boundary: str, name: str) -> bytes:

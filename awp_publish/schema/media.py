@@ -11,6 +11,9 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 HEADER: Final = b"awp-content-type"
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
 BINARY: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
@@ -26,7 +29,7 @@ _TEXTS: Final = frozenset(
         "application/sql",
         "application/toml",
         "application/x-ndjson",
-        "application/x-www-form-urlencoded",
+        FORM,
         "application/xml",
         "application/yaml",
     }
@@ -48,7 +51,7 @@ def media_type_of(content_type: bytes) -> str:
 
 def is_json(media_type: str) -> bool:
     """Return True for a media type whose content is one JSON document."""
-    return media_type == "application/json" or media_type.endswith("+json")
+    return media_type == JSON or media_type.endswith("+json")
 
 
 def is_text(media_type: str) -> bool:

@@ -13,11 +13,9 @@ from awp_publish.declare.discover.placeholders import narrow_to_path, path_param
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation, path_parameters
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema.files import with_name
-from awp_publish.schema.media import is_json, is_text, media_type_of
+from awp_publish.schema.media import JSON, MULTIPART, is_json, is_text, media_type_of
 
 BODY: Final = "body"
-JSON: Final = "application/json"
-MULTIPART: Final = "multipart/form-data"
 _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 _MERGEABLE: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "examples"})
 _NULL: Final = {"type": "null"}

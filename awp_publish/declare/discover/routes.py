@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from awp_publish.model import Arrival, JsonObject, Parameter, RouteCredential
+from awp_publish.schema.media import FORM, MULTIPART
 from awp_publish.schema.paths import PLACEHOLDER, pattern_of
 
 ROUTES_METHOD: Final = "awp_routes"
@@ -15,7 +16,7 @@ METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods that perform actions; HEAD, OPTIONS and TRACE only ask about a resource."""
 
 NO_BODY_METHODS: Final = frozenset({"GET", "DELETE"})
-FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+FORM_TYPES: Final = (FORM, MULTIPART)
 
 
 @dataclass(frozen=True, slots=True)

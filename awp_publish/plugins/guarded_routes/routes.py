@@ -22,7 +22,6 @@ from awp_publish.http.body import read_body
 from awp_publish.http.calling import CallEndpoint
 from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import ARRIVED, PASSED
-from awp_publish.http.encoding import JSON
 from awp_publish.http.exchange import AsgiApp, Exchange, Fields, Receive, Scope, Send, route_path
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
@@ -36,6 +35,7 @@ from awp_publish.model import Action, Arrival, Parameter, Target
 from awp_publish.plugin import Context
 from awp_publish.problems import HandlerFailed
 from awp_publish.schema.files import file_inputs
+from awp_publish.schema.media import JSON
 from awp_publish.schema.reading import required_members, resolved
 
 DOOR: Final = "route"
