@@ -21,7 +21,7 @@ SCHEMA_REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Sc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class TargetApplication:
     """The application whose routes and functions a site declares, and what holds for all of them.
 
     `timeout` is the site's, in seconds. `injector` resolves dependencies of functions that their framework provides,
@@ -53,7 +53,7 @@ class Implementation:
 
 
 def describe_route_action(
-    subject: str, chosen: tuple[Route, str], options: ActionSettings, application: Application
+    subject: str, chosen: tuple[Route, str], options: ActionSettings, application: TargetApplication
 ) -> Implementation:
     """Describe the route of an action; declared `inputs` and `outputs` take precedence. Raises DeclarationError."""
     route, method = chosen
@@ -118,7 +118,11 @@ def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Oper
 
 
 def describe_function_action(
-    subject: str, action_id: str, function: Callable[..., object], options: ActionSettings, application: Application
+    subject: str,
+    action_id: str,
+    function: Callable[..., object],
+    options: ActionSettings,
+    application: TargetApplication,
 ) -> Implementation:
     """Describe a function without a route, with a hidden one if the framework has to resolve dependencies.
 

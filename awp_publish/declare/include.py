@@ -14,7 +14,7 @@ from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.discover.handlers import answers_html
 from awp_publish.declare.discover.routes import Route, signs_in
-from awp_publish.declare.implementations import Application, Implementation, describe_route_action
+from awp_publish.declare.implementations import Implementation, TargetApplication, describe_route_action
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.shadows import find_shadows
 from awp_publish.model import Action, LeftOut, snake_case, title_of
@@ -77,7 +77,7 @@ class Included:
 
 
 def include_routes(
-    inclusion: Inclusion, application: Application, declared: Sequence[Action], included: Included
+    inclusion: Inclusion, application: TargetApplication, declared: Sequence[Action], included: Included
 ) -> list[Action]:
     """Return the actions of one inclusion, without routes that are `declared` already; pages are added to `included`.
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, cast
 from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.implementations import (
-    Application,
     Implementation,
+    TargetApplication,
     describe_function_action,
     describe_route_action,
 )
@@ -48,7 +48,7 @@ def resolve(
     declarations: Sequence[Declaration],
     agents: Mapping[str, AgentSettings],
     inclusions: Sequence[Inclusion],
-    application: Application,
+    application: TargetApplication,
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
     """Return all actions and agents of a site in the order of their declaration, and what was included.
 
@@ -112,7 +112,7 @@ def _check_order(actions: Sequence[Action]) -> None:
 
 
 def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentSettings], index: RouteIndex, application: Application
+    declaration: Declaration, agents: Mapping[str, AgentSettings], index: RouteIndex, application: TargetApplication
 ) -> Action:
     """Return the action that one declaration means. Raises DeclarationError."""
     subject, options = declaration.subject, declaration.options
@@ -150,7 +150,7 @@ _OTHER_PATTERN: Final = (
 )
 
 
-def _find_implementation(declaration: Declaration, index: RouteIndex, application: Application) -> Implementation:
+def _find_implementation(declaration: Declaration, index: RouteIndex, application: TargetApplication) -> Implementation:
     subject, options, function = declaration.subject, declaration.options, declaration.function
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)

@@ -31,7 +31,7 @@ from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
 from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.declare.discover.starlette import session_cookies
-from awp_publish.declare.implementations import Application
+from awp_publish.declare.implementations import TargetApplication
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of, read_options, read_plugins, start
@@ -457,7 +457,7 @@ class Site:
             setup.plugin.prepare(setup)
         self.own_actions = frozenset(self._declarations.keys() - before)
         routes = find_routes(app)
-        application = Application(
+        application = TargetApplication(
             routes=routes,
             timeout=self.settings.limits.timeout,
             injector=find_injector(app),

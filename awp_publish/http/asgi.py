@@ -31,8 +31,8 @@ from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
 from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_pages import problem_documents
-from awp_publish.http.published import Published, host_of, open_all
 from awp_publish.http.running import INSPECTED
+from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
 from awp_publish.plugin import Context, Door, Serving, Setup, known_protocols, protocols_of
@@ -111,8 +111,8 @@ class AgentPublisher:
         self._extensions: MutableMapping[str, Any] = {}
         self._doors: Mapping[str, Sequence[Door]] = {}
         self._opening = threading.RLock()
-        self._published: tuple[Published, ...] = ()
-        self._here: Published | None = None
+        self._published: tuple[ServedAddress, ...] = ()
+        self._here: ServedAddress | None = None
         self._later_doors = LaterDoors()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -206,7 +206,7 @@ class AgentPublisher:
             await stack.enter_async_context(self._later_doors)
             yield
 
-    def _open(self, scope: Scope) -> tuple[Published, ...]:
+    def _open(self, scope: Scope) -> tuple[ServedAddress, ...]:
         """Freeze the site and prepare everything that is served, unless another thread's event loop has done it."""
         with self._opening:
             if not self._published:
@@ -249,7 +249,7 @@ class AgentPublisher:
         site.on_refresh(self._publish)
         self._publish(site)
 
-    def _of_host(self, scope: Scope) -> Published:
+    def _of_host(self, scope: Scope) -> ServedAddress:
         """Return what is published for the request's Host: that of the canonical address if the Host is unknown."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
@@ -262,7 +262,7 @@ class AgentPublisher:
         self._published = published
         self._here = published[0] if len(published) == 1 else None
 
-    def _publish_at(self, catalog: Catalog, before: Published | None, now: datetime) -> Published:
+    def _publish_at(self, catalog: Catalog, before: ServedAddress | None, now: datetime) -> ServedAddress:
         """Prepare the documents of one address, and open its doors unless they are open for the same actions."""
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
@@ -283,7 +283,7 @@ class AgentPublisher:
             forward = context.setup.plugin.around(context, forward)
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
         self._later_doors.run(running)
-        return Published(
+        return ServedAddress(
             host=host_of(catalog),
             actions=catalog.actions,
             documents=documents,

@@ -13,7 +13,7 @@ from awp_publish.problems import DeclarationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class ServedAddress:
     """What one address serves. It is replaced as a whole, so that requests see one state.
 
     `actions` are those for which the doors are open, `doors` what all of them answer. `fallbacks` are documents that
