@@ -355,7 +355,7 @@ _AXES: Final = (
 
 def _is_closed(of: Callable[[str], str]) -> bool:
     """Return True if an element cuts off what is in it, and has no room."""
-    is_dot = all(_is_zero(of(size), 1.0) for size in ("height", "width"))
+    is_dot = all(_is_zero(of(size), 1.0) or _is_zero(of(f"max-{size}"), 1.0) for size in ("height", "width"))
     for size, own, other, rooms in _AXES:
         if of(own) != "clip" and not {of(own), of(other)} & {"hidden", "auto", "scroll"}:
             continue

@@ -62,7 +62,11 @@ def _in_items(tree: Tree, links: Iterable[tuple[int, str]]) -> Iterator[dict[int
                 by_list[tree.parents[item]][link] = item
         for items in by_list.values():
             addresses = {tree.attributes[link].get("href", "") for link in items}
-            if len(addresses) > 1 and 1 < len(items) == len(set(items.values())):
+            if (
+                not any(address.startswith("#") for address in addresses)
+                and len(addresses) > 1
+                and 1 < len(items) == len(set(items.values()))
+            ):
                 yield items
 
 

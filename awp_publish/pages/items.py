@@ -22,11 +22,15 @@ _MAX_ITEM: Final = 200
 _LISTS: Final = frozenset(("ol", "ul"))
 """Nodes that an item or a card has at most, and what is not in it."""
 
+_MAX_RECORD: Final = 80
+"""Characters of an item up to which it is a record with actions, and not a text with links."""
+
 _MAX_HEADINGS: Final = 5
 """Headings before a button or a form that are considered."""
 
 MAX_ITEM_NAME: Final = 60
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
 _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "main", "nav"))
 """Elements beyond which no name is searched."""
 
@@ -96,10 +100,12 @@ class ItemNames:
         tree, survey = self._tree, self._survey
         if item in self._heads:
             return shorten_text(survey.text(self._heads[item]), MAX_ITEM_NAME)
+        if len(text_of(self._visibility, item)) > _MAX_RECORD:
+            return ""
         for at in range(item + 1, min(tree.ends[item], node)):
-            if _LETTER.search(tree.texts[at]) and not self._visibility.hides(tree.parents[at]):
+            if _WORD.search(tree.texts[at]) and not self._visibility.hides(tree.parents[at]):
                 name = text_of(self._visibility, tree.parents[at]) if tree.parents[at] != item else tree.texts[at]
-                name = " ".join(name.split()).rstrip(" :-\u2013\u2014,")
+                name = " ".join(name.split()).rstrip(" :,(-\u2013\u2014")
                 return name if len(name) <= MAX_ITEM_NAME else ""
         return ""
 

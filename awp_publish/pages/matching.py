@@ -30,6 +30,8 @@ class PageNodes(Protocol):
     parents: list[int]
     ends: list[int]
 
+    def find(self, tag: str) -> Sequence[int]: ...
+
 
 class ExhaustedError(ValueError):
     """Selectors of which the page would take too long."""
@@ -61,7 +63,7 @@ class Matcher:
         self._matches: dict[Selector, list[int]] = {}
         self._outer: dict[tuple[tuple[str, Compound], ...], list[int]] = {}
         self._places: dict[tuple[str, tuple[Selector, ...]], dict[int, int]] = {}
-        self._by_tag: dict[str, list[int]] = {}
+        self._by_tag: dict[str, Sequence[int]] = {}
 
     @cached_property
     def _listed(self) -> dict[str, list[list[int]]]:
@@ -97,11 +99,13 @@ class Matcher:
             lists = self._listed[name] = [sorted(chain.from_iterable(lists))]
         return lists[0]
 
-    def _tagged(self, tag: str) -> list[int]:
+    def _tagged(self, tag: str) -> Sequence[int]:
         if tag not in self._by_tag:
-            tags, start = self._page.tags, self.start
-            inside = [at for at, each in enumerate(tags[start : self.end], start) if each == tag]
-            self._by_tag[tag] = [at for at in self._outside if tags[at] == tag] + inside
+            tags = self._page.tags
+            if self.start == 0 and not self._outside:
+                self._by_tag[tag] = self._page.find(tag)
+            else:
+                self._by_tag[tag] = [at for at in (*self._outside, *range(self.start, self.end)) if tags[at] == tag]
         return self._by_tag[tag]
 
     def matching(self, selector: Selector, among: Sequence[int] | None = None) -> list[int]:

@@ -274,6 +274,9 @@ def _block(
                 is_read = holds_supports(condition)
             case "layer":
                 is_read, layer = True, (*layer, *(_named(condition) if condition else (f"\0{next(unnamed)}",)))
+            case "scope" if root := _ROOT.fullmatch(condition):
+                within, inner = _nested(root[1], within) if within else root[1], inner.replace(":scope", "&")
+                is_read = True
             case _:
                 is_read = False
         if is_read and level < MAX_NESTED:
@@ -304,5 +307,8 @@ def _nested(prelude: str, within: str) -> str:
         selectors.append(replaced)
     return ",".join(selectors)
 
+
+_ROOT: Final = re.compile(r"\(([^()]+)\)")
+"""The root of a scope that has no limit."""
 
 _SIMPLE: Final = re.compile(r"[.#](?:[-\w]|[^\x00-\x7f])+")

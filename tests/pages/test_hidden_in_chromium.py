@@ -101,6 +101,11 @@ display:none;display:math  display:none;display:ruby-base  display:none;display:
 display:none;display:inline-foo  display:none;display:table-foo
 """
 SHEETS = r"""
+@scope (.a){:scope{display:none}}  @scope (div){.a{display:none}}  @scope (.zz){.a{display:none}}
+@scope (div){.zz,p{display:none}}  @scope (div){> p{display:none}}  @scope (div, main){& p{display:none}}
+@scope (div){div{display:none}}  @scope (.b){p{display:none}}  @scope (.b){:scope.a{display:none}}
+@scope (div) to (p){.a{display:none}}  div{@scope (.a){:scope{display:none}}}  @scope (#x){*{display:none}}
+.a{max-width:1px;max-height:1px;overflow:hidden;white-space:nowrap}
 p{display:none}  .a{display:none}  #x{display:none}  p.a{display:none}  .a.b{display:none}  .a.c{display:none}
 div p{display:none}  div > p{display:none}  main > p{display:none}  h1 + div p{display:none}  h1 ~ div p{display:none}
 h2 ~ div p{display:none}  body *{display:none}  :is(p,li){display:none}  :is(li){display:none}

@@ -353,7 +353,9 @@ def test_links_in_items_and_cards_are_called_after_them_in_each_format(html):
         "<ul><li>Ada <a href=/1>More</a><li>Emma <a href=/1>More</a></ul>",  # one address
         "<ul><li>Ada <a href=/1>More</a></ul><ul><li>Emma <a href=/2>More</a></ul>",  # two lists
         "<ul><li>Ada<ul><li>x</ul><a href=/1>More</a><li>Emma<ul><li>x</ul><a href=/2>More</a></ul>",  # menus
-        f"<ul><li>{'Ada ' * 20}<a href=/1>More</a><li>{'Emma ' * 20}<a href=/2>More</a></ul>",  # texts
+        f"<ul><li>Ada, {'a ' * 40}<a href=/1>More</a><li>Emma, {'a ' * 40}<a href=/2>More</a></ul>",  # texts
+        "<ul><li>Ada <a href=#1>More</a><li>Emma <a href=#2>More</a></ul>",  # parts of the page
+        "<ul><li>a <a href=/1>More</a><li>b <a href=/2>More</a></ul>",  # marks
         "<ul><li><a href=/1>More</a> Ada<li><a href=/2>More</a> Emma</ul>",  # what stands after it
     ],
 )
