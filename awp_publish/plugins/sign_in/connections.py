@@ -54,13 +54,13 @@ class ConnectionsEndpoint(PageEndpoint):
         return await at.pages.reply(request.scope, "connections.html", facts, headers=(cookie,))
 
     def _described(self, grant: Grant, translate: Callable[[str], str]) -> dict[str, str]:
-        words = [scope["words"] for scope in self.at.described(grant.scopes)]
+        words = (scope["words"].rstrip(".") for scope in self.at.described(grant.scopes))
         used = day_of(max(grant.refreshed, grant.began), translate)
         return {
             "id": grant.id,
             "name": grant.client_name,
             "host": grant.host,
-            "words": f"{'; '.join(words)}." if words else "",
+            "words": " ".join(f"{word}." for word in words),
             "since": day_of(grant.began, translate),
             "used": translate("today") if used == day_of(time.time(), translate) else used,
             "until": day_of(grant.until, translate),
