@@ -40,7 +40,7 @@ from awp_publish.plugins.mcp.exchange import (
     exchange_of,
     find_caller,
 )
-from awp_publish.plugins.mcp.tool_list import session_argument
+from awp_publish.plugins.mcp.tool_list import session_argument, takes_session
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -190,9 +190,11 @@ class TaskExtension:
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
-        self._arguments = {"job_id", SESSION} if door.ask("sessions") is not None else {"job_id"}
+        self._arguments = {"job_id"}
         entry = {**GET_JOB_ENTRY}
-        if door.ask("sessions") is not None:
+        of_sessions = (takes_session(door.catalog, action) for action in self._actions.values())
+        if door.ask("sessions") is not None and any(of_sessions):
+            self._arguments.add(SESSION)
             schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
             properties = {**schema["properties"], SESSION: session_argument(door.catalog)}
             entry["inputSchema"] = {**schema, "properties": properties}

@@ -49,6 +49,11 @@ def is_known_by_token(catalog: Catalog) -> bool:
     return is_own and catalog.sign_in is None
 
 
+def takes_session(catalog: Catalog, action: Action) -> bool:
+    """Return True if anybody whom an action serves may have a session beside their credentials."""
+    return not (action.auth_required and is_known_by_token(catalog))
+
+
 def session_argument(catalog: Catalog) -> JsonObject:
     """Return the argument with a session."""
     use = "if you call without a token" if is_known_by_token(catalog) else "which keeps you signed in"
@@ -110,7 +115,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "items": {"type": "string"},
                 "description": f"The receipts in the answers of {required}, if you are not signed in.",
             }
-        if has_sessions and SESSION not in properties and not (action.auth_required and is_known_by_token(catalog)):
+        if has_sessions and SESSION not in properties and takes_session(catalog, action):
             own[SESSION] = session_argument(catalog)
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
         entry: dict[str, object] = {

@@ -35,7 +35,11 @@ _REFUSED_SCHEMES: Final = frozenset(
 
 
 def why_refused(address: str) -> str | None:
-    """Return why a client may not have an address, None if it may."""
+    """Return why a client may not have an address, None if it may.
+
+    A scheme of a program's own need not be a domain name backwards (RFC 8252 section 8.4): those of Cursor and VS Code
+    are not. People are warned of all of them, and asked each time.
+    """
     if len(address) > MAX_ADDRESS or not _VISIBLE.fullmatch(address) or "\\" in address:
         return f"must be at most {MAX_ADDRESS} visible ASCII characters, without backslashes"
     try:

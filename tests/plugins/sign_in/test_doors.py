@@ -227,3 +227,7 @@ def test_a_background_job_runs_as_the_person_who_has_begun_it(open_client):
         pass
     assert job["result"] == "a parcel for ann"
     assert shop.get(f"/agents/jobs/{begun.json()['job_id']}").status_code == 404
+    tools = {tool["name"]: tool for tool in post(shop, message("tools/list")).json()["result"]["tools"]}
+    assert list(tools["get_job"]["inputSchema"]["properties"]) == [
+        "job_id"
+    ]  # no job is nobody's, so none has a session
