@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from jwt import PyJWK
 
 MAX_KEY_SET_BYTES: Final = 1_048_576
+MAX_PUBLIC_KEY_SET_BYTES: Final = 65_536
+"""Bytes of a key set at an address that the site has configured, and of one that somebody else has chosen."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "RS256": ("RSA", None),
@@ -90,7 +92,8 @@ class ConfiguredKeys:
 
 def load_key_set(url: str, *, is_public: bool = False) -> KeySet:
     """Fetch the JWK set at an address. Raises what `fetch_json` raises."""
-    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES, is_public=is_public))
+    most = MAX_PUBLIC_KEY_SET_BYTES if is_public else MAX_KEY_SET_BYTES
+    return read_key_set(fetch_json(url, most_bytes=most, is_public=is_public))
 
 
 def check_keys_url(url: str) -> str:
