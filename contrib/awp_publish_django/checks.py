@@ -14,7 +14,7 @@ from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWar
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.http.request import validate_host
-from django.urls import Resolver404, get_resolver
+from django.urls import Resolver404, ResolverMatch, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
 from awp_publish.declare.plugins import doors_of
@@ -30,6 +30,8 @@ FETCH: Final = "django.middleware.cache.FetchFromCacheMiddleware"
 CORRECT: Final = "Correct the declaration of that name; see docs/django.md."
 TRACEBACK: Final = 'manage.py shell -c "from awp_publish_django import publication; publication.get_publication()"'
 URLS: Final = "awp_publish_django.urls"
+OTHER: Final = "f3b1"
+"""What makes another path of a path, which no project has a view for."""
 
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
@@ -63,12 +65,9 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
 
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     if MIDDLEWARE not in settings.MIDDLEWARE:
-        try:
-            match = get_resolver().resolve(next(iter(publication.documents())))
-            if getattr(match.func, "__module__", "") == URLS:  # they are included where the documents are
-                return
-        except Resolver404:
-            pass
+        match = _match(next(iter(publication.documents())))
+        if getattr(getattr(match, "func", None), "__module__", "") == URLS:  # they are included where the documents are
+            return
         hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware; or include("{URLS}").'
         yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
         return
@@ -148,18 +147,23 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     ]
     doors = [door.path for doors in doors_of(publication.site.plugins, catalog.paths).values() for door in doors]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
-        try:
-            match = get_resolver().resolve(path)
-        except Resolver404:
+        match = _match(path)
+        if match is None or getattr(match.func, "__module__", "") == URLS:
             continue
-        if getattr(match.func, "__module__", "") == URLS:
-            continue
-        if not match.kwargs and not match.args:  # a route with placeholders is meant for other paths too
+        other = _match(f"{path}-{OTHER}")  # a route that takes other paths too is not meant for this one
+        if not match.kwargs and not match.args and (other is None or other.route != match.route):
             yield CheckWarning(
                 f'The URLconf has a view for {path} ("{match.route}"), which awp_publish now answers.',
                 hint="Remove the route, or move ours with Site(paths=Paths(...)).",
                 id="awp_publish.W002",
             )
+
+
+def _match(path: str) -> ResolverMatch | None:
+    try:
+        return get_resolver().resolve(path)
+    except Resolver404:
+        return None
 
 
 def _check_store(publication: Publication) -> Iterator[CheckMessage]:

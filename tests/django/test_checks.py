@@ -14,12 +14,15 @@ from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.templatetags.agents import register
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
 from django.template import Context, Template
 from django.test import override_settings
+from django.urls import path, re_path
 
 from awp_publish import DeclarationError
 from awp_publish.cli import add_commands
 from tests.cli.test_hostile_output import hostile_site, obeyed
+from tests.django.sites import view
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests.django.sites"
@@ -92,6 +95,8 @@ def test_what_works_and_should_not_be_left_so_is_told():
     assert "http://shop.example" in told("insecure_site")["awp_publish.W001"]
     assert "/agent.json" in told("plain")["awp_publish.W002"]
     assert "/view" in told("shadowing_site")["awp_publish.W002"]
+    with_script = (path("view", view), re_path(".*", view))  # which shows every address
+    assert "awp_publish.W002" not in told("plain", ROOT_URLCONF=with_script)
     assert "order" in told("forgetful_site")["awp_publish.W003"]
     assert "A2A" in told("forgetful_of_tasks_site")["awp_publish.W003"]
     assert "awp_publish.W003" not in told("forgetful_site", DEBUG=True)
@@ -121,6 +126,17 @@ def test_every_tag_is_documented():
 
 
 # --- Commands ---
+
+
+def test_the_command_says_what_is_wrong_and_only_check_what_could_be_better(capsys):
+    with override_settings(AWP_PUBLISH={"SITE": f"{HERE}.insecure_site"}, ROOT_URLCONF=HERE):
+        call_command("agents", "list", skip_checks=False)
+        assert "W001" not in capsys.readouterr().err
+        with suppress(CommandError):  # the site has no agents, which one of the documents needs
+            call_command("agents", "check", skip_checks=False)
+        assert capsys.readouterr().err.count("W001") == 1
+        with override_settings(MIDDLEWARE=[]), pytest.raises(SystemCheckError, match="E003"):
+            call_command("agents", "list", skip_checks=False)
 
 
 def test_the_documents_are_checked_shown_and_exported(capsys, tmp_path):

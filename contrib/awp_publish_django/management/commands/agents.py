@@ -9,8 +9,9 @@ from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
+from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 from django.test import Client
 
 from awp_publish import DeclarationError
@@ -18,8 +19,10 @@ from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_
 from awp_publish.cli.call import read_inputs
 from awp_publish.cli.console import Console, is_asking, visible, write
 from awp_publish.model import LeftOut
+from awp_publish_django.checks import check_agents
 from awp_publish_django.publication import Publication, get_publication
 
+FINDING: Final = "awp_publish.W006"
 PROJECT: Final = "awp_publish_django.asgi:publisher"
 
 
@@ -58,6 +61,15 @@ class Command(BaseCommand):
     help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
 
+    def check(self, *_: object, **__: object) -> None:
+        """Raise SystemCheckError for errors of ours. Warnings are for `manage.py check` and `agents check`."""
+        errors = [message for message in self._messages() if message.is_serious()]
+        if errors:
+            raise SystemCheckError("\n".join(map(str, errors)))
+
+    def _messages(self) -> list[CheckMessage]:
+        return [message for message in check_agents() if not message.is_silenced()]
+
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = Parser  # Django makes one of its own, and asks nobody which
@@ -75,6 +87,10 @@ class Command(BaseCommand):
             publication = get_publication()
         except (DeclarationError, ImproperlyConfigured) as error:
             raise _failure(str(error)) from error
+        if options.command == "check":  # which tells findings itself
+            for message in self._messages():
+                if message.id != FINDING:
+                    self.stderr.write(visible(str(message), is_block=True))
         if options.command == "list":
             self._list(publication)
         elif options.command == "call" and options.door == "woa":
