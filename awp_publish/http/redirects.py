@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
 from awp_publish.calls.call import Call
 from awp_publish.declare.discover.routes import has_sign_in_name
-from awp_publish.http.exchange import Fields, RawHeaders, Scope
+from awp_publish.http.exchange import Fields, RawHeaders, Scope, mount_of
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.http.position import CalledApplication
 from awp_publish.model import SAFE_IN_PATH, Action
@@ -82,7 +82,7 @@ class Follower:
         it is itself a redirect if it leads to a sign-in page.
         """
         outer = cast(Scope, call.context)
-        base = self.url + quote(sent["path"], safe=SAFE_IN_PATH)
+        base = self.url + quote(sent["path"].removeprefix(mount_of(outer)), safe=SAFE_IN_PATH)
         cookies, new = cookies_of(outer["headers"]), [pair for pair in headers if pair[0].lower() == b"set-cookie"]
         location = location_of(headers)
         for _ in range(MAX_REDIRECTS):

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Site
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, make_shop
 from tests.installed import installed
@@ -94,6 +96,29 @@ def test_what_a_redirect_refuses(shop):
     refused = {"show_private": "AUTHENTICATION_REQUIRED", "order_as_member": "AUTHENTICATION_REQUIRED"}
     refused |= {"order_again": "HANDLER_REDIRECTED", "show_circle": "HANDLER_REDIRECTED", "show_lost": "REFUSED"}
     assert {action_id: shop.call(action_id).code for action_id in refused} == refused
+
+
+@pytest.mark.parametrize("placed", ["below a mount", "around a mount", "at a root path"])
+def test_a_relative_address_is_followed_wherever_the_application_is_mounted(open_client, placed):
+    url = "https://shop.example" if placed == "around a mount" else "https://shop.example/api"
+    site, app = Site(name="Shop", description="Sells.", url=url), FastAPI()
+
+    @app.get("/thanks")
+    async def thanks() -> str:
+        return "thanks"
+
+    @app.post("/order")
+    @site.action("order")
+    async def order() -> RedirectResponse:
+        """Order."""
+        return RedirectResponse("thanks", 303)
+
+    outer = app if placed == "at a root path" else Starlette(routes=[Mount("/api", app)])
+    (outer if placed == "around a mount" else app).add_middleware(AgentPublisher, site=site)
+    app.root_path = "/api" if outer is app else ""
+    path = f"{'/api' if placed == 'below a mount' else ''}/agents/order/invoke"
+    answer = open_client(outer).post(path, json={"input": {}})
+    assert answer.json() == {"location": "thanks", "page": "thanks"}
 
 
 @pytest.mark.needs("guarded_routes")
