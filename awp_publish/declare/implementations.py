@@ -9,6 +9,7 @@ from awp_publish.declare.discover.credentials import without_credentials
 from awp_publish.declare.discover.declared import describe_by_path, reads_query, take_inputs
 from awp_publish.declare.discover.functions import Injector, describe_function
 from awp_publish.declare.discover.handlers import answers_json, requires_user
+from awp_publish.declare.discover.refusing import asks_who_calls
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation, Route
 from awp_publish.declare.discover.signatures import UnusableFunction
 from awp_publish.declare.settings.actions import UNSET, ActionSettings
@@ -64,7 +65,11 @@ def describe_route_action(
             described = docstring_of(handler) if handler is not None else None
             is_open = method in NO_BODY_METHODS and reads_query(handler)
             operation = describe_by_path(route.path, described, is_open=is_open)
-            operation = replace(operation, answers_json=handler is not None and answers_json(handler) is True)
+            operation = replace(
+                operation,
+                answers_json=handler is not None and answers_json(handler) is True,
+                auth_required=callable(handler) and asks_who_calls(handler, "request"),
+            )
         else:
             try:
                 operation = route.describe(method)

@@ -1,16 +1,16 @@
 """Whether a route refuses callers without credentials, although its security scheme does not (`auto_error=False`)."""
 
-import ast
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from fastapi.dependencies.models import Dependant
 from fastapi.security.base import SecurityBase
 
 from awp_publish.declare.discover.credentials import is_secret_header
-from awp_publish.schema.handlers import layers_of, syntax_of
+from awp_publish.declare.discover.refusing import CALLER_MEMBERS, asks_who_calls, refuses_missing
+from awp_publish.schema.handlers import layers_of
 
 
 def needs_caller(dependant: Dependant) -> bool:
@@ -26,9 +26,8 @@ def needs_caller(dependant: Dependant) -> bool:
 def _finds_caller(dependant: Dependant) -> bool | None:
     """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
     results = [True for name in credential_headers(dependant) if refuses_missing(dependant.call, name)]
-    if request := dependant.request_param_name or dependant.http_connection_param_name:
-        places = [f"{request}.{member}" for member in CALLER_MEMBERS]
-        results += [True] if reads_caller(dependant) and refuses_missing(dependant.call, *places, status="401") else []
+    request = dependant.request_param_name or dependant.http_connection_param_name
+    results += [True] if request is not None and asks_who_calls(dependant.call, request) else []
     for dependency in dependant.dependencies:
         is_refused = partial(refuses_missing, dependant.call, dependency.name)
         if _is_scheme(dependency.call):
@@ -51,10 +50,6 @@ def credential_headers(dependant: Dependant) -> Iterator[str]:
     for field in dependant.header_params:
         if (alias := field.alias.lower()) == "authorization" or is_secret_header(alias):
             yield field.name
-
-
-CALLER_MEMBERS: Final = ("headers", "cookies", "session", "user")
-"""Members of a request that say who calls."""
 
 
 def reads_caller(dependency: Dependant) -> bool:
@@ -109,73 +104,3 @@ def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     kinds = [alternative for alternative in get_args(kind) if alternative is not type(None)]
     return kinds[0] if len(kinds) == 1 and type(None) in get_args(kind) else None if kind is Any else kind
-
-
-def refuses_missing(function: Callable[..., object] | None, *missing: str | None, status: str = "") -> bool:
-    """Return True if a function raises where these are missing: if that is the first thing it decides on them.
-
-    They are arguments that are None, or members of one ("request.cookies") that lack something. `status` is in what it
-    raises.
-    """
-    definition, names = syntax_of(function), set(missing)
-
-    def raises(body: Iterable[ast.stmt]) -> bool:
-        return any(isinstance(inner, ast.Raise) and status in ast.unparse(inner) for inner in body)
-
-    for statement in definition.body if definition is not None else ():
-        match statement:
-            case ast.If(test=test, body=body) if _is_missing(test, names):
-                return raises(body)
-            case ast.If(test=test, orelse=[_, *_] as body) if _is_there(test, names):
-                return raises(body)
-            case ast.If(test=test) if _is_there(test, names):
-                pass
-            case ast.If() if any(isinstance(inner, ast.Return) for inner in ast.walk(statement)):
-                return False
-            case ast.Assign(targets=[ast.Name(id=made)], value=value) if _reads(value, names):
-                names.add(made)
-            case ast.Return() | ast.Raise():
-                return raises([statement])
-    return False
-
-
-def _reads(expression: ast.expr, names: Collection[str | None]) -> bool:
-    return any(
-        isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) in names for node in ast.walk(expression)
-    )
-
-
-def _is_missing(test: ast.expr, names: Collection[str | None]) -> bool:
-    """Return True if a test holds for None: `not user`, `user is None`, `"user" not in request.session`."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _is_there(inner, names)
-        case ast.BoolOp(op=ast.Or(), values=parts):
-            return any(_is_missing(part, names) for part in parts)
-        case ast.Compare(ops=[ast.NotIn()], comparators=[other]) if _names(other, names):
-            return True
-        case ast.Compare(left=left, ops=[operator], comparators=[other]) if _names(left, names):
-            is_none = isinstance(other, ast.Constant) and other.value is None
-            return isinstance(operator, (ast.Is, ast.Eq) if is_none else (ast.NotEq, ast.NotIn))
-    return False
-
-
-def _is_there(test: ast.expr, names: Collection[str | None]) -> bool:
-    """Return True if a test does not hold for None: `user`, `user is not None`, `user and user.is_active`."""
-    match test:
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return any(_is_there(part, names) for part in parts)
-        case ast.Compare(ops=[ast.In()], comparators=[other]) if _names(other, names):
-            return True
-        case ast.Compare(left=left, ops=[operator], comparators=[ast.Constant(value=value)]) if _names(left, names):
-            return isinstance(operator, (ast.IsNot, ast.NotEq) if value is None else (ast.Is, ast.Eq))
-    return _names(test, names)
-
-
-def _names(expression: ast.expr, names: Collection[str | None]) -> bool:
-    """Return True if an expression is one of these names, or looks something up in one with a dot."""
-    if isinstance(expression, ast.NamedExpr):
-        return _reads(expression.value, names)
-    if isinstance(expression, ast.Name):
-        return expression.id in names
-    return _reads(expression, {name for name in names if name is not None and "." in name})

@@ -1,6 +1,6 @@
 """Who must sign in: routes whose security scheme refuses nobody, background actions, where tokens come from."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, status
@@ -8,6 +8,7 @@ from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
 from starlette.applications import Starlette
 from starlette.authentication import requires
 from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError
@@ -303,7 +304,7 @@ def test_auth_required_without_any_security_is_refused(open_client):
         open_client(app)
 
 
-def test_routes_that_starlette_guards_need_a_caller(open_client):
+def test_routes_of_starlette_that_need_a_caller_say_so_by_their_code(open_client):
     site = make_shop()
 
     @requires("authenticated")
@@ -315,10 +316,21 @@ def test_routes_that_starlette_guards_need_a_caller(open_client):
         async def get(self, request):
             """List orders."""
 
+    async def show_basket(request):
+        """Show the basket."""
+        if not request.user.is_authenticated:
+            return JSONResponse({"detail": "Who are you?"}, 401)
+        return JSONResponse([])
+
     async def greet(request):
         """Greet."""
+        if "name" not in request.session:
+            return JSONResponse("Hello.", 404)
+        return JSONResponse("Hello.")
 
     site.include()
-    routes = [Route("/mine", show_mine), Route("/orders", Orders), Route("/greet", greet)]
-    auth = open_client(AgentPublisher(Starlette(routes=routes), site=site)).get("/agent.json").json()["auth"]
-    assert (auth["required_for"], auth["optional_for"]) == (["show_mine", "orders_get"], ["greet"])
+    handlers: dict[str, Any] = {"mine": show_mine, "orders": Orders, "basket": show_basket, "greet": greet}
+    app = Starlette(routes=[Route(f"/{name}", handler) for name, handler in handlers.items()])
+    auth = open_client(AgentPublisher(app, site=site)).get("/agent.json").json()["auth"]
+    assert auth["required_for"] == ["show_mine", "orders_get", "show_basket"]
+    assert auth["optional_for"] == ["greet"]
