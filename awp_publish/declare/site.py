@@ -143,11 +143,13 @@ def _authentication_of(oauth: OAuth | None, authenticators: Sequence[Authenticat
     )
 
 
-def _session_of(app: object, actions: Iterable[Action]) -> Authentication | None:
+def _session_of(app: object, actions: Sequence[Action]) -> Authentication | None:
     """Return what is known of the application's own sessions, if an action begins them."""
+    credentials = (credential for action in actions for credential in action.route_credentials)
+    of_routes = [credential.name for credential in credentials if credential.place == "cookie"]
     begins = (action.target.path for action in actions if action.is_write and action.target is not None)
     login = next(filter(has_sign_in_name, begins), None)
-    cookies = session_cookies(app)
+    cookies = [*session_cookies(app), *of_routes]
     if login is None or not cookies:
         return None
     return Authentication(methods=("session",), session_cookie=cookies[0], endpoints={"login": login})

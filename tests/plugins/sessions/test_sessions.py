@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 from a2a.types.a2a_pb2 import Task
-from fastapi import FastAPI, HTTPException
+from fastapi import Depends, FastAPI, HTTPException
+from fastapi.security import APIKeyCookie
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -152,26 +153,39 @@ def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
     )
 
 
-def test_sessions_of_the_application_itself_are_explained_where_an_action_begins_them(open_client):
+OWN_COOKIE = Depends(APIKeyCookie(name="user", auto_error=False))
+
+
+@pytest.mark.parametrize("is_own", [False, True], ids=["of a middleware", "in a cookie of its own"])
+def test_sessions_of_the_application_itself_are_explained_where_an_action_begins_them(open_client, is_own):
     site, app = make_shop(), FastAPI()
 
     @app.post("/auth/log-in")
     @site.action("enter")
-    async def enter(request: Request, name: str) -> str:
+    async def enter(request: Request, response: Response, name: str) -> str:
         """Log in."""
-        request.session["user"] = name
+        if is_own:
+            response.set_cookie("user", name)
+        else:
+            request.session["user"] = name
         return "welcome"
 
-    @app.get("/me")
-    @site.action("whoami")
-    async def whoami(request: Request) -> str:
+    async def of_middleware(request: Request) -> str:
         """Say who I am."""
         if "user" not in request.session:
             raise HTTPException(401)
         return request.session["user"]
 
+    async def of_cookie(user: str | None = OWN_COOKIE) -> str:
+        """Say who I am."""
+        if user is None:
+            raise HTTPException(401)
+        return user
+
+    app.get("/me")(site.action("whoami")(of_cookie if is_own else of_middleware))
     app.add_middleware(AgentPublisher, site=site)
-    app.add_middleware(SessionMiddleware, secret_key="of the site")
+    if not is_own:
+        app.add_middleware(SessionMiddleware, secret_key="of the site")
     client = without_cookie_jar(open_client(app))
     for path in ("/agent.json", "/.well-known/ai-actions.json", "/.well-known/woa.json", "/llms.txt"):
         assert "AWP-Session" in client.get(path).text, path
