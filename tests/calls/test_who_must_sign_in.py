@@ -238,6 +238,7 @@ class Asked:
             raise HTTPException(401)
 
 
+@pytest.mark.needs("jobs")
 @pytest.mark.parametrize("asked", [ask_header, ask_request, ask_cookie, Asked(), None])
 def test_nobody_gets_a_job_however_the_route_asks_who_calls(open_client, asked):
     site, app = make_shop(secret_keys=KEYS), FastAPI()

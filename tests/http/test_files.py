@@ -97,6 +97,7 @@ def test_the_client_takes_and_gives_bytes(app, door):
         assert answer.filename == "cover 1.png"
 
 
+@pytest.mark.needs("guarded_routes")
 def test_a_body_of_bytes_is_read_at_its_guarded_route(open_client, app):
     answer = open_client(app).put("/cover", content=PNG, headers={"content-type": "image/png"})
     assert answer.json() == ["image/png", PNG.hex()]
