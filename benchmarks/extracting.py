@@ -186,7 +186,7 @@ def _pages(folder: Path) -> Iterator[Marked]:
         kind = page["_internal"]["page_type"]["primary"]
         if content := page["ground_truth"].get("main_content"):
             html = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
-            url = page["url"] or URL
+            url = page.get("url") or URL
             yield Marked(html, "collection" if kind == "category" else kind, content, url)
 
 

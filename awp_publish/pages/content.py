@@ -5,10 +5,10 @@ it, the nearest ones most. The element with the best score is the article, or a 
 blocks; then the elements around it are tried while they add sentences and few links. Blocks that are mostly links are
 left out of it, and what is beside its parts, unless it is like them: the posts of a thread.
 
-That is so of a page that says that it is an article. Of any other text only menus are left out (`pruning`): a thread or
-a service is also acted upon. Before that, a page is searched for a list of cards and for a product with its price and
-controls: the text of such a page is about them, however long it is. What is none of these (a form, a basket) has what
-its `<main>` has, or everything, without menus.
+That is so of a page that says that it is an article. Of any other text only menus are left out (`pruning`), and if it
+has less than most of the `<main>`, it is a part of that: a thread or a service is also acted upon. Other pages are
+searched first for a list of cards that have prices or outweigh the text beside them, then for a product with its price
+and controls. What is none of these (a form, a basket) has what its `<main>` has, or everything, without menus.
 """
 
 from collections.abc import Iterator, Set
@@ -24,9 +24,6 @@ from awp_publish.pages.visibility import Visibility
 
 MIN_ARTICLE: Final = 400
 """Characters of sentences that an article has at least."""
-
-MAX_FORMS: Final = 100
-"""Forms of a page that are examined."""
 
 MIN_BLOCK: Final = 25
 """Characters from which the text of a block counts."""
@@ -76,7 +73,10 @@ _FIELD: Final = 150
 """Characters of sentences for each field up to which a text is that of a form."""
 
 _ENOUGH: Final = 0.6
-"""The part of a page's text with which an element is the whole article."""
+"""The part of a page's text with which an element is the whole article, if the page says that it is one."""
+
+_PREDOMINANT: Final = 0.6
+"""The part of the text of a `<main>` that a text has at least if the rest is no part of it."""
 
 _ADDED: Final = 0.2
 """What an element around has to add to what was found, as a part of that."""
@@ -94,31 +94,15 @@ _ITEMS: Final = 4
 """Items that a list has at least."""
 
 _SEVERAL: Final = 6
-_MANY: Final = 8
-_PRICED: Final = 400
-_PRICED_FIRST: Final = 1_000
-_PICTURED: Final = 500
-"""Cards, and characters of sentences for each card up to which a text is about a list of them, and no article."""
+"""Cards without prices that are a list of links at least."""
 
-_OTHERS: Final = 16
-"""Cards of other products that a product has beside it at most; a page with more of them is about those."""
-
-_CAPTION: Final = 10
-_PARAGRAPH: Final = 80
-_INTRODUCTION: Final = 500
-"""Characters that a card with a picture says at least, unlike one of a gallery, those of a paragraph, and those of the
-paragraphs between a heading and a list at most."""
-
-_LONG: Final = 2_000
-"""Characters from which a text is not the introduction to a list, unless the list has twice as many."""
+_OUTWEIGHED: Final = 0.6
+"""Characters of sentences for each of a list up to which a text is about the list."""
 
 _SMALL: Final = 0.12
 """The part of the text before it up to which a block unlike it is no part of an article."""
 
 _APPENDED: Final = frozenset(("aside", "div", "section"))
-_ITEM_LINKS: Final = 0.1
-"""The part of a text that is links at least in an item of a list: comments have fewer."""
-
 _MAX_LABEL: Final = 30
 """Characters of a text that is no more than the label of what is beside it: "Share"."""
 
@@ -133,22 +117,22 @@ _SAYS: Final = HEADINGS | {
 
 _MOSTLY_LINKS: Final = 0.33
 _MOSTLY_LINKS_P: Final = 0.6
+_HELD: Final = 0.5
+"""The part of an article's sentences with which a block is the article, however many links are in it."""
+
 _MARKED: Final = 40
 """Characters for each mark up to which a text is sentences."""
 
-_HEADED: Final = 1.5
+_HEADED: Final = 2.0
 _LISTED: Final = 0.3
-_IN_ITEM: Final = 0.7
-_ARTICLE: Final = 1.3
-"""Factors of the score: beside the page's only `h1`, a list, in an item of a list (as comments are), an `<article>`."""
+"""Factors of the score: beside the page's only `h1`, a list."""
 
 
 class _Levels:
-    """Levels of elements that are looked at: around the `h1`, up to one of these, to an item, an `h1`, a form."""
+    """Levels of elements that are looked at: around the `h1`, up to these, to an `h1`, around what is left out."""
 
     heading: Final = 3
     headed: Final = 12
-    item: Final = 4
     out: Final = 2
     near: Final = 3
 
@@ -179,44 +163,41 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     is_said = says_article(tree)
     top = _marked(tree, masses) if is_said else body
     found = _best(tree, masses, top)
-    article = _around(tree, masses, found, top)
+    article = _around(tree, masses, found, top, is_said)
     listing = find_listing(tree, masses, whole)
     offer = find_offer(tree, masses, whole, listing)
-    is_list = listing is not None and _is_list(tree, masses, listing, article)
-    is_beside = listing is not None and offer is not None and offer.end < listing.cards[0] and says_product(tree)
-    if listing is not None and is_list and not (is_beside and len(listing.cards) <= _OTHERS):
+    if (
+        listing is not None
+        and not is_said
+        and _is_list(tree, masses, listing, article)
+        and not (offer is not None and offer.end < listing.cards[0] and says_product(tree))
+    ):
         return _of_list(tree, masses, whole, listing, pruning)
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
-    listed = _largest_list(tree, masses, whole, article) // (2 if sentences >= _LONG else 1)
     fields = sum(article <= field < tree.ends[article] for field in masses.fields)
-    inner, outer = _forms(tree, masses, whole, article)
-    of_links = _mostly_links(tree, masses, article)
-    rest = sentences - _listed_in(tree, masses, of_links)
-    is_scarce = sentences < max(MIN_ARTICLE, page / (_SAID if is_said else 3), listed, fields * _FIELD)
+    is_scarce = sentences < max(MIN_ARTICLE, page / (_SAID if is_said else 3), fields * _FIELD)
     if offer is not None:
         return _of_offer(tree, masses, whole, article, offer, listing, pruning)
-    if outer or is_scarce or rest < max(MIN_ARTICLE / 2, sentences / 3):
+    if is_scarce:
         if sentences > max(MIN_ARTICLE, masses.chars[whole]) and not whole <= article < tree.ends[whole]:
             whole = body
         heading = next((at for at in masses.headings if masses.chars[at]), whole)
         others = pruning.leading_elsewhere(whole, heading, heading, masses.chars[whole] // _MENU)
         return MainContent(whole, _with_labels(tree, masses, whole, others), around=_holders(tree, masses, whole))
     article = _with_heading(tree, masses, whole, article)
-    prices = [at for at in masses.prices if whole < at < tree.ends[whole] and not article < at < tree.ends[article]]
-    if not is_said and len(prices) >= _ITEMS and whole < article < tree.ends[whole] and whole != body:
-        article = whole  # a text about something that is sold beside it
+    if not is_said and whole != body and whole < article < tree.ends[whole]:
+        prices = sum(whole < at < tree.ends[whole] and not article < at < tree.ends[article] for at in masses.prices)
+        if prices >= _ITEMS or sentences < _PREDOMINANT * page:
+            article = whole  # a text about something that is sold beside it, or one of several
     if is_said:
-        left_out = masses.beside | of_links
+        left_out = _mostly_links(tree, masses, article)
+        left_out |= {at for at in masses.beside if tree.tags[at] != "form" or masses.chars[at] < MIN_ARTICLE}
         left_out |= _siblings(tree, masses, found, article)
     else:
         left_out = pruning.leading_elsewhere(article, -1, -1, None)
     left_out |= _symbols(tree, masses, article)
-    parts = {
-        at
-        for at in left_out
-        if article < at < tree.ends[article] and not any(at <= form < tree.ends[at] for form in inner)
-    }
+    parts = {at for at in left_out if article < at < tree.ends[article]}
     return MainContent(
         article,
         _with_labels(tree, masses, article, parts),
@@ -227,36 +208,17 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
 
 
 def _is_list(tree: Tree, masses: Masses, listing: CardList, article: int) -> bool:
-    """Return True if a page is made of a list: of cards with prices or pictures, or of titles that are links.
-
-    The text of such a page is about the list, before it or after it.
-    """
-    cards, said = len(listing.cards), masses.chars[article] - masses.links[article]
-    inner = [at for at in listing.cards if article <= at < tree.ends[article]]
-    sentences = said - sum(masses.chars[at] - masses.links[at] for at in inner)
-    if listing.priced >= max(MIN_CARDS, cards / 3):
-        most = _PRICED_FIRST if cards >= _MANY and _leads(tree, masses, listing) else _PRICED
-        return sentences < cards * most
-    if cards < _SEVERAL or not listing.leads_away or says_article(tree):
-        return False
-    if inner and listing.titled * 2 >= cards and sentences * 2 < said:
+    """Return True if a page is made of a list: of cards with prices, or of what outweighs the text beside them."""
+    if listing.priced >= max(MIN_CARDS, len(listing.cards) / 3):
         return True
-    has_captions = listing.said >= cards * _CAPTION
-    is_told = listing.titled * 2 >= cards or (listing.shown * 2 >= cards and has_captions)
-    return is_told and sentences < cards * _PICTURED and _leads(tree, masses, listing)
-
-
-def _leads(tree: Tree, masses: Masses, listing: CardList) -> bool:
-    """Return True if most of the paragraphs of a page are not between its heading and its list."""
-    heading, first = next((at for at in masses.headings if masses.chars[at]), -1), listing.cards[0]
-    before = after = 0
-    for at in masses.blocks:
-        if at > heading and masses.own[at] >= _PARAGRAPH and masses.own_marks[at] > 1 and not listing.holds(tree, at):
-            if at < first:
-                before += masses.own[at]
-            else:
-                after += masses.own[at]
-    return 0 <= heading < first and before * 2 <= after and before <= _INTRODUCTION
+    if (
+        len(listing.cards) < _SEVERAL
+        or not listing.leads_away
+        or 2 * max(listing.titled, listing.shown) < len(listing.cards)
+    ):
+        return False
+    inner = sum(masses.chars[at] - masses.links[at] for at in listing.cards if article <= at < tree.ends[article])
+    return masses.chars[article] - masses.links[article] - inner < _OUTWEIGHED * listing.chars
 
 
 def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList, pruning: Pruning) -> MainContent:
@@ -327,69 +289,6 @@ def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     return above if is_small and branch not in masses.beside else article
 
 
-def _forms(tree: Tree, masses: Masses, whole: int, article: int) -> tuple[list[int], list[int]]:
-    """Return the forms in an article, and those near it and an `h1` that send something: it is a part of such a page.
-
-    A search, a comment, a sign-in and a newsletter are not what the page is for.
-    """
-    near = (lineage(tree, article, _Levels.near) or [article])[-1]
-    headed = {above for heading in masses.headings[:MAX_FORMS] for above in lineage(tree, heading, _Levels.near)}
-    inner, outer = list[int](), list[int]()
-    if not any(article <= heading < tree.ends[article] for heading in masses.headings):
-        near = whole
-    skip, end = -1, tree.ends[whole]
-    for at in sorted(masses.beside):
-        if at < skip or not whole < at < end:
-            continue
-        skip = tree.ends[at]
-        if tree.tags[at] != "form":
-            continue
-        if article < at < tree.ends[article]:
-            if _acts(tree, at, is_inside=True):
-                inner.append(at)
-        elif near < at < tree.ends[near] and headed & set(lineage(tree, at, _Levels.near)):
-            outer += [at] if _acts(tree, at, is_inside=False) else []
-    return inner[:MAX_FORMS], outer
-
-
-def _acts(tree: Tree, form: int, is_inside: bool) -> bool:
-    buttons = 0
-    for at in range(form + 1, tree.ends[form]):
-        tag = tree.tags[at]
-        kind = tree.attributes[at].get("type", "").strip().lower() if tag in ("button", "input") else ""
-        if tag == "textarea" or kind in ("email", "password", "search"):
-            return False
-        buttons += tag == "button" or kind in ("submit", "image")
-    return is_inside or (buttons > 0 and tree.attributes[form].get("method", "").strip().lower() == "post")
-
-
-def _largest_list(tree: Tree, masses: Masses, whole: int, article: int) -> int:
-    """Return the characters of the largest list of alike items beside an article: results, products, threads."""
-    tags, parents, ends = tree.tags, tree.parents, tree.ends
-    lists: dict[tuple[int, str, str], list[int]] = {}
-    skip, end = -1, ends[whole]
-    for at in masses.blocks:
-        if at < skip or not whole < at < end:
-            continue
-        if at in masses.beside or at == article:
-            skip = ends[at]
-            continue
-        chars, links = masses.chars[at], masses.links[at]
-        if links and _ITEM_LINKS * chars <= links < chars:
-            found = lists.setdefault((parents[at], tags[at], tree.attributes[at].get("class", "")), [0, 0])
-            found[0] += 1
-            found[1] += chars
-    return max((chars for count, chars in lists.values() if count >= _ITEMS), default=0)
-
-
-def _listed_in(tree: Tree, masses: Masses, of_links: set[int]) -> int:
-    """Return the characters of sentences in those blocks of links that are items of one list."""
-    lists: dict[tuple[int, str], list[int]] = {}
-    for at in of_links:
-        lists.setdefault((tree.parents[at], tree.tags[at]), []).append(masses.chars[at] - masses.links[at])
-    return sum(sum(items) for items in lists.values() if len(items) >= _ITEMS)
-
-
 def _landmark(tree: Tree, masses: Masses) -> int:
     """Return the `<main>`, or the body if there is none or it has next to nothing of the page."""
     main, chars = masses.main, masses.chars
@@ -443,18 +342,14 @@ def _best(tree: Tree, masses: Masses, top: int) -> int:
         score *= 1 - masses.links[at] / max(1, masses.chars[at])
         if tags[at] in _LISTS:
             score *= _LISTED
-        elif tags[at] == "article":
-            score *= _ARTICLE
         if headed and not headed.isdisjoint(lineage(tree, at, _Levels.headed)):
             score *= _HEADED
-        if any(tags[above] == "li" for above in lineage(tree, at, _Levels.item)):
-            score *= _IN_ITEM
         if score > most:
             best, most = at, score
     return best
 
 
-def _around(tree: Tree, masses: Masses, found: int, top: int) -> int:
+def _around(tree: Tree, masses: Masses, found: int, top: int, is_said: bool) -> int:
     """Return the largest element around the best one that adds sentences and few links."""
     tags, parents, chars, links, marks = tree.tags, tree.parents, masses.chars, masses.links, masses.marks
     body = tree.body_at
@@ -465,7 +360,7 @@ def _around(tree: Tree, masses: Masses, found: int, top: int) -> int:
         added, added_links = chars[above] - chars[found], links[above] - links[found]
         if not added or tags[above] in _LISTS or tags[above] == "li":
             at = above
-        elif chars[found] - links[found] > enough:
+        elif is_said and chars[found] - links[found] > enough:
             break
         elif (
             added - added_links >= _ADDED * chars[found]
@@ -592,12 +487,14 @@ def _posts(tree: Tree, masses: Masses, branch: int) -> set[int]:
 def _mostly_links(tree: Tree, masses: Masses, article: int) -> set[int]:
     """Return the blocks in an article that are mostly links, and not sentences."""
     tags, ends, chars, links, marks = tree.tags, tree.ends, masses.chars, masses.links, masses.marks
+    most = chars[article] - links[article]
     found = set[int]()
     skip = -1
     for at in masses.blocks:
         if at >= skip and article < at < ends[article] and chars[at] and tags[at] in _LINKED:
             share = _MOSTLY_LINKS_P if tags[at] == "p" else _MOSTLY_LINKS
-            if links[at] > share * chars[at] and marks[at] < chars[at] / _MARKED:
+            is_text = chars[at] - links[at] > _HELD * most
+            if links[at] > share * chars[at] and marks[at] < chars[at] / _MARKED and not is_text:
                 found.add(at)
                 skip = ends[at]
     return found

@@ -30,6 +30,10 @@ _MIN_NODES: Final = 2 * _MIN_LINKS
 _LINKED: Final = 0.5
 """The part of a menu's text that is links at least."""
 
+_MIN_PARAGRAPHS: Final = 2
+_FLOW: Final = frozenset(("dl", "ol", "p", "table", "ul"))
+"""Paragraphs beside a block of links that make it a part of their text, and the blocks that are one."""
+
 _SHOWN: Final = 3
 """Links for each picture or price up to which they are cards."""
 
@@ -56,7 +60,7 @@ class Pruning:
 
         `max_menu` is None if lists are no part of the content; otherwise the characters that a menu has at most.
         """
-        tree, chars, found, waiting = self._tree, self._masses.chars, set[int](), [top]
+        tree, found, waiting = self._tree, set[int](), [top]
         while waiting:
             children = [at for at in tree.children(waiting.pop()) if tree.tags[at]]
             shapes = [(tree.tags[at], tree.attributes[at].get("class")) for at in children]
@@ -67,15 +71,12 @@ class Pruning:
                     if is_beside and not self._changes_page(at):
                         found.add(at)
                         continue
-                elif (
-                    max_menu is not None
-                    and alike.get(shape, 0) >= _MIN_ITEMS
-                    and shape != _SHAPELESS
-                    and chars[at] <= MAX_CARD
+                elif (alike.get(shape, 0) >= _MIN_ITEMS and shape != _SHAPELESS and self._is_item(at, max_menu)) or (
+                    max_menu is None and tree.tags[at] in _FLOW and self._is_among_paragraphs(children)
                 ):
                     continue
                 elif is_beside and self._is_menu(at, has_cards=max_menu is not None):
-                    if max_menu is None or chars[at] <= max_menu:
+                    if max_menu is None or self._masses.chars[at] <= max_menu:
                         found.add(at)
                     continue
                 if not start <= at <= end and tree.ends[at] - at > _MIN_NODES:
@@ -92,12 +93,20 @@ class Pruning:
             inner = above
         return node
 
+    def _is_item(self, at: int, max_menu: int | None) -> bool:
+        """Return True if one of several alike blocks is a card of a list or, where there is none, has sentences."""
+        return self._masses.chars[at] <= MAX_CARD if max_menu is not None else self._masses.marks[at] > 0
+
+    def _is_among_paragraphs(self, siblings: Sequence[int]) -> bool:
+        texts = (self._tree.tags[at] == "p" and self._masses.marks[at] > 0 for at in siblings)
+        return sum(texts) >= _MIN_PARAGRAPHS
+
     def _is_landmark(self, at: int) -> bool:
-        """Return True for a landmark beside the main one; the header of a part of the page is none."""
+        """Return True for a landmark beside the main one; that of a part of the page is none, unless it is a menu."""
         tag, role = self._tree.tags[at], self._tree.attributes[at].get("role", "").strip().lower()
         if role or tag not in _LANDMARKS:
             return role in _LANDMARK_ROLES
-        if tag in ("aside", "nav"):
+        if tag == "nav":
             return True
         while (at := self._tree.parents[at]) >= 0:
             if self._tree.tags[at] in SECTIONING:

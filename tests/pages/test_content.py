@@ -146,6 +146,42 @@ def test_the_posts_of_a_thread_stay_together(post):
     assert all(f"Post {number}:" in main for number in range(5))
 
 
+KEPT = {
+    "who wrote a post, and what answers it": (
+        "<div class=post><header><a href=/u/{0}>Ada {0}</a></header><p>Post {0}: {text}</p><footer>"
+        "<ul><li><a href=/q/{0}>Quote</a><li><a href=/r/{0}>Chirp</a><li><a href=/l/{0}>Like</a>"
+        "<li><a href=/x/{0}>X</a></ul></footer></div>"
+    ),
+    "links among paragraphs": (
+        "<p>Part {0}: {text}</p><ul><li><a href=/a/{0}>Chirp</a><li><a href=/b/{0}>Manual</a>"
+        "<li><a href=/c/{0}>Source</a><li><a href=/d/{0}>Mail</a></ul>"
+    ),
+}
+
+
+@pytest.mark.parametrize("part", KEPT.values(), ids=KEPT)
+def test_menus_in_the_parts_of_a_text_stay_with_them(part):
+    parts = "".join(part.format(number, text=SENTENCE * 2) for number in range(5))
+    written = write_content(f"{CHROME}<main><h1>Storm</h1><div>{parts}</div></main>{FOOTER}", "https://x.example/")
+    assert written.count("[Chirp]") == 5
+    assert "Another story" not in written
+
+
+def test_a_form_that_answers_a_thread_is_kept_after_it():
+    posts = "".join(f"<div class=post><p>Post {number}: {SENTENCE * 4}</p></div>" for number in range(5))
+    answer = "<form method=post action=/answer><textarea name=text></textarea><button>Answer</button></form>"
+    html = f"{CHROME}<div><h1>Storm</h1><div>{posts}</div></div><div>{LINKS}{answer}</div>{FOOTER}"
+    written = write_content(html, "https://x.example/storm")
+    assert "`POST https://x.example/answer`" in written
+    assert "[button: Answer]" in written
+
+
+def test_a_form_around_an_article_and_links_in_it_do_not_hide_it():
+    html = f"<form method=post action=/all><div><div>{STORY}</div><div>{LINKS}</div></div></form>"
+    page = f"{PUBLISHED}{CHROME}<main><h1>Storm</h1>{html}</main>{FOOTER}"
+    assert "Part 5:" in write_content(page, "https://paper.example/storm")
+
+
 def test_a_list_with_an_introduction_is_a_list():
     cards = "".join(
         f"<div class=card><h3><a href=/{number}>Lamp number {number}</a></h3><p>$ {number}9.00, in stock</p></div>"

@@ -11,6 +11,8 @@ from awp_publish.pages.markdown.joining import Mark, Piece
 from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.options import read_options
+from awp_publish.pages.roles import CONTROLS as ROLES, role_of
+from awp_publish.pages.visibility import INLINE
 
 MAX_OPTIONS: Final = 40
 """Options of a choice that are listed."""
@@ -19,6 +21,13 @@ MAX_VALUE: Final = 1_000
 """Characters of a value that is shown."""
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
+_CARRIERS: Final = (INLINE - CONTROLS) | {"div", "p", "section"}
+_WHOLES: Final = CONTROLS | {"details", "h1", "h2", "h3", "h4", "h5", "h6", "li", "table"}
+"""Elements that an ARIA role makes a control, and those that are more than the name of one."""
+
+MAX_WIDGET: Final = 60
+"""Nodes in an element with the role of a control; what has more is around other things."""
+
 _LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
 _MAX_REPEATED: Final = 3
 """Hidden fields that are repeated for each button of a form."""
@@ -46,6 +55,38 @@ class Controls:
         self._forms: dict[int, FormFields] = {}
         self._submits: dict[int, int] = {}
         """For a button that is the only visible part of its form, that form."""
+        self.widgets = {
+            at: role
+            for at in visible.tree.conspicuous
+            if (role := role_of(visible.tags[at], visible.attributes[at])) in ROLES and self._is_widget(at)
+        }
+        """The roles of elements that only an ARIA role or `contenteditable` makes a control."""
+
+    def _is_widget(self, node: int) -> bool:
+        tree = self._visible.tree
+        tag, end = tree.tags[node], tree.ends[node]
+        if (tag not in _CARRIERS and "-" not in tag) or end - node > MAX_WIDGET or "href" in tree.attributes[node]:
+            return False
+        inner = range(node + 1, end)
+        return not any(
+            tree.tags[at] in _WHOLES or (tree.tags[at] == "a" and "href" in tree.attributes[at]) for at in inner
+        )
+
+    def write_widget(self, widget: int) -> list[Piece]:
+        """Return the description of an element that has the role of a control."""
+        role, given = self.widgets[widget], self._visible.attributes[widget]
+        name = escape_text(self.name(widget), in_brackets=True)
+        if role in ("checkbox", "radio"):
+            sign = "x" if given.get("aria-checked", "").strip().lower() == "true" else " "
+            box = Mark("control", f"[{sign}]") if role == "checkbox" else Mark("markdown", f"({sign})")
+            return [" ", box, " ", f"{name} "]
+        off = ", disabled" if given.get("aria-disabled", "").strip().lower() == "true" else ""
+        if role == "button":
+            return [Mark("control", f"[button: {name}{off}]" if name else f"[button{off}]")]
+        kind = "choice" if role == "select" else "text field"
+        label, content = self._names.unwritten(widget), self._quoted(self._visible.plain_text(widget))
+        said = f"{kind} “{escape_text(label, in_brackets=True)}”{off}" if label else f"{kind}{off}"
+        return [Mark("control", f"[{said}: {content}]" if content else f"[{said}]")]
 
     def write(self, control: int) -> list[Piece]:
         """Return the description of a control, nothing for a hidden one."""

@@ -58,6 +58,7 @@ class Inline:
         """Nodes that are written elsewhere."""
         self._blocks = names.blocks
         self._noted = self._visible.visibility.withdrawn | self._formulas.keys() | names.blocks
+        self._noted |= self.controls.widgets.keys()
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -116,6 +117,8 @@ class Inline:
             pass
         elif depth >= MAX_INLINE_DEPTH:
             pieces.append(escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked))
+        elif node in self.controls.widgets:
+            pieces += (" ", *self.controls.write_widget(node), " ")
         elif tag not in _OWN_WRITING:
             is_block = tag in BLOCKS
             if is_block:

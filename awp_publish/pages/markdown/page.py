@@ -20,6 +20,7 @@ from awp_publish.pages.markdown.lines import Lines
 from awp_publish.pages.markdown.tables import Tables
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
 from awp_publish.pages.names import AccessibleNames
+from awp_publish.pages.offers import says_article
 from awp_publish.pages.paging import MAX_TEXT, find_paging
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.survey import survey
@@ -198,6 +199,8 @@ class _Page:
         content = self._content
         omitted = self._beside(content)
         navigation, forms = ([], []) if content.is_article else self._chrome_of(omitted)
+        if not says_article(self._tree):
+            forms = sorted({*forms, *self._forms_beside(omitted)})
         counts = Counter[str]()
         for one in omitted:
             counts.update(self._counts(one))
@@ -300,6 +303,13 @@ class _Page:
             [at for at in forms if self._is_in(at, omitted) and attributes[at].get("method", "").lower() != "post"],
         )
 
+    def _forms_beside(self, omitted: Sequence[int]) -> Iterator[int]:
+        """Yield the forms left out that are no part of a header, a footer or a menu of the page: answers, orders."""
+        for form in islice((at for at in self._tree.find("form") if self._is_in(at, omitted)), MAX_CHROME):
+            tags = {self._tree.tags[above] for above in islice(self._visible.around(form), MAX_BLOCK_DEPTH)}
+            if "nav" not in tags and ("main" in tags or not tags & _CHROME) and self._is_seen(form):
+                yield form
+
     def _blocks(self, children: Iterable[int], depth: int) -> None:
         """Write the content of an element: blocks, and text between them."""
         lines, pieces, later = self._lines, list[Piece](), self._inline.later
@@ -371,6 +381,8 @@ class _Page:
     def _is_block(self, node: int) -> bool:
         """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
         tag = self._tree.tags[node]
+        if node in self._inline.controls.widgets:
+            return False
         return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
 
     def _text(self, pieces: Iterable[Piece]) -> None:
