@@ -75,17 +75,15 @@ _FIELD: Final = 150
 _ENOUGH: Final = 0.6
 """The part of a page's text with which an element is the whole article, if the page says that it is one."""
 
-_PREDOMINANT: Final = 0.6
-"""The part of the text of a `<main>` that a text has at least if the rest is no part of it."""
-
 _ADDED: Final = 0.2
 """What an element around has to add to what was found, as a part of that."""
 
 _MAX_LINKS: Final = 0.3
 """The part of an added text that may be links."""
 
-_SAID: Final = 8
-"""The part of a page's sentences that an article has at least if the page says that it is one: one in so many."""
+_SAID: Final = 0.125
+_PREDOMINANT: Final = 0.5
+"""The part of the sentences that a text has at least to be the content of a page that says it is one, and of others."""
 
 _MENU: Final = 10
 """If a block of links on a page without list and text has a larger part than one in so many, it is the content."""
@@ -176,7 +174,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
     fields = sum(article <= field < tree.ends[article] for field in masses.fields)
-    is_scarce = sentences < max(MIN_ARTICLE, page / (_SAID if is_said else 3), fields * _FIELD)
+    is_scarce = sentences < max(MIN_ARTICLE, page * (_SAID if is_said else _PREDOMINANT), fields * _FIELD)
     if offer is not None:
         return _of_offer(tree, masses, whole, article, offer, listing, pruning)
     if is_scarce:
@@ -188,8 +186,8 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     article = _with_heading(tree, masses, whole, article)
     if not is_said and whole != body and whole < article < tree.ends[whole]:
         prices = sum(whole < at < tree.ends[whole] and not article < at < tree.ends[article] for at in masses.prices)
-        if prices >= _ITEMS or sentences < _PREDOMINANT * page:
-            article = whole  # a text about something that is sold beside it, or one of several
+        if prices >= _ITEMS:
+            article = whole  # a text about something that is sold beside it
     if is_said:
         left_out = _mostly_links(tree, masses, article)
         left_out |= {at for at in masses.beside if tree.tags[at] != "form" or masses.chars[at] < MIN_ARTICLE}

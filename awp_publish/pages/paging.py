@@ -19,7 +19,8 @@ _WORDS: Final = (
 )
 _NOUNS: Final = (
     "page pages posts post entries entry results result article articles chapter items stories story comments messages "
-    "topics products photos seite seiten página pagina strona stránka sida side sivu страница sayfa のページ "
+    "topic topics thread episode podcast lesson step "
+    "products photos seite seiten página pagina strona stránka sida side sivu страница sayfa のページ "
     "ページ 页 페이지"
 )
 _ARROW: Final = "[\\s<>\xab\xbb\u2039\u203a\u2190\u2192\u27e8\u27e9\u2329\u232a\u25c0\u25b6\u276e\u276f\u226a\u226b]"
@@ -27,7 +28,8 @@ _MARKS: Final = "[\\s()\\[\\]|.,:]"
 _NOUN: Final = f"(?:{'|'.join(_NOUNS.split())})"
 _WORD: Final = f"(?:{'|'.join(_WORDS.split())})"
 _TURN: Final = re.compile(
-    rf"(?:{_ARROW}|{_MARKS})*(?:(?:go )?to (?:the )?)?(?:{_NOUN}\s+)?{_WORD}(?:\s+\d+)?(?:\s*(?:search )?{_NOUN})?"
+    rf"(?:{_ARROW}|{_MARKS})*(?:(?:go )?to (?:the )?)?(?:{_NOUN}\s+)?{_WORD}(?:\s+(?:{_WORD}|\d+))?"
+    rf"(?:\s*(?:search )?{_NOUN})?"
     rf"(?:{_ARROW}|{_MARKS})*|{_ARROW}+",
     re.IGNORECASE,
 )

@@ -35,6 +35,14 @@ PAGERS = {
     "more": ("<table><tr><td><a href='news?p=2'>More</a></table>", ["More"]),
     "more of them": ("<p><a href=?page=2>Show more results</a></p>", ["Show more results"]),
     "chapters": ("<p><a href=1>Prev Chapter</a> <a href=3>Next Chapter</a></p>", ["Prev Chapter", "Next Chapter"]),
+    "threads": (
+        "<p><a href=?t=1>\xab Previous Thread</a> | <a href=?t=3>Next Thread \xbb</a></p>",
+        ["\xab Previous Thread", "Next Thread \xbb"],
+    ),
+    "topics by age": (
+        "<p><a href=?old>Next Oldest</a> | <a href=?new>Next Newest</a></p>",
+        ["Next Oldest", "Next Newest"],
+    ),
     "two numbers, as frameworks write them": (
         "<p class=paginator><span>1</span> <a href=?p=2>2</a> <a href=?p=3 class=end>3</a> 250 books</p>",
         ["2", "3"],

@@ -29,6 +29,9 @@ _SCRIPTS: Final = {
 }
 """Digits and signs that have superscript and subscript characters."""
 
+_SCRIPT: Final = re.compile("\\s*javascript:", re.IGNORECASE)
+"""The address of a link that acts as a button."""
+
 _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
 _FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
 """Characters of an address that are not changed in a link."""
@@ -187,7 +190,10 @@ class Inline:
             return
         address = self.address(given["href"]) if "href" in given and not linked else None
         if address is None:
-            self._add_content(link, pieces, depth, linked)
+            if not linked and _SCRIPT.match(given.get("href", "")) and (name := self.controls.name(link)):
+                pieces += (" ", Mark("control", f"[button: {escape_text(name, in_brackets=True)}]"), " ")
+            else:
+                self._add_content(link, pieces, depth, linked)
             return
         only = self._visible.only(link)
         if only is not None:
