@@ -44,7 +44,10 @@ WRITTEN = {
         "[a](https://shop.example/x) [b](https://shop.example/books/y) [c](https://shop.example/books/emma?z) "
         "[d](#d) [e](https://cdn.example/e)\n",
     ),
-    "links that act, and links that lead nowhere": ('<p><a href="javascript:go()">a</a> <a>b</a> <a href="/c"></a></p>', "[button: a] b\n"),
+    "links that act, and links that lead nowhere": (
+        '<p><a href="javascript:go()">a</a> <a>b</a> <a href="/c"></a></p>',
+        "[button: a] b\n",
+    ),
     "a link that says its name to listeners only": (
         '<a href="/c" aria-label="Cart"></a>',
         "[Cart](https://shop.example/c)\n",
