@@ -89,60 +89,29 @@ def run(console: Console, options: argparse.Namespace) -> int:
 
 def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
-    from awp_publish.cli import application, call, check, init, pages, show, synthesize
+    from awp_publish.cli import application, beginning, call, check, init, pages, show, synthesize
 
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
         return int(of_plugin.run(console, application.Application(options.target), options))
     match options.command:
-        case "check" if options.explain is not None:
-            return check.explain_checks(console, options.explain)
-        case "check" if options.as_model:
-            return check.check_as_model(console, options.target)
         case "check":
-            return check.check(
-                console,
-                options.target,
-                kind=options.kind,
-                lenient=options.lenient,
-                pages=options.pages or options.browser,
-                browser=options.browser,
-            )
+            return check.check(console, options)
         case "show":
-            return show.show(console, options.target, options.path, included=options.included, tokens=options.tokens)
+            return show.show(console, options)
         case "call":
-            return call.call(
-                console,
-                options.target,
-                options.action,
-                options.given,
-                inputs_json=options.input,
-                door=options.door,
-                token=options.token,
-                headers=options.header,
-                key=options.key,
-                yes=options.yes,
-            )
+            return call.call(console, options)
         case "export":
-            return show.export(console, options.target, options.folder)
+            return show.export(console, options)
         case "som":
-            return pages.show_som(console, options.target, options.url, options.budget)
+            return pages.show_som(console, options)
         case "markdown":
-            return pages.show_markdown(console, options.target, options.url)
+            return pages.show_markdown(console, options)
         case "synthesize":
-            return synthesize.synthesize(
-                console,
-                options.url,
-                options.out,
-                max_pages=options.max_pages,
-                allow_private=options.allow_private,
-                anyway=options.anyway,
-            )
+            return synthesize.synthesize(console, options)
         case "init" if options.framework not in init.FILES:
-            from awp_publish.cli.beginning import begin
-
-            return begin(console, Path(options.framework or "."), is_dry=options.dry_run)
+            return beginning.begin(console, options)
         case "init":
-            return init.init(console, options.framework, options.file and Path(options.file), force=options.force)
+            return init.init(console, options)
     return 0
 
 
@@ -190,14 +159,25 @@ def add_commands_of_plugins(
     of_plugins = {name: command for plugin in plugins for name, command in plugin.commands.items()}
     for name, command in sorted(of_plugins.items()):
         if name not in commands.choices:
-            parser = commands.add_parser(name, help=command.help)
-            parser.add_argument(
-                "--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs"
-            )
-            if project is None:
-                parser.add_argument("target", help="module:app")
+            parser = commands.add_parser(name, parents=[_of_application(project)], help=command.help)
             command.arguments(parser)
-            parser.set_defaults(of_plugin=command, **({} if project is None else {"target": project}))
+            parser.set_defaults(of_plugin=command)
+
+
+def _of_all() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False)
+    # SUPPRESS keeps the value of a --json before the command.
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
+    return parser
+
+
+def _of_application(project: str | None, target: str = "module:app") -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, parents=[_of_all()])
+    if project is None:
+        parser.add_argument("target", help=target)
+    else:
+        parser.set_defaults(target=project)
+    return parser
 
 
 def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
@@ -205,14 +185,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
 
     With `project`, a module:app, all of them are about that application.
     """
-    of_all = argparse.ArgumentParser(add_help=False)
-    # SUPPRESS keeps the value of a --json before the command.
-    of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
-    of_app = argparse.ArgumentParser(add_help=False, parents=[of_all])
-    if project is None:
-        of_app.add_argument("target", help="module:app")
-    else:
-        of_app.set_defaults(target=project)
+    of_all, of_app = _of_all(), _of_application(project)
     check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
     check.add_argument(
         "target",
@@ -220,9 +193,8 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         default=[] if project is None else [project],
         help='a file, an http(s) address, "-" for standard input, or module:app',
     )
-    check.add_argument(
-        "--kind", help="the kind of document, where its members do not show it: awas, agent-json, woa, ..."
-    )
+    kinds = "the kind of document, where its members do not show it: awas, agent-json, woa, ..."
+    check.add_argument("--kind", help=kinds)
     check.add_argument("--lenient", action="store_true", help="also accept maps that are older than actions.json V1")
     check.add_argument(
         "--pages", action="store_true", help="render the pages of module:app and compare them with its map"
@@ -241,11 +213,8 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     show.add_argument("path", nargs="?", help="the document's path; without it, documents and actions are listed")
     show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
     show.add_argument("--tokens", action="store_true", help="what each document costs its reader")
-    call = commands.add_parser("call", parents=[of_all], help="call an action as agents do")
-    if project is None:
-        call.add_argument("target", help="module:app, or the http(s) address of a site")
-    else:
-        call.set_defaults(target=project)
+    of_site = _of_application(project, "module:app, or the http(s) address of a site")
+    call = commands.add_parser("call", parents=[of_site], help="call an action as agents do")
     call.add_argument("action", help="the action's id")
     call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
     call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from awp_publish.cli.sources import LOCAL_URL, FileChange, quoted, read_source, refuse_twice, sentence, title_of
+from awp_publish.cli.sources import FileChange, read_source, refuse_twice, site_lines, title_of
 from awp_publish.problems import DeclarationError
 
 SETTINGS: Final = re.compile(r"DJANGO_SETTINGS_MODULE[\"']\s*,\s*[\"']([\w.]+)[\"']")
@@ -49,13 +48,7 @@ def plan_django(folder: Path, module: str) -> Iterator[FileChange]:
                 "",
                 "from awp_publish import Site",
                 "",
-                "site = Site(",
-                f"    name={quoted(name)},",
-                f"    description={quoted(sentence('', name))},",
-                f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
-                *(['    plugins=["mcp"],'] if find_spec("mcp") is not None else []),
-                ")",
-                "site.include()  # the views that only read; @site.action declares others",
+                *site_lines("site", name, "", "views"),
                 "",
             ]
         ),

@@ -2,20 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from awp_publish.cli.sources import (
-    LOCAL_URL,
-    FileChange,
-    FoundApplication,
-    quoted,
-    read_source,
-    refuse_twice,
-    sentence,
-    title_of,
-)
+from awp_publish.cli.sources import FileChange, FoundApplication, read_source, refuse_twice, site_lines, title_of
 
 MAX_DEPTH: Final = 4
 """Folders below the project's in which applications are looked for."""
@@ -70,13 +60,7 @@ def applications_in(path: Path) -> Iterator[FoundApplication]:
         if not isinstance(made, ast.Call) or not isinstance(targets[0], ast.Name):
             continue
         function = made.func
-        called = (
-            function.id
-            if isinstance(function, ast.Name)
-            else function.attr
-            if isinstance(function, ast.Attribute)
-            else ""
-        )
+        called = getattr(function, "id", "") or getattr(function, "attr", "")  # FastAPI(...), fastapi.FastAPI(...)
         framework = imported.get(called) or (CLASSES.get(called) if isinstance(function, ast.Attribute) else None)
         if framework is not None:
             texts = {
@@ -102,13 +86,7 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
         for node in application.tree.body
     )
     published = [
-        f"{site} = Site(",
-        f"    name={quoted(name)},",
-        f"    description={quoted(sentence(application.description, name))},",
-        f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
-        *(['    plugins=["mcp"],'] if find_spec("mcp") is not None else []),
-        ")",
-        f"{site}.include()  # the routes that only read; @{site}.action declares others",
+        *site_lines(site, name, application.description, "routes"),
         f"{application.name}.add_middleware(AgentPublisher, site={site})",
     ]
     end = next((node.lineno - 1 for node in application.tree.body if _is_main(node)), len(lines))

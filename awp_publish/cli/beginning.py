@@ -5,6 +5,7 @@ application. What is written publishes the routes that only read, on the address
 once. Nothing is imported or run.
 """
 
+from argparse import Namespace
 from pathlib import Path
 
 from awp_publish.cli.begin_django import SETTINGS, plan_django
@@ -14,9 +15,10 @@ from awp_publish.cli.sources import FileChange, read_source
 from awp_publish.problems import DeclarationError
 
 
-def begin(console: Console, path: Path, *, is_dry: bool) -> int:
+def begin(console: Console, options: Namespace) -> int:
     """Write a first site into a project. Returns 0. Raises DeclarationError if there is none, or one with a site."""
-    framework, changes, following = _plan(path)
+    framework, changes, following = _plan(Path(options.framework or "."))
+    is_dry: bool = options.dry_run
     for change in changes:
         if not is_dry:
             change.path.write_text(change.after, encoding="utf-8", newline="")
@@ -37,11 +39,8 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
     manage = path if path.name == "manage.py" else folder / "manage.py"
     if path.is_dir() or path.name == "manage.py":
         if (settings := SETTINGS.search(read_source(manage) or "")) is not None:
-            return (
-                "Django",
-                list(plan_django(folder, settings[1])),
-                _next("python manage.py runserver", "manage.py agents"),
-            )
+            following = _next("python manage.py runserver", "python manage.py agents show")
+            return "Django", list(plan_django(folder, settings[1])), following
         applications = list(starlette_applications(folder))
     else:
         applications = list(applications_in(path))
@@ -64,8 +63,7 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
 
 
 def _next(serve: str, show: str) -> list[str]:
-    command = "python manage.py agents show" if show.startswith("manage") else show
-    return [f"See what is published:  {command}", f"Serve it:               {serve}"]
+    return [f"See what is published:  {show}", f"Serve it:               {serve}"]
 
 
 def _module_of(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPException
@@ -18,28 +19,18 @@ from awp_publish.doors.wires import wires_of
 from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import compile_schema, is_secret
+from awp_publish.schema.reading import members, resolved
 
 
-def call(
-    console: Console,
-    target: str,
-    action: str,
-    pairs: Sequence[str],
-    *,
-    inputs_json: str = "{}",
-    door: str = "woa",
-    token: str | None = None,
-    headers: Sequence[str] = (),
-    key: str | None = None,
-    yes: bool = False,
-) -> int:
+def call(console: Console, options: Namespace) -> int:
     """Call an action and print its output. If the site refuses, prints the reason on standard error and returns 1.
 
     At a terminal, missing required inputs and confirmations are asked for. Elsewhere nothing is asked, and a call that
-    needs confirmation is refused without `yes`.
+    needs confirmation is refused without `--yes`.
     """
+    target, action, door = options.target, options.action, options.door
     fields: dict[str, str] = {}
-    for line in headers:
+    for line in options.header:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise DeclarationError(f"--header {line}", "is not a header.", 'Write --header "Name: value".')
@@ -49,15 +40,15 @@ def call(
         write("  " + summary.replace("\n", "\n  "), is_block=True, to=sys.stderr)
         return ask("Do this? [y/N]").lower() in ("y", "yes")
 
-    consent = True if yes else confirm if is_asking() and not console.as_json else None
+    consent = True if options.yes else confirm if is_asking() and not console.as_json else None
     app = load(target) if is_application(target) else None
     if app is None and not target.startswith(("http://", "https://")):
         raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
     site = Application(target).declared if app is not None else None
     wire = _wire_of(door, site)
     try:
-        client = AgentClient(target if app is None else app, door=wire, token=token, headers=fields, confirm=consent)
-        with client:
+        reached = target if app is None else app
+        with AgentClient(reached, door=wire, token=options.token, headers=fields, confirm=consent) as client:
             if site is not None:
                 with suppress(CallFailed, ValueError):
                     client.document("/agent.json")  # the application runs now, and the site is published
@@ -68,10 +59,10 @@ def call(
                 schema = next((declared.inputs for declared in catalog.actions if declared.id == action), None)
             else:
                 schema = _schema_at(client, action)
-            inputs = read_inputs(schema, pairs, inputs_json)
+            inputs = read_inputs(schema, options.given, options.input)
             if schema is not None and is_asking() and not console.as_json:
                 inputs |= _ask_for(schema, inputs)
-            answer = client.send(action, inputs, key=key)
+            answer = client.send(action, inputs, key=options.key)
     except (ValueError, HTTPException, RuntimeError, OSError) as error:
         raise DeclarationError(target, f"cannot be called: {str(error).rstrip('.')}.") from error
     except CallFailed as failed:
@@ -142,18 +133,13 @@ def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], inputs_j
         raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
         raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
-    members = _properties_of(schema or {})
+    properties = members(schema or {})
     for pair in pairs:
         name, is_pair, text = pair.partition("=")
         if not is_pair or not name:
             raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
-        inputs[name] = _value_of(text, _resolved(members.get(name), schema or {}))
+        inputs[name] = _value_of(text, resolved(properties.get(name), schema or {}))
     return inputs
-
-
-def _properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, Mapping) else {}
 
 
 def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
@@ -165,26 +151,15 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
         return text
 
 
-def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a member's schema, following one reference into `$defs`."""
-    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        definitions = root.get("$defs")
-        name = reference.removeprefix("#/$defs/")
-        schema = definitions.get(name) if isinstance(definitions, Mapping) else None
-    return schema if isinstance(schema, Mapping) else {}
-
-
 def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for each missing required input until the answer fits its schema."""
     answers: dict[str, Any] = {}
-    members, required = _properties_of(schema), schema.get("required")
+    required = schema.get("required")
     for name in required if isinstance(required, list) else ():
         if not isinstance(name, str) or name in inputs:
             continue
-        member = _resolved(members.get(name), schema)
-        own = members.get(name)
-        beside = (own.get("description") if isinstance(own, Mapping) else "") or member.get("description") or ""
+        member = resolved(members(schema).get(name), schema)
+        beside = member.get("description") or ""
         choices = member.get("enum")
         kind = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
         question = f"{name}{f' ({kind})' if kind else ''}{f': {beside}' if beside else ''}"

@@ -3,7 +3,8 @@
 import asyncio
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,16 +33,14 @@ if TYPE_CHECKING:
 from awp_publish.cli.application import Application, is_application, site_of
 
 
-def check(
-    console: Console,
-    targets: Sequence[str],
-    *,
-    kind: str | None = None,
-    lenient: bool = False,
-    pages: bool = False,
-    browser: bool = False,
-) -> int:
+def check(console: Console, options: Namespace) -> int:
     """Check documents against their specifications. Returns 1 if there is an error."""
+    if options.explain is not None:
+        return explain_checks(console, options.explain)
+    if options.as_model:
+        return check_as_model(console, options.target)
+    targets, kind, browser = options.target, options.kind, options.browser
+    pages = options.pages or browser
     if not targets:
         raise DeclarationError("check", "needs a target.", "Name a file, an http(s) address, or module:app.")
     if kind is not None and kind not in (kinds := [specification.name for specification in specifications()]):
@@ -67,12 +66,12 @@ def check(
         elif pages:
             raise DeclarationError(target, "is not an application.", "Write check --pages module:app.")
         elif target == "-":
-            findings += check_document(sys.stdin.buffer.read(), kind, lenient=lenient)
+            findings += check_document(sys.stdin.buffer.read(), kind, lenient=options.lenient)
         elif kind is None and _is_site(target):
             findings += check_documents(_documents_of(target))
         else:
             data, address = _read(target)
-            findings += _check_with_imports(data, kind, address, lenient)
+            findings += _check_with_imports(data, kind, address, options.lenient)
     listed: list[Finding | Drift] = [*findings, *drifts]
     errors = sum(finding.level == "error" for finding in listed)
     console.say(*map(str, findings))
@@ -96,8 +95,7 @@ def explain_checks(console: Console, check_id: str) -> int:
         return _explain_limits(console)
     if rules := _rules(check_id):
         console.table(("rule", "level", "what is checked", "what to do"), rules)
-        console.json([dict(zip(("rule", "level", "about", "hint"), row, strict=True)) for row in rules])
-        return 0
+        return _print_rows(console, ("rule", "level", "about", "hint"), rules)
     checks = [check for check in all_checks() if check_id in ("", check.id)]
     if not checks:
         near = did_you_mean(check_id, [*(check.id for check in all_checks()), *RULES, *KINDS])
@@ -106,8 +104,13 @@ def explain_checks(console: Console, check_id: str) -> int:
     console.table(("check", "level", "what is checked", "source"), rows)
     if check_id:
         console.say(checks[0].hint)
-    names = ("check", "level", "about", "source", "hint")
-    console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
+    names, hints = ("check", "level", "about", "source", "hint"), (check.hint for check in checks)
+    return _print_rows(console, names, ((*row, hint) for row, hint in zip(rows, hints, strict=True)))
+
+
+def _print_rows(console: Console, names: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+    """Print rows as JSON objects if JSON was requested, and return 0."""
+    console.json([dict(zip(names, row, strict=True)) for row in rows])
     return 0
 
 
@@ -131,16 +134,14 @@ def _explain_codes(console: Console) -> int:
     }
     rows = [(kind, str(code), words) for kind, codes in kinds.items() for code, words in codes.items()]
     console.table(("of a", "code", "means"), rows)
-    console.json([dict(zip(("kind", "code", "means"), row, strict=True)) for row in rows])
-    return 0
+    return _print_rows(console, ("kind", "code", "means"), rows)
 
 
 def _explain_limits(console: Console) -> int:
     limits = (("map", MAP_LIMITS), ("bridge", BRIDGE_LIMITS))
     rows = [(kind, name, bound) for kind, bounds in limits for name, bound in bounds]
     console.table(("of a", "at most", "#bound"), [(kind, name, f"{bound:,.12g}") for kind, name, bound in rows])
-    console.json([dict(zip(("kind", "name", "bound"), row, strict=True)) for row in rows])
-    return 0
+    return _print_rows(console, ("kind", "name", "bound"), rows)
 
 
 def check_as_model(console: Console, targets: Sequence[str]) -> int:

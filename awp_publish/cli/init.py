@@ -1,5 +1,6 @@
 """The command `init`: a first application in an empty folder."""
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
@@ -146,16 +147,16 @@ def recommend(mood: str) -> str:
 FILES: Final = {"fastapi": ("main.py", FASTAPI), "starlette": ("main.py", STARLETTE), "django": ("agents.py", DJANGO)}
 
 
-def init(console: Console, framework: str, path: Path | None, *, force: bool = False) -> int:
+def init(console: Console, options: Namespace) -> int:
     """Write the file with which a project begins. Raises DeclarationError if it exists."""
-    name, text = FILES[framework]
-    target = path if path is not None else Path(name)
+    name, text = FILES[options.framework]
+    target = Path(options.file or name)
     if str(target) == "-":
         write(text.removesuffix("\n"), is_block=True)
         return 0
     if target.is_dir():
         target = target / name
-    if target.exists() and not force:
+    if target.exists() and not options.force:
         raise DeclarationError(str(target), "exists already.", "Name another file, or use --force to replace it.")
     target.write_text(text, encoding="utf-8")
     console.say(f"{target} was written: read its comments, then run awp-publish check.")

@@ -1,6 +1,7 @@
 """`awp-publish som`, `markdown` and `synthesize`: pages at an address or in a file, as agents read them."""
 
 import sys
+from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -17,20 +18,20 @@ SECONDS: Final = 60.0
 """Seconds that one request may take, and all requests together."""
 
 
-def show_som(console: Console, target: str, url: str | None, budget: str) -> int:
+def show_som(console: Console, options: Namespace) -> int:
     """Print a page as SOM."""
-    page = read_page(target, url)
+    page = read_page(options.target, options.url)
     from awp_publish.pages import Budget, compile_som
 
-    som = compile_som(page.body, page.url, Budget[budget.upper()], page.charset or None).document
+    som = compile_som(page.body, page.url, Budget[options.budget.upper()], page.charset or None).document
     pretty = console.as_json or sys.stdout.isatty()
     write_json(som, is_indented=pretty)
     return 0
 
 
-def show_markdown(console: Console, target: str, url: str | None) -> int:
+def show_markdown(console: Console, options: Namespace) -> int:
     """Print a page as Markdown."""
-    page = read_page(target, url)
+    page = read_page(options.target, options.url)
     from awp_publish.pages.markdown import write_markdown
 
     text = write_markdown(page.body, page.url, page.charset or None)

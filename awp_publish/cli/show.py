@@ -1,5 +1,6 @@
 """The commands `show` and `export`."""
 
+from argparse import Namespace
 from pathlib import Path, PurePosixPath
 
 from awp_publish.cli.application import CDN_HEADERS, Application, Published
@@ -8,9 +9,9 @@ from awp_publish.model import Action
 from awp_publish.problems import DeclarationError
 
 
-def show(console: Console, target: str, path: str | None, *, included: bool, tokens: bool) -> int:
+def show(console: Console, options: Namespace) -> int:
     """Print what is published, or one of the documents. Returns 1 if there is no such document."""
-    application = Application(target)
+    application, path = Application(options.target), options.path
     if path is not None:
         status, document = application.read(lambda: (path,))[path]
         text, kind = document.body.decode("utf-8", "replace"), document.media_type.partition(";")[0]
@@ -19,22 +20,22 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         else:
             write(text, is_block=True)
         return int(status != 200)
-    if tokens:  # documents with the same bytes are counted once
+    if options.tokens:  # documents with the same bytes are counted once
         by_body: dict[bytes, list[Published]] = {}
         for document in application.documents.values():
             by_body.setdefault(document.body, []).append(document)
-        rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
+        groups = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
         counts = (
-            (group[0].tokens, len(group[0].body), " = ".join(document.path for document in group)) for group in rows
+            (group[0].tokens, len(group[0].body), " = ".join(document.path for document in group)) for group in groups
         )
         console.table(("#tokens", "#bytes", "document"), counts)
-        facts = [facts_of(group[0]) | {"also_at": [document.path for document in group[1:]]} for group in rows]
+        facts = [facts_of(group[0]) | {"also_at": [document.path for document in group[1:]]} for group in groups]
         console.json({"documents": facts, "bytes_per_token": 4})
         return 0
     site = application.site
     catalog = site.catalog
     left_out = [f"left    {route.method} {route.path}  {route.name}: {route.why}" for route in site.left_out]
-    if included:
+    if options.included:
         taken = {
             action.id: action.target
             for action in catalog.actions
@@ -73,8 +74,8 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         }
         for action in catalog.actions
     ]
-    told = ((action["id"], f"{action['method']} {action['path']}", *list(action.values())[3:]) for action in actions)
-    console.table(("action", "request", "effect", "policy", "description"), told)
+    rows = ((action["id"], f"{action['method']} {action['path']}", *list(action.values())[3:]) for action in actions)
+    console.table(("action", "request", "effect", "policy", "description"), rows)
     console.heading("Left out")
     console.say(*left_out)
     documents = [facts_of(document) for document in application.documents.values()]
@@ -91,12 +92,14 @@ def facts_of(document: Published) -> dict[str, object]:
     }
 
 
-def export(console: Console, target: str, folder: Path) -> int:
+def export(console: Console, options: Namespace) -> int:
     """Write all documents below a folder, and their headers to its file `_headers`, for a CDN of static files.
 
     Raises DeclarationError if a path would be both a file and a folder.
     """
-    files = {PurePosixPath(document.path.lstrip("/")): document for document in Application(target).documents.values()}
+    folder: Path = options.folder
+    documents = Application(options.target).documents.values()
+    files = {PurePosixPath(document.path.lstrip("/")): document for document in documents}
     for file in files:
         if above := next((parent for parent in file.parents if parent in files), None):
             raise DeclarationError(f"/{above}", f"would be both a file and the folder of /{file}.", "Move one of them.")

@@ -4,6 +4,7 @@ import ast
 import difflib
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -74,10 +75,19 @@ def title_of(folder: Path) -> str:
     return words[:1].upper() + words[1:] if words else "My site"
 
 
-def sentence(text: str, name: str) -> str:
-    first = re.split(r"(?<=[.!?])\s|\n\s*\n", " ".join(text.split()).strip(), maxsplit=1)[0]
-    return first if first else f"{name}: say in a sentence what it is for."
+def site_lines(variable: str, name: str, description: str, routes: str) -> list[str]:
+    """Return the lines that declare a site for the local trial."""
+    first = re.split(r"(?<=[.!?])\s|\n\s*\n", " ".join(description.split()).strip(), maxsplit=1)[0]
+    return [
+        f"{variable} = Site(",
+        f"    name={_quoted(name)},",
+        f"    description={_quoted(first or f'{name}: say in a sentence what it is for.')},",
+        f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
+        *(['    plugins=["mcp"],'] if find_spec("mcp") is not None else []),
+        ")",
+        f"{variable}.include()  # the {routes} that only read; @{variable}.action declares others",
+    ]
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

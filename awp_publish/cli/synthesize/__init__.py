@@ -6,6 +6,7 @@ with a token of its page.
 """
 
 import time
+from argparse import Namespace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urljoin
@@ -28,14 +29,14 @@ MAX_PAGES: Final = 200
 REQUEST_SECONDS: Final = 10.0
 
 
-def synthesize(
-    console: Console, url: str, out: Path | None, *, max_pages: int, allow_private: bool, anyway: bool
-) -> int:
+def synthesize(console: Console, options: Namespace) -> int:
     """Read a site and write its documents below `out`, or print both. Returns 1 if there is nothing to write.
 
     Raises FetchRefused if the site cannot be read, DeclarationError for wrong options.
     """
-    if not 1 <= max_pages <= MAX_PAGES:
+    url: str = options.url
+    out: Path | None = options.out
+    if not 1 <= options.max_pages <= MAX_PAGES:
         raise DeclarationError("--max-pages", f"must be between 1 and {MAX_PAGES}.")
     require_parser()
     from awp_publish.cli.synthesize.crawling import read_site
@@ -52,14 +53,14 @@ def synthesize(
         return fetch_document(
             address,
             max_bytes=MAX_BYTES,
-            allow_private=allow_private,
+            allow_private=options.allow_private,
             seconds=min(REQUEST_SECONDS, left),
             accept=accept,
             stay=True,
         )
 
     own = []
-    for address in () if anyway else (urljoin(url, path) for path in (agent_json.PATH, awas.PATH, ALIAS_PATH)):
+    for address in () if options.anyway else (urljoin(url, path) for path in (agent_json.PATH, awas.PATH, ALIAS_PATH)):
         try:
             document = orjson.loads(get(address, "application/json").body)
         except (FetchRefused, ValueError):
@@ -71,7 +72,7 @@ def synthesize(
         console.say(f"{own[0]} is the site's own document, which agents read first. Use --anyway to ignore it.")
         console.json({"own": own})
         return 1
-    site = read_site(console, get, url, max_pages)
+    site = read_site(console, get, url, options.max_pages)
     left_out = [{"at": at, "why": why} for at, why in site.left_out]
     if not site.seen:
         console.say(f"{url}: no form, link or OpenAPI operation could be turned into an action.")

@@ -13,16 +13,12 @@ MAX_NODES: Final = 300
 def text_of(node: Node) -> str:
     """Return the text below a node, as far as it is among the first of its nodes."""
     pieces: list[str] = []
-    waiting = [node]
-    for _ in range(MAX_NODES):
-        if not waiting:
-            break
-        one = waiting.pop()
-        if one.tag in ("script", "style", "template"):
-            continue
-        if one.text:
-            pieces.append(one.text)
-        waiting.extend(reversed(one.children))
+    waiting, visited = [node], 0
+    while waiting and visited < MAX_NODES:
+        inside, visited = waiting.pop(), visited + 1
+        if inside.tag not in ("script", "style", "template"):
+            pieces += [inside.text] if inside.text else []
+            waiting.extend(reversed(inside.children))
     return short(" ".join(pieces))
 
 
@@ -30,6 +26,6 @@ def below(node: Node) -> Iterator[Node]:
     """Yield the nodes below a node, in the order of the document."""
     waiting = list(reversed(node.children))
     while waiting:
-        one = waiting.pop()
-        yield one
-        waiting.extend(reversed(one.children))
+        inside = waiting.pop()
+        yield inside
+        waiting.extend(reversed(inside.children))
