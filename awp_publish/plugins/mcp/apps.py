@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import orjson
 from mcp.server.lowlevel.server import Server
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.plugins.mcp.exchange import RequestContext, WireResult
+from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, is_modern
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, Tool
 from awp_publish.schema import media, member_names
 from awp_publish.schema.embedding import answer_schema
@@ -49,7 +48,7 @@ class Cards:
         name = str(tool.entry["name"])
         if name not in self._having:
             return tool.entry
-        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if is_modern(context):
             capabilities = context.session.client_capabilities
             settings = (capabilities.extensions or {}).get(EXTENSION) if capabilities is not None else None
             taken = settings.get("mimeTypes") if isinstance(settings, dict) else None

@@ -21,10 +21,9 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.methods import validate_client_request
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.calls.call import Call, Deliver, Outcome, Result
-from awp_publish.http.body import wait_for_disconnect
+from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.http.body import ClientDisconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields
@@ -45,10 +44,11 @@ from awp_publish.plugins.mcp.exchange import (
     RequestContext,
     WireResult,
     exchange_of,
+    is_modern,
 )
 from awp_publish.plugins.mcp.progress import follow_job, notify_progress
 from awp_publish.plugins.mcp.results import Results
-from awp_publish.plugins.mcp.stopping import ended_by_stop
+from awp_publish.plugins.mcp.stopping import wait_for
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, Tool, make_tools
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 CANCELLED: Final = -32800
 """The error of a call whose client has disconnected. Nobody reads it."""
 
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
 _CALL_MEMBERS: Final = ("jsonrpc", "id", "method", "params")
 _PLAIN_FIELDS: Final = frozenset(
@@ -67,7 +68,6 @@ _PLAIN_FIELDS: Final = frozenset(
     for accept in (b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json")
 )
 """Method, Content-Type and Accept of a plain call."""
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 MAX_ID: Final = 2**53
 MAX_KNOWN_META: Final = 64
 """Descriptions of clients that are cached, so that they are not validated at each call."""
@@ -85,18 +85,16 @@ _PLACES: Final[Mapping[str, str]] = {
 
 
 class Tools:
-    """The tools of a site: lists them and carries out calls.
+    """The tools of a site: lists them and admits calls.
 
-    It is a middleware of the SDK's server, which may answer instead of a handler. It sends most responses itself: a
-    result is sent as it is made here, without being validated, copied and serialised again. The SDK, and its tracing,
-    only learn whether a call has failed.
+    It is a middleware of the SDK's server, which may answer instead of a handler.
     """
 
     def __init__(self, door: Context) -> None:
-        self._invoker = door.invoker
+        self.invoker = door.invoker
         self._proxies = door.admission.trusted_proxies
-        self._door_calls = Calls(PROTOCOL, door.invoker, door.admission, _PLACES)
-        self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
+        self.calls = Calls(PROTOCOL, door.invoker, door.admission, _PLACES)
+        self.jobs: Any = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
         self.questions = Questions(door)
@@ -125,17 +123,14 @@ class Tools:
 
         A list that depends on the caller is private. Raises MCPError for invalid credentials, with their HTTP status.
         """
-        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tools = self.named(context)
         scopes: frozenset[str] | None = None
         if self._identify is not None:
             exchange = exchange_of(context)
             try:
                 caller = await self._identify(read_credentials(exchange.scope, exchange.fields, self._proxies))
             except Problem as problem:
-                exchange.refusal = problem
-                exchange.meta_for(problem)
-                described = orjson.loads(exchange.render(problem))
-                raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
+                raise exchange.refuse(problem) from problem
             scopes = caller.scopes if caller is not None else None
         has_jobs = any(tool.action.is_background for tool in tools.values() if tool.action.is_for(scopes))
         visible = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
@@ -164,8 +159,8 @@ class Tools:
         tool = self._find(self.modern, name)
         if tool is None or name in self.mirrored:
             return False
-        told = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
-        if told not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
+        form = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
+        if form not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
             return False
         # The client's description of itself is the same in every call, and takes longest to validate.
         if self._valid != (LATEST, meta):
@@ -184,7 +179,7 @@ class Tools:
         answer: WireResult = {"jsonrpc": "2.0", "id": request_id}
         try:
             exchange.is_plain, context = True, cast(RequestContext, PlainContext(exchange, params, meta, request_id))
-            answer["result"] = await self._call(exchange, tool, params, context)
+            answer["result"] = await ToolCall(self, exchange, tool, params, context).carry_out()
         except MCPError as refused:
             answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         if not exchange.is_answered:
@@ -213,18 +208,17 @@ class Tools:
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange, name = exchange_of(ctx), params["name"]
-        tools = self.modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        tool = self._find(tools, name)
+        tool = self._find(self.named(ctx), name)
         if tool is None:
             if self.tasks is not None and name in self.tasks.own_tools:
                 answered: HandlerResult = await self.tasks.call_get_job(ctx, params)
                 return answered
-            unknown = _unknown_tool(tools, name)
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
+            unknown = self.unknown(ctx, name)
+            self.invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
         exchange.task, exchange.ended = asyncio.current_task(), asyncio.Event()
         try:
-            return await self._call(exchange, tool, params, ctx)
+            return await ToolCall(self, exchange, tool, params, ctx).carry_out()
         finally:
             exchange.task = None
             exchange.ended.set()
@@ -233,79 +227,114 @@ class Tools:
         is_own = self.tasks is not None and name in self.tasks.own_tools
         return tools.get(name, None if is_own else self._absent)
 
-    async def _call(
-        self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: RequestContext
-    ) -> WireResult:
-        """Carry out a call and return its result for the SDK, which is dropped if the response was already sent."""
-        action, inputs, arguments = tool.action, params.get("arguments") or {}, _NOTHING
+    def named(self, context: RequestContext) -> Mapping[str, Tool]:
+        """Return the tools by name, in the client's generation of the protocol."""
+        return self.modern if is_modern(context) else self._classic
+
+    def tool_of(self, action_id: str, context: RequestContext) -> Tool:
+        """Return the tool of an action in the client's generation of the protocol."""
+        return self.named(context)[action_id]
+
+    def unknown(self, context: RequestContext, name: str) -> Problem:
+        """Return the problem for an unknown tool, and for one that the caller may not know of."""
+        public = [public for public, tool in self.named(context).items() if tool.action.is_public]
+        return UnknownAgent(f'This site has no tool "{name[:100]}". {did_you_mean(name, public)}'.rstrip())
+
+
+class ToolCall:
+    """A call of a tool.
+
+    It sends most responses itself: a result is sent as it is made here, without being validated, copied and serialised
+    again. The SDK, and its tracing, only learn whether a call has failed.
+    """
+
+    __slots__ = ("_call", "_context", "_exchange", "_inputs", "_is_guarded", "_members", "_params", "_tool", "_tools")
+
+    def __init__(
+        self, tools: Tools, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: RequestContext
+    ) -> None:
+        self._tools, self._exchange, self._tool, self._context = tools, exchange, tool, context
+        self._params = params
+        inputs, arguments = params.get("arguments") or {}, _NOTHING
         if tool.own and not tool.own.isdisjoint(inputs):
             arguments = {name: inputs[name] for name in tool.own & inputs.keys()}
             inputs = {name: value for name, value in inputs.items() if name not in tool.own}
-        names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        unknown = partial(_unknown_tool, names, params["name"])
-        is_guarded = action.id in self._invoker.guarded
-        members = {**_members_of(action, context), **arguments} if is_guarded else arguments
+        self._inputs = inputs
+        self._is_guarded = tool.action.id in tools.invoker.guarded
+        self._members = {**_members_of(tool.action, context), **arguments} if self._is_guarded else arguments
+        self._call: Call
+
+    async def carry_out(self) -> WireResult:
+        """Return the result for the SDK, which is dropped if the response was already sent. Raises MCPError."""
+        tools, exchange, context = self._tools, self._exchange, self._context
         try:
-            call = self._door_calls.make(action, inputs, exchange, members, size=exchange.size, unknown=unknown)
-            if is_guarded:
+            self._make()
+            if self._is_guarded:
                 try:
-                    read_reply(call, params)
+                    read_reply(self._call, self._params)
                 except Problem as problem:
-                    call.refuse(problem)
+                    self._call.refuse(problem)
         except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            unmade = Call(action, inputs, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
-            return self.results.render(exchange, tool, unmade, context, problem)
-        outcome = await self._run(exchange, tool, call, context)
-        while (question := self.questions.question_for(exchange, context, outcome)) is not None:
+            tools.invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            action, scope = self._tool.action, exchange.scope
+            self._call = Call(action, self._inputs, exchange.request_id, PROTOCOL, scope, exchange.disconnected)
+            return self._render(problem)
+        outcome = await self._run()
+        while (question := tools.questions.question_for(exchange, context, outcome)) is not None:
             try:
-                agreed = await self.questions.ask(exchange, call, question)
-            except Problem as problem:
-                outcome, agreed = problem, False
-            if agreed is None:
+                agreed = await tools.questions.ask(exchange, self._call, question)
+            except ClientDisconnect:
                 outcome = None
                 break
+            except Problem as problem:
+                outcome, agreed = problem, False
             if not agreed:
                 exchange.questions = MAX_QUESTIONS
-                await self._deliver(exchange, tool, call, context, cast(Problem, outcome))
+                await self._deliver(cast(Problem, outcome))
                 break
-            call = self._door_calls.make(action, inputs, exchange, members, size=exchange.size, unknown=unknown)
-            call.confirmation = question["token"]
-            outcome = await self._run(exchange, tool, call, context)
+            self._make()
+            self._call.confirmation = question["token"]
+            outcome = await self._run()
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
         if exchange.is_answered:
             return {"isError": isinstance(outcome, Problem)}
-        return await self._answer(exchange, tool, call, context, outcome)
+        return await self._answer(outcome)
 
-    async def _run(self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext) -> Result | None:
-        """Run a call. Returns its result, or None if its client has disconnected."""
-        deliver = partial(self._deliver, exchange, tool, call, context)
-        if exchange.is_streamed:
-            return await self._run_with_progress(context, exchange, call, deliver)
-        await self._invoker.run(call, deliver)
-        return exchange.result
+    def _make(self) -> None:
+        unknown = partial(self._tools.unknown, self._context, self._params["name"])
+        exchange = self._exchange
+        self._call = self._tools.calls.make(
+            self._tool.action, self._inputs, exchange, self._members, size=exchange.size, unknown=unknown
+        )
 
-    async def _deliver(
-        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
-    ) -> None:
+    async def _run(self) -> Result | None:
+        """Run the call. Returns its result, or None if its client has disconnected."""
+        if self._exchange.is_streamed:
+            return await self._run_with_progress()
+        await self._tools.invoker.run(self._call, self._deliver)
+        return self._exchange.result
+
+    async def _deliver(self, result: Result) -> None:
         """Send the message of a result while the SDK still waits for the handler.
 
         A handler that continues after its answer, or past its deadline, must not keep its caller waiting. In a stream,
         the SDK writes the results that it gets.
         """
+        exchange, tool, context = self._exchange, self._tool, self._context
         exchange.result = result
-        if isinstance(result, Problem) and self.questions.question_for(exchange, context, result) is not None:
+        if isinstance(result, Problem) and self._tools.questions.question_for(exchange, context, result) is not None:
             return
-        is_plain = exchange.is_plain and tool.is_plain and not call.headers
+        is_plain = exchange.is_plain and tool.is_plain and not self._call.headers
         if is_plain and type(result) is Outcome and tool.is_object(result.output) and not result.headers:
-            await exchange.answer(self.results.write_plain(context.request_id, exchange.request_id, result.body))
+            body = self._tools.results.write_plain(context.request_id, exchange.request_id, result.body)
+            await exchange.answer(body)
             return
         if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):
             return
         message: WireResult = {"jsonrpc": "2.0", "id": context.request_id}
         try:
-            message["result"] = rendered = await self._answer(exchange, tool, call, context, result)
+            message["result"] = rendered = await self._answer(result)
             if "structuredContent" in rendered and not tool.is_wrapped and not exchange.is_streamed:
                 assert isinstance(result, Outcome)
                 rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, on one line
@@ -313,70 +342,54 @@ class Tools:
             message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         await exchange.answer(orjson.dumps(message))
 
-    def tool_of(self, action_id: str, context: RequestContext) -> Tool:
-        """Return the tool of an action in the client's generation of the protocol."""
-        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        return tools[action_id]
-
-    async def _answer(
-        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
-    ) -> WireResult:
-        if self.tasks is not None and not isinstance(result, UnknownAgent) and tool.action.is_background:
-            task = await self.tasks.answer(context, call, result)
+    async def _answer(self, result: Result) -> WireResult:
+        tasks = self._tools.tasks
+        if tasks is not None and not isinstance(result, UnknownAgent) and self._tool.action.is_background:
+            task: WireResult | None = await tasks.answer(self._context, self._call, result)
             if task is not None:
-                exchange.meta_for(result, call.headers)
-                task_entry: WireResult = task
-                return task_entry
-        return self.results.render(exchange, tool, call, context, result)
+                self._exchange.meta_for(result, self._call.headers)
+                return task
+        return self._render(result)
 
-    async def _run_with_progress(
-        self, context: RequestContext, exchange: McpExchange, call: Call, deliver: Deliver
-    ) -> Result | None:
-        """Run a call and stream its progress. Returns None if its client has disconnected.
+    def _render(self, result: Result) -> WireResult:
+        return self._tools.results.render(self._exchange, self._tool, self._call, self._context, result)
+
+    async def _run_with_progress(self) -> Result | None:
+        """Run the call and stream its progress. Returns None if its client has disconnected.
 
         A background action's job is followed to its end, for as long as the action may take. A job that has not ended
         by then is answered as usual, with the address to poll.
         """
+        tools, exchange, context, call = self._tools, self._exchange, self._context, self._call
         async with notify_progress(context.session) as feed:
             call.on_part = feed.note_part
-            await self._invoker.run(call, deliver)
+            await tools.invoker.run(call, self._deliver)
             accepted = exchange.result
-            if exchange.is_answered or self._jobs is None or not call.action.is_background:
+            if exchange.is_answered or tools.jobs is None or not call.action.is_background:
                 return accepted
-            if self.tasks is not None and self.tasks.is_declared(context):
-                return accepted
-            if not isinstance(accepted, Outcome):
+            if not isinstance(accepted, Outcome) or (tools.tasks is not None and tools.tasks.is_declared(context)):
                 return accepted
             answer = orjson.loads(accepted.body)
             job_id, caller = answer["job_id"], call.caller_key
-            following = asyncio.create_task(follow_job(self._jobs, job_id, caller, feed.note))
-            leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
-            stopping = asyncio.get_running_loop().create_future()
+            following = follow_job(tools.jobs, job_id, caller, feed.note)
             try:
-                ends, timeout = {following, leaving, stopping}, call.action.timeout
-                with ended_by_stop(stopping.cancel):
-                    await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-                if following.done():
-                    job = following.result()
-                    if job is None:
-                        return accepted
-                    problem: Problem | None = job.problem
-                    if problem is not None:
-                        return problem
-                    described = orjson.dumps(job.describe(answer["poll_endpoint"]))
-                    return Outcome(described, None, 200, accepted.headers)
-                if not leaving.done():
-                    return accepted
+                job = await wait_for(following, exchange.receive, call.action.timeout)
+            except TimeoutError:
+                return accepted
+            except ClientDisconnect:
                 # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
                 # come back.
-                if context.protocol_version in MODERN_PROTOCOL_VERSIONS and call.idempotency_key is None:
+                if is_modern(context) and call.idempotency_key is None:
                     with suppress(Problem):
-                        await self._jobs.cancel(job_id, caller)
+                        await tools.jobs.cancel(job_id, caller)
                 return None
-            finally:
-                following.cancel()
-                leaving.cancel()
-                await asyncio.wait({following, leaving})
+            if job is None:
+                return accepted
+            if job.problem is not None:
+                problem: Problem = job.problem
+                return problem
+            described = orjson.dumps(job.describe(answer["poll_endpoint"]))
+            return Outcome(described, None, 200, accepted.headers)
 
 
 def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
@@ -384,8 +397,3 @@ def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
     places = {key_field: "idempotencyKey", **{name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}}
     meta = cast(Mapping[str, Any], context.meta or {})
     return {name: meta[META + key] for name, key in places.items() if META + key in meta}
-
-
-def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
-    suggestion = did_you_mean(name, [public for public, tool in tools.items() if tool.action.is_public])
-    return UnknownAgent(f'This site has no tool "{name[:100]}". {suggestion}'.rstrip())

@@ -1,6 +1,7 @@
 """Completion of arguments (specification, Server/Utilities/Completion)."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import mcp_types as types
@@ -25,14 +26,19 @@ class CompletionHandler:
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> WireResult:
         """Suggest values for an argument. Raises MCPError."""
         argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
-        asked = (argument.name, argument.value, others)
+        is_prompt = isinstance(params.ref, types.PromptReference)
+        named = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
+        values: Sequence[str] | None = None
         try:
             async with asyncio.timeout(self._timeout):
-                if isinstance(params.ref, types.PromptReference):
-                    named = params.ref.name
-                    values = await self._prompts.complete(context, named, *asked)
+                if is_prompt:
+                    known = await self._prompts.completion_of(context, named, argument.name)
                 else:
-                    named, values = params.ref.uri, await self._resources.complete(params.ref.uri, *asked)
+                    known = self._resources.completion_of(named, argument.name)
+                if known is not None:
+                    complete, choices = known
+                    values = await complete(argument.name, argument.value, others) if complete is not None else None
+                    values = _matching(choices, argument.value) if values is None else values
         except MCPError:
             raise
         except Exception as error:
@@ -45,3 +51,10 @@ class CompletionHandler:
             raise MCPError(types.INVALID_PARAMS, detail)
         completion = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
         return {"completion": completion, "resultType": "complete"}
+
+
+def _matching(choices: Sequence[str], value: str) -> list[str]:
+    """Return the choices that begin with the typed text, then those that contain it, ignoring case."""
+    typed = value.casefold()
+    matching = [choice for choice in choices if typed in choice.casefold()]
+    return sorted(matching, key=lambda choice: not choice.casefold().startswith(typed))

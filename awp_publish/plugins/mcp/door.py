@@ -32,7 +32,7 @@ from awp_publish.http.body import read_body
 from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import HOLDS_THREAD, Reply, Scope, replay, send_reply
+from awp_publish.http.exchange import Reply, Scope, replay, send_reply
 from awp_publish.http.origins import is_own_page
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
@@ -52,7 +52,7 @@ from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
     RECOVERIES,
     McpExchange,
-    exchange_of,
+    holds_thread,
 )
 from awp_publish.plugins.mcp.prompts import PromptHandlers
 from awp_publish.plugins.mcp.resources import Resources
@@ -69,17 +69,7 @@ STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when the client disconnects."""
 
 _READ: Final = frozenset(
-    {
-        b"accept",
-        b"authorization",
-        b"baggage",
-        b"content-length",
-        b"content-type",
-        b"last-event-id",
-        b"origin",
-        b"traceparent",
-        b"tracestate",
-    }
+    b"accept authorization baggage content-length content-type last-event-id origin traceparent tracestate".split()
 )
 
 
@@ -182,8 +172,7 @@ class McpDoor(Endpoint):
         """Answer a message of a caller who may see nothing."""
         self.note_refusal(exchange, problem)
         exchange.meta_for(problem)
-        described = orjson.loads(exchange.render(problem))
-        error = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
+        error = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": exchange.describe(problem)}
         message_id = message.get("id") if isinstance(message, dict) else None
         refused = {"jsonrpc": "2.0", "id": message_id if is_rpc_id(message_id) else None, "error": error}
         await exchange.answer(orjson.dumps(refused), problem.status)
@@ -331,7 +320,7 @@ async def describe_capabilities(
     if isinstance(capabilities, dict):
         if has_events:
             capabilities["events"] = {}
-        if HOLDS_THREAD in exchange_of(ctx).scope:
+        if holds_thread(ctx):
             for offered in (capabilities[name] for name in ("tools", "resources", "prompts") if name in capabilities):
                 offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
     return result

@@ -16,16 +16,14 @@ from typing import Any, Final
 
 import mcp_types as types
 import orjson
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import Call
-from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult
-from awp_publish.plugins.mcp.stopping import ended_by_stop
+from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult, is_modern
+from awp_publish.plugins.mcp.stopping import wait_for
 from awp_publish.problems import ConfirmationExpired, ConfirmationRequired, ConfirmationStale, Problem, RateLimited
 from awp_publish.stores.store import Add, Look, Store, Swap
 
@@ -50,7 +48,6 @@ _ASKS: Final = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
 _ID: Final = "awp-question-"
 _PENDING: Final = b"?"
 _REPLIES: Final = frozenset({"accept", "decline", "cancel"})
-_NOT_AGREED: Final = "Do not repeat the call unless your user asks for it again."
 
 
 def question_for(problem: Problem, context: RequestContext) -> WireResult | None:
@@ -64,14 +61,25 @@ def question_for(problem: Problem, context: RequestContext) -> WireResult | None
     capabilities = context.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     can_ask = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS or not can_ask:
+    if not is_modern(context) or not can_ask:
         return None
-    form = {"mode": "form", **_form(question)}
-    return {
-        "resultType": "input_required",
-        "inputRequests": {QUESTION: {"method": "elicitation/create", "params": form}},
-        "requestState": question["token"],
-    }
+    requests = {QUESTION: input_request(question["summary"])}
+    return {"resultType": "input_required", "inputRequests": requests, "requestState": question["token"]}
+
+
+def input_request(summary: str) -> WireResult:
+    """Return one of the `inputRequests`, which asks for consent."""
+    return {"method": "elicitation/create", "params": {"mode": "form", **_form(summary)}}
+
+
+def _form(summary: str) -> WireResult:
+    """Return a form with nothing to fill in, so that it can only be accepted or declined."""
+    return {"message": summary, "requestedSchema": {"type": "object", "properties": {}}}
+
+
+def not_agreed(detail: str = "The user declined.") -> ConfirmationRequired:
+    """Return the refusal of a call to which its client's user has not agreed."""
+    return ConfirmationRequired(detail, recovery="Do not repeat the call unless your user asks for it again.")
 
 
 def read_reply(call: Call, params: Mapping[str, Any]) -> None:
@@ -86,7 +94,7 @@ def read_reply(call: Call, params: Mapping[str, Any]) -> None:
     if not isinstance(reply, types.ElicitResult):
         return
     if reply.action != "accept":
-        raise ConfirmationRequired("The user declined.", recovery=_NOT_AGREED)
+        raise not_agreed()
     call.confirmation = sent.request_state
 
 
@@ -94,11 +102,6 @@ def _question_of(result: object) -> Mapping[str, str] | None:
     """Return the question of a refusal that only lacks consent: its token, its summary and when it expires."""
     question = result.members.get("confirmation") if isinstance(result, _ASKS) else None
     return question if isinstance(question, dict) else None
-
-
-def _form(question: Mapping[str, str]) -> WireResult:
-    """Return a form with nothing to fill in, so that it can only be accepted or declined."""
-    return {"message": question["summary"], "requestedSchema": {"type": "object", "properties": {}}}
 
 
 class Questions:
@@ -123,7 +126,7 @@ class Questions:
     def question_for(self, exchange: McpExchange, context: RequestContext, result: object) -> Mapping[str, str] | None:
         """Return the question to be sent in the stream that answers the call, None if its client cannot be asked."""
         version = context.protocol_version
-        if version in MODERN_PROTOCOL_VERSIONS or version < ASKED_SINCE or exchange.questions >= MAX_QUESTIONS:
+        if is_modern(context) or version < ASKED_SINCE or exchange.questions >= MAX_QUESTIONS:
             return None
         session = exchange.fields.get(SESSION_FIELD, b"").strip()
         if not session.endswith(CAN_ASK.encode()) or HOLDS_THREAD in exchange.scope:
@@ -132,11 +135,11 @@ class Questions:
             return None
         return _question_of(result)
 
-    async def ask(self, exchange: McpExchange, call: Call, question: Mapping[str, str]) -> bool | None:
-        """Ask the client's user. Returns True for a yes, and None if the client has disconnected.
+    async def ask(self, exchange: McpExchange, call: Call, question: Mapping[str, str]) -> bool:
+        """Ask the client's user. Returns True for a yes.
 
-        False means that nobody could be asked: the call has to be answered with the token. Raises ConfirmationRequired
-        if the person did not agree, or has not replied as long as the question is valid.
+        False means that nobody could be asked: the call has to be answered with the token. Raises ClientDisconnect, and
+        ConfirmationRequired if the person did not agree, or has not replied as long as the question is valid.
         """
         exchange.questions += 1
         seconds = (datetime.fromisoformat(question["expires_at"]) - datetime.now(UTC)).total_seconds()
@@ -148,29 +151,19 @@ class Questions:
             except RateLimited:
                 return False
             await self._store.run((Add(question_id, _PENDING, seconds),))
-            request = {"jsonrpc": "2.0", "id": question_id, "method": "elicitation/create", "params": _form(question)}
+            form = _form(question["summary"])
+            request = {"jsonrpc": "2.0", "id": question_id, "method": "elicitation/create", "params": form}
             await exchange.send_event(orjson.dumps(request))
-            replying = asyncio.create_task(self._wait_for_reply(question_id))
-            leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
-            stopping = asyncio.get_running_loop().create_future()
             try:
-                with ended_by_stop(stopping.cancel):
-                    ends = {replying, leaving, stopping}
-                    await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                if replying.done():
-                    reply = replying.result()
-                    if reply in (b"decline", b"cancel"):
-                        raise ConfirmationRequired("The user declined.", recovery=_NOT_AGREED)
-                    return reply == b"accept"
-                if leaving.done():
-                    return None
+                reply = await wait_for(self._wait_for_reply(question_id), exchange.receive, seconds)
+            except TimeoutError:
+                raise not_agreed("The person who was asked has not replied.") from None
             finally:
-                replying.cancel()
-                leaving.cancel()
-                await asyncio.wait({replying, leaving})
                 with suppress(Problem):
                     await self._store.run((Swap(question_id, _PENDING, None),))
-        raise ConfirmationRequired("The person who was asked has not replied.", recovery=_NOT_AGREED)
+        if reply in (b"decline", b"cancel"):
+            raise not_agreed()
+        return reply == b"accept"
 
     async def _wait_for_reply(self, question_id: str) -> bytes | None:
         pause = MIN_POLL

@@ -14,19 +14,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias
 
 import mcp_types as types
 import orjson
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
 from awp_publish.calls.call import Principal
 from awp_publish.http.doors import identify_caller
-from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
@@ -40,6 +38,9 @@ from awp_publish.plugins.mcp.exchange import (
     admit_caller,
     exchange_of,
     hold_stream,
+    holds_thread,
+    is_modern,
+    notify,
 )
 from awp_publish.plugins.mcp.stopping import is_stopping
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
@@ -159,7 +160,7 @@ class EventExtension:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
         scopes = caller.scopes if caller is not None else None
-        delivery = ["poll", *([] if _holds_thread(context) else ["push"])]
+        delivery = ["poll", *([] if holds_thread(context) else ["push"])]
         delivery += ["webhook"] if self._webhooks is not None else []
         listed = [
             {
@@ -197,7 +198,7 @@ class EventExtension:
         """
         caller = await self._admit(context)
         event = self.find(params, caller)
-        if _holds_thread(context):
+        if holds_thread(context):
             data = {"feature": "deliveryMode", "value": "push"}
             raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", data)
         with hold_stream(context, self._streams, caller, self._proxies, RESOURCE_EXHAUSTED):
@@ -210,12 +211,14 @@ class EventExtension:
         first = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
 
         async def send(kind: str, **params: object) -> None:
-            notice = Notice(f"notifications/events/{kind}", {**params, "_meta": meta})
-            await context.session.send_notification(cast(Any, notice), related_request_id=context.request_id)
+            await notify(context, Notice(f"notifications/events/{kind}", {**params, "_meta": meta}))
+
+        async def send_events(batch: Any) -> None:
+            for occurrence, after in batch.steps():
+                await send("event", **occurrence.facts, cursor=self._events.write_cursor(after))
 
         await send("active", cursor=self._events.write_cursor(first.before), truncated=first.truncated)
-        for one, after in first.steps():
-            await send("event", **one.facts, cursor=self._events.write_cursor(after))
+        await send_events(first)
         began = spoke = verified = time.monotonic()
         since, logs = _floor(params), self._events.logs_for(event, caller)
         batches = self._events.follow(event, logs, first.positions, params.arguments, LOOK_SECONDS, since)
@@ -232,8 +235,8 @@ class EventExtension:
                         break
                 if batch.truncated and since is None:  # with `since` it was reported at the beginning
                     await send("active", cursor=self._events.write_cursor(batch.before), truncated=True)
-                for one, after in batch.steps():
-                    await send("event", **one.facts, cursor=self._events.write_cursor(after))
+                if batch.occurrences:
+                    await send_events(batch)
                     spoke = now
                 if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
                     break
@@ -253,10 +256,7 @@ class EventExtension:
 
     async def subscribe(self, context: RequestContext, params: SubscribeParams) -> WireResult:
         """Answer `events/subscribe` (Webhook-Based Delivery): begin a subscription, or refresh it. Raises MCPError."""
-        caller = await self._admit(context)
-        webhooks = self._webhooks
-        if caller is None or webhooks is None:
-            raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
+        caller, webhooks = await self._admit_subscriber(context), self._webhooks
         event, delivery = self.find(params, caller), params.delivery
         if delivery.mode != "webhook":
             data = {"feature": "deliveryMode", "value": delivery.mode[:100]}
@@ -282,10 +282,8 @@ class EventExtension:
                     batch = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
                     truncated = batch.truncated
                     hook.about = {"name": event.id, "arguments": arguments, "positions": batch.before}
-                    if params.max_age_ms is not None and params.cursor is not None:
-                        hook.about["since"] = (
-                            datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
-                        ).isoformat()
+                    if (since := _floor(params)) is not None:
+                        hook.about["since"] = since.isoformat()
                 else:
                     hook = replace(before, secret=delivery.secret, expires=expires, logs=logs, is_active=True)
                     hook.rotate(before.secret)
@@ -310,9 +308,7 @@ class EventExtension:
 
     async def unsubscribe(self, context: RequestContext, params: UnsubscribeParams) -> WireResult:
         """Answer `events/unsubscribe`. Raises MCPError."""
-        caller = await self._admit(context)
-        if caller is None or self._webhooks is None:
-            raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
+        caller = await self._admit_subscriber(context)
         with _as_mcp_errors(self._webhooks):
             hook = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
             if hook is None or hook.has_expired():
@@ -342,8 +338,8 @@ class EventExtension:
             if current is None or not current.is_active or due > time.time():
                 continue
             # Nothing is sent of a log that the caller may no longer read since the first attempt.
-            one = await self._events.find_entry(event, *key) if key[0] in current.logs else None
-            answer = await webhooks.send(current, self._message(current, one, key)) if one is not None else None
+            entry = await self._events.find_entry(event, *key) if key[0] in current.logs else None
+            answer = await webhooks.send(current, self._message(current, entry, key)) if entry is not None else None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
         while current is not None and current.is_active:
             batch = await self._events.read(
@@ -352,9 +348,9 @@ class EventExtension:
             if batch.truncated and since is None:  # with `since` it was reported when they subscribed
                 gap = {"type": "gap", "cursor": self._events.write_cursor(batch.before)}
                 await webhooks.send(current, current.control("gap", orjson.dumps(gap)))
-            for one, after in batch.steps():
-                key = [one.log, after[one.log][0], one.number]
-                answer = await webhooks.send(current, self._message(current, one, key, after))
+            for entry, after in batch.steps():
+                key = [entry.log, after[entry.log][0], entry.number]
+                answer = await webhooks.send(current, self._message(current, entry, key, after))
                 current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
                 if current is None or not current.is_active:
                     break
@@ -369,15 +365,22 @@ class EventExtension:
                 return pause
         return None if current is None else webhooks.QUIET_SECONDS
 
-    def _message(self, hook: Any, one: Any, key: list[Any], after: Positions | None = None) -> Any:
-        body = orjson.dumps({**one.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
-        return hook.message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
+    def _message(self, hook: Any, entry: Any, key: list[Any], after: Positions | None = None) -> Any:
+        body = orjson.dumps({**entry.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
+        return hook.message(entry.id, body, {"X-MCP-Subscription-Id": hook.id})
 
     async def _admit(self, context: RequestContext) -> Principal | None:
         """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not is_modern(context):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
         return await admit_caller(context, self._identify)
+
+    async def _admit_subscriber(self, context: RequestContext) -> Principal:
+        """Return the caller, who may have webhooks. Raises MCPError."""
+        caller = await self._admit(context)
+        if caller is None or self._webhooks is None:
+            raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
+        return caller
 
     def find(self, params: SubscriptionParams, caller: Principal | None) -> Event:
         """Return the event of a subscription after checking its arguments. Raises MCPError."""
@@ -418,10 +421,6 @@ def _floor(params: SubscriptionParams) -> datetime | None:
         with suppress(OverflowError):
             return datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
     return None
-
-
-def _holds_thread(context: RequestContext) -> bool:
-    return HOLDS_THREAD in exchange_of(context).scope
 
 
 def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:

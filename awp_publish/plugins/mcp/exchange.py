@@ -16,16 +16,16 @@ from starlette.requests import Request
 from awp_publish.calls.call import SESSION_HEADER, Principal, Result
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.doors import Identify
-from awp_publish.http.exchange import NO_SNIFFING, Message, Pair, RawHeaders, read_fields
+from awp_publish.http.exchange import HOLDS_THREAD, NO_SNIFFING, Message, Pair, RawHeaders, read_fields
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.streams import OpenStreams
 from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
 
 PROTOCOL: Final = "mcp"
-
-
 CALL: Final = "tools/call"
-
+CONFIRMATION: Final = "confirmation"
+RECEIPTS: Final = "receipts"
+SESSION: Final = "session"
 
 LISTS: Final = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
@@ -33,10 +33,8 @@ LISTS: Final = frozenset(
 )
 """Methods that take a cursor, where there are many pages."""
 
-
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
-
 
 RECOVERIES: Final[Mapping[str, str]] = {
     code_of(ConfirmationRequired.slug): (
@@ -55,26 +53,17 @@ RECOVERIES: Final[Mapping[str, str]] = {
 }
 """Recovery texts that are different at this door."""
 
-
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
-
-
 WireResult: TypeAlias = dict[str, Any]
 
-
 LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
-
-
 LATEST_FIELD: Final = LATEST.encode()
-
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The key of the SDK's scope for the request's exchange."""
 
-
 _CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
 """One challenge with or without parameters (RFC 9110 section 11.3), to which another parameter may be added."""
-
 
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Prefixes of headers that a model must not see, or sees under another name."""
@@ -157,6 +146,17 @@ class McpExchange(DoorRequest):
         """Render a problem as JSON text (RFC 9457)."""
         return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
 
+    def describe(self, problem: Problem) -> dict[str, Any]:
+        """Return the members of a problem as JSON values."""
+        described: dict[str, Any] = orjson.loads(self.render(problem))
+        return described
+
+    def refuse(self, problem: Problem, code: int = types.INVALID_REQUEST) -> MCPError:
+        """Return the error for a problem, whose status and headers the HTTP response takes."""
+        self.refusal = problem
+        self.meta_for(problem)
+        return MCPError(code, problem.detail, self.describe(problem))
+
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP response."""
         meta: dict[str, object] = {f"{META}requestId": self.request_id}
@@ -193,6 +193,16 @@ def exchange_of(context: RequestContext) -> McpExchange:
     return exchange
 
 
+def is_modern(context: RequestContext) -> bool:
+    """Return True in the stateless revisions, since 2026-07-28."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def holds_thread(context: RequestContext) -> bool:
+    """Return True if a response takes one of the server's few threads as long as it is open."""
+    return HOLDS_THREAD in exchange_of(context).scope
+
+
 async def find_caller(context: RequestContext, identify: Identify, session: str | None = None) -> Principal | None:
     """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
     exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
@@ -205,13 +215,10 @@ async def find_caller(context: RequestContext, identify: Identify, session: str 
 
 async def admit_caller(context: RequestContext, identify: Identify) -> Principal | None:
     """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
-    exchange = exchange_of(context)
     try:
         return await find_caller(context, identify)
     except Problem as problem:
-        exchange.refusal = problem
-        exchange.meta_for(problem)
-        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+        raise exchange_of(context).refuse(problem) from problem
 
 
 @contextmanager
@@ -220,15 +227,17 @@ def hold_stream(
 ) -> Iterator[None]:
     """Take one of the places for streams while the context is open. Raises MCPError with `code` if there is none."""
     exchange = exchange_of(context)
-    place = ExitStack()
-    try:
-        place.enter_context(streams.hold(caller, client_address(exchange.scope, exchange.fields, proxies)))
-    except Problem as problem:
-        exchange.refusal = problem
-        exchange.meta_for(problem)
-        raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem))) from problem
-    with place:
+    with ExitStack() as place:
+        try:
+            place.enter_context(streams.hold(caller, client_address(exchange.scope, exchange.fields, proxies)))
+        except Problem as problem:
+            raise exchange.refuse(problem, code) from problem
         yield
+
+
+async def notify(context: RequestContext, notification: Any) -> None:
+    """Send a notification in the stream that answers a message."""
+    await context.session.send_notification(notification, related_request_id=context.request_id)
 
 
 class Notice:
@@ -270,12 +279,3 @@ class PlainContext:
     def client_capabilities(self) -> types.ClientCapabilities:
         """The capabilities of the client of this call."""
         return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
-
-
-CONFIRMATION: Final = "confirmation"
-
-
-RECEIPTS: Final = "receipts"
-
-
-SESSION: Final = "session"

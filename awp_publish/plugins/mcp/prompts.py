@@ -6,7 +6,6 @@ call of an action: no gate applies to it, and it may take as long as a call.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 import mcp_types as types
@@ -16,9 +15,8 @@ from mcp.shared.exceptions import MCPError
 from awp_publish.model import Prompt
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, exchange_of
-from awp_publish.plugins.mcp.resources import Readers
-from awp_publish.plugins.mcp.results import content_block
-from awp_publish.plugins.mcp.suggestions import suggest
+from awp_publish.plugins.mcp.resources import Completion, Readers
+from awp_publish.plugins.mcp.results import content_block, text_block
 from awp_publish.plugins.mcp.tool_list import LISTED
 from awp_publish.problems import InvalidOutput, Problem
 from awp_publish.schema import media
@@ -62,16 +60,13 @@ class PromptHandlers:
         admitted = prompt is None or await self._readers.admit(context, self._readers.find(prompt.action))
         return prompt if admitted else None
 
-    async def complete(
-        self, context: RequestContext, name: str, argument: str, value: str, others: Mapping[str, str]
-    ) -> Sequence[str] | None:
-        """Return values for an argument of a prompt, or None for an unknown prompt or argument."""
+    async def completion_of(self, context: RequestContext, name: str, argument: str) -> Completion | None:
+        """Return how an argument of a prompt is completed, or None for an unknown prompt or argument."""
         prompt = await self._find(context, name)
-        arguments = prompt.arguments if prompt is not None else ()
-        declared_argument = next((declared for declared in arguments if declared.name == argument), None)
-        if prompt is None or declared_argument is None:
-            return None
-        return await suggest(prompt.complete, declared_argument.choices, argument, value, others)
+        for declared in prompt.arguments if prompt is not None else ():
+            if prompt is not None and declared.name == argument:
+                return prompt.complete, declared.choices
+        return None
 
     async def get_prompt(self, context: RequestContext, params: types.GetPromptRequestParams) -> WireResult:
         """Answer `prompts/get`. Raises MCPError."""
@@ -88,32 +83,32 @@ class PromptHandlers:
         try:
             async with asyncio.timeout(self._timeout):
                 written = orjson.loads(await prompt.write(arguments))
-            said = [["user", written]] if isinstance(written, str) else written
-            if not isinstance(said, list) or not all(
-                isinstance(message, list)
-                and all(isinstance(part, str) for part in message)
-                and (
-                    len(message) == 2
-                    or (len(message) == 3 and media.media_type_of(message[2].encode("utf-8", "replace")))
-                )
-                and message[0] in ROLES
-                for message in said
-            ):
+            messages = [["user", written]] if isinstance(written, str) else written
+            if not isinstance(messages, list) or not all(map(_is_message, messages)):
                 raise InvalidOutput(
                     "A prompt must be a string, or a list of pairs of a role and a string; base64 has its media type "
                     "as a third item."
                 )
         except Problem as problem:
             code = types.INTERNAL_ERROR if problem.status >= 500 else types.INVALID_PARAMS
-            raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem))) from problem
+            raise MCPError(code, problem.detail, exchange.describe(problem)) from problem
         except Exception as error:
             logger.exception("prompt %s failed (request_id=%s)", prompt.id, exchange.request_id)
             words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
             raise MCPError(types.INTERNAL_ERROR, f"The prompt {prompt.id} {words}.") from error
         described = {"description": prompt.description} if prompt.description else {}
-        messages = list[WireResult]()
-        for role, data, *kind in said:
-            place = f"{prompt.id}/{len(messages)}"
-            block = content_block(data, kind[0].encode("ascii"), place) if kind else None
-            messages.append({"role": role, "content": {"type": "text", "text": data} if block is None else block})
-        return {**described, "messages": messages, "resultType": "complete"}
+        rendered = list[WireResult]()
+        for role, text, *kind in messages:
+            place = f"{prompt.id}/{len(rendered)}"
+            block = content_block(text, kind[0].encode("ascii"), place) if kind else None
+            rendered.append({"role": role, "content": text_block(text) if block is None else block})
+        return {**described, "messages": rendered, "resultType": "complete"}
+
+
+def _is_message(message: object) -> bool:
+    """Return True for a role and a string, and for a role, base64 and its media type."""
+    if not isinstance(message, list) or not all(isinstance(part, str) for part in message):
+        return False
+    if len(message) == 3 and not media.media_type_of(message[2].encode("utf-8", "replace")):
+        return False
+    return len(message) in (2, 3) and message[0] in ROLES

@@ -6,21 +6,20 @@ credentials that the action requires.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.documents.protocol import Document, published, views_of
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import Message, Scope, read_fields, route_path
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action, Catalog, Complete, Page
 from awp_publish.plugin import Context, known_protocols
 from awp_publish.plugins.mcp import server_card as mcp_server_card
-from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, admit_caller, exchange_of, is_modern
 from awp_publish.plugins.mcp.servers import MCP_SERVERS
 from awp_publish.plugins.mcp.tool_list import LISTED
 from awp_publish.problems import PageNotFound, Problem
@@ -28,7 +27,9 @@ from awp_publish.problems import PageNotFound, Problem
 if TYPE_CHECKING:
     from awp_publish.plugins.mcp.apps import Cards
 from awp_publish.plugins.mcp.skills import SKILL_SCHEME, SkillResources
-from awp_publish.plugins.mcp.suggestions import matching, suggest
+
+Completion: TypeAlias = tuple[Complete | None, Sequence[str]]
+"""How an argument is completed: by the declared function, otherwise with those of the choices that match."""
 
 
 class Readers:
@@ -72,7 +73,7 @@ class Resources:
 
     def __init__(self, door: Context) -> None:
         self._catalog = door.published
-        self._url = door.catalog.url
+        self._any_page = door.catalog.url + "/{+path}"
         self._pages = door.ask("pages")  # None if pages are HTML only
         self._readers = Readers(door)
         self._guides = door.ask("discovery")
@@ -85,11 +86,7 @@ class Resources:
         listed: list[WireResult] = []
         if self._pages is not None:
             catalog = self._catalog()
-            for page in (page for page in catalog.pages if not page.is_template):
-                described = {"description": page.description} if page.description else {}
-                uri = catalog.absolute(page.path)
-                members = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}
-                listed.append(members)
+            listed += [_page_entry("uri", catalog, page) for page in catalog.pages if not page.is_template]
         renderers = set[object]()
         for catalog, document in self._documents():
             if document.render in renderers or document in self._introductions:
@@ -105,15 +102,14 @@ class Resources:
 
     async def list_templates(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/templates/list`: pages with placeholders, then one template for all pages (RFC 6570)."""
-        catalog, listed = self._catalog(), list[WireResult]()
-        for page in (
-            page for page in catalog.pages if page.is_template and len(page.placeholders) == page.path.count("{")
-        ):
-            described = {"description": page.description} if page.description else {}
-            members = {"uriTemplate": catalog.absolute(page.path), "name": page.path, "title": page.title}
-            listed.append({**members, **described, "mimeType": MEDIA_TYPE})
+        catalog = self._catalog()
+        listed = [
+            _page_entry("uriTemplate", catalog, page)
+            for page in catalog.pages
+            if page.is_template and len(page.placeholders) == page.path.count("{")
+        ]
         template = {
-            "uriTemplate": self._url + "/{+path}",
+            "uriTemplate": self._any_page,
             "name": "page",
             "title": "Any page of this site",
             "description": "A page as Markdown, as an anonymous visitor sees it. path may include a query.",
@@ -121,18 +117,18 @@ class Resources:
         }
         return {"resourceTemplates": [*listed, template], **LISTED}
 
-    async def complete(self, uri: str, argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
-        """Return values for an argument of a template, or None for an unknown template or argument."""
+    def completion_of(self, uri: str, argument: str) -> Completion | None:
+        """Return how an argument of a template is completed, or None for an unknown template or argument."""
         catalog = self._catalog()
         if self._pages is None:
             return None
-        if uri == self._url + "/{+path}":
+        if uri == self._any_page:
             paths = [page.path.removeprefix("/") for page in catalog.pages if not page.is_template]
-            return matching(paths, value) if argument == "path" else None
-        page = next((page for page in catalog.pages if page.is_template and catalog.absolute(page.path) == uri), None)
-        if page is None or argument not in page.placeholders:
-            return None
-        return await suggest(page.complete, page.choices.get(argument, ()), argument, value, others)
+            return (None, paths) if argument == "path" else None
+        for page in catalog.pages:
+            if page.is_template and catalog.absolute(page.path) == uri and argument in page.placeholders:
+                return page.complete, page.choices.get(argument, ())
+        return None
 
     async def read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError if it is neither a document nor a page of the site."""
@@ -150,8 +146,7 @@ class Resources:
         page = await self._read_page(context, uri)
         if page is not None:
             return page
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        code = types.INVALID_PARAMS if is_modern else NOT_FOUND
+        code = types.INVALID_PARAMS if is_modern(context) else NOT_FOUND
         raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
 
     def _is_own_skill(self, document: Document) -> bool:
@@ -203,6 +198,12 @@ class Resources:
         for document in published(known_protocols(), catalog):
             if document.condition is not None or document.path in catalog.documents:
                 yield catalog, document
+
+
+def _page_entry(address: str, catalog: Catalog, page: Page) -> WireResult:
+    described = {"description": page.description} if page.description else {}
+    entry = {address: catalog.absolute(page.path), "name": page.path, "title": page.title, **described}
+    return entry | {"mimeType": MEDIA_TYPE}
 
 
 _INTRODUCTIONS: Final = (*mcp_server_card.PROTOCOL.documents, *MCP_SERVERS.documents)

@@ -14,11 +14,10 @@ from urllib.parse import quote
 import mcp_types as types
 import orjson
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Outcome, Result
 from awp_publish.plugins.mcp.elicitation import question_for
-from awp_publish.plugins.mcp.exchange import META, McpExchange, RequestContext, WireResult
+from awp_publish.plugins.mcp.exchange import META, McpExchange, RequestContext, WireResult, is_modern
 from awp_publish.plugins.mcp.tool_list import STRUCTURED_SINCE, Tool
 from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent
 from awp_publish.schema import media
@@ -65,12 +64,11 @@ class Results:
         for programs; it is not structured content, which some clients always validate against the tool's outputSchema.
         Raises MCPError for a challenge.
         """
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         if isinstance(result, UnknownAgent):
             raise MCPError(types.INVALID_PARAMS, result.detail)
         if isinstance(result, Problem) and (question := question_for(result, context)) is not None:
             return {**question, "_meta": self.stamp}
-        meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
+        meta = {**(self.stamp if is_modern(context) else {}), **exchange.meta_for(result, call.headers)}
         rendered: WireResult = {"content": [], "isError": isinstance(result, Problem), "_meta": meta}
         if isinstance(result, Problem):
             rendered["content"] = [self._describe(exchange, context, result, meta)]
@@ -78,7 +76,7 @@ class Results:
             _put_output(rendered, exchange, tool, context, result)
             rendered["content"] += _header_texts(call, result)
         rendered["content"] += _added_texts(call)
-        if is_modern:
+        if is_modern(context):
             rendered["resultType"] = "complete"
         return rendered
 
@@ -97,7 +95,7 @@ class Results:
         if isinstance(problem, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
             raise MCPError(types.INVALID_PARAMS, problem.detail, described)
         meta[f"{META}problem"] = described
-        return _text(body.decode())
+        return text_block(body.decode())
 
 
 def _put_output(
@@ -106,7 +104,7 @@ def _put_output(
     """Put the output of an action into a result: as content for the model and, where it may be, structured."""
     output = orjson.loads(result.body) if result.output is None else result.output
     if tool.suits is not None and not tool.suits(output):
-        rendered |= {"isError": True, "content": [_text(result.body.decode()), _text(_UNMATCHED)]}
+        rendered |= {"isError": True, "content": [text_block(result.body.decode()), text_block(_UNMATCHED)]}
         rendered["_meta"][f"{META}answer"] = output
         return
     shaped = {"result": output} if tool.is_wrapped else output
@@ -117,9 +115,8 @@ def _put_output(
             block = content_block(output, kind, f"{tool.action.id}/{exchange.request_id}")
     else:
         text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
-    rendered["content"] = [_text(text) if block is None else block]
-    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-    is_structured = not isinstance(shaped, (str, NoneType)) if is_modern else isinstance(shaped, dict)
+    rendered["content"] = [text_block(text) if block is None else block]
+    is_structured = not isinstance(shaped, (str, NoneType)) if is_modern(context) else isinstance(shaped, dict)
     is_structured = (is_structured and block is None) or "outputSchema" in tool.entry
     if is_structured and context.protocol_version >= STRUCTURED_SINCE:
         rendered["structuredContent"] = shaped
@@ -131,29 +128,30 @@ def _header_texts(call: Call, result: Outcome) -> list[WireResult]:
     """Return the headers that are part of an answer as text, since a model does not see `_meta`."""
     own = PART_OF_ANSWER | call.action.answer_headers if result.headers else frozenset[bytes]()
     lines = [f"{name.decode()}: {value.decode('latin-1')}" for name, value in result.headers if name in own]
-    return [_text("\n".join(lines))] if lines else []
+    return [text_block("\n".join(lines))] if lines else []
 
 
 def _added_texts(call: Call) -> list[WireResult]:
     """Return what the gates have added and the model has to send again: a receipt, a session."""
     added, texts = dict(call.headers), list[WireResult]()
     if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
-        texts.append(_text(f"receipt: {receipt.decode()}"))
+        texts.append(text_block(f"receipt: {receipt.decode()}"))
     if (begun := added.get(SESSION_HEADER)) is not None:
-        texts.append(_text(f"session: {begun.decode()}\nSend it as the argument session from now on."))
+        texts.append(text_block(f"session: {begun.decode()}\nSend it as the argument session from now on."))
     return texts
 
 
-def _text(text: str) -> WireResult:
+def text_block(text: str) -> WireResult:
+    """Return the content block of a text."""
     return {"type": "text", "text": text}
 
 
-def content_block(output: str, said: bytes, place: str) -> WireResult | None:
+def content_block(output: str, header: bytes, place: str) -> WireResult | None:
     """Return the content block of an answer that is not JSON, or None for text without a file name.
 
-    `said` is the answer's media type and name, `place` the default name of a file.
+    `header` is the answer's media type and name, `place` the default name of a file.
     """
-    kind, name = media.read_header(said)
+    kind, name = media.read_header(header)
     family = kind.partition("/")[0]
     if media.is_text(kind) and not name:
         return None

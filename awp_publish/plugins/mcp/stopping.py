@@ -1,10 +1,15 @@
-"""Ending streams when the server stops: it waits for them before it sends `lifespan.shutdown`."""
+"""Ending streams and waits when the server stops: it waits for them before it sends `lifespan.shutdown`."""
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from awp_publish.http.body import ClientDisconnect, wait_for_disconnect
+from awp_publish.http.exchange import Receive
+
+T = TypeVar("T")
 
 LOOK_SECONDS: Final = 0.5
 """Seconds between two checks whether the server is about to stop."""
@@ -37,3 +42,24 @@ def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
     finally:
         timers[0].cancel()
         timers.clear()  # break the reference cycle with `look`
+
+
+async def wait_for(work: Coroutine[Any, Any, T], receive: Receive, seconds: float | None) -> T:
+    """Return the result of a coroutine.
+
+    Raises ClientDisconnect if the client leaves first, TimeoutError after so many seconds or if the server stops.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(wait_for_disconnect(receive))
+    stopping = asyncio.get_running_loop().create_future()
+    try:
+        with ended_by_stop(stopping.cancel):
+            ends = {working, leaving, stopping}
+            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect if leaving.done() else TimeoutError
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.wait({working, leaving})

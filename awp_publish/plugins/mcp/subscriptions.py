@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
@@ -29,11 +29,18 @@ from mcp.shared.subscriptions import (
 )
 
 from awp_publish.http.doors import identify_caller
-from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools
-from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
+from awp_publish.plugins.mcp.exchange import (
+    Notice,
+    RequestContext,
+    WireResult,
+    admit_caller,
+    hold_stream,
+    holds_thread,
+    notify,
+)
 from awp_publish.plugins.mcp.stopping import ended_by_stop
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Store
@@ -94,7 +101,7 @@ class Subscriptions:
     async def listen(self, context: RequestContext, params: types.SubscriptionsListenRequestParams) -> WireResult:
         """Answer `subscriptions/listen` with a stream, until its client disconnects. Raises MCPError."""
         caller = await admit_caller(context, self._identify)
-        if HOLDS_THREAD in exchange_of(context).scope:  # the server has few threads
+        if holds_thread(context):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found: this server cannot keep streams open.")
         proxies = self._door.admission.trusted_proxies
         with hold_stream(context, self._streams, caller, proxies, types.INTERNAL_ERROR):
@@ -122,9 +129,8 @@ class Subscriptions:
 
         try:
             with ended_by_stop(end):
-                told = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
-                acknowledged = types.SubscriptionsAcknowledgedNotification(params=told)
-                await context.session.send_notification(acknowledged, related_request_id=context.request_id)
+                acknowledged = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
+                await notify(context, types.SubscriptionsAcknowledgedNotification(params=acknowledged))
                 verified = time.monotonic()
                 while not (is_over or self._is_closing):
                     due = min((resource.due for resource in followed.values()), default=float("inf")) - time.monotonic()
@@ -138,10 +144,7 @@ class Subscriptions:
                         except MCPError:  # nobody knows them any more
                             break
                         for task in news:
-                            notice = Notice("notifications/tasks", {**task, "_meta": meta})
-                            await context.session.send_notification(
-                                cast(Any, notice), related_request_id=context.request_id
-                            )
+                            await notify(context, Notice("notifications/tasks", {**task, "_meta": meta}))
                     events = list[ServerEvent]()
                     if self._version != version:
                         version, before, digests = self._version, digests, self._digests()
@@ -160,8 +163,7 @@ class Subscriptions:
                             events = [ToolsListChanged()]
                         names = now
                     for event in events:
-                        notification = event_to_notification(event, meta)
-                        await context.session.send_notification(notification, related_request_id=context.request_id)
+                        await notify(context, event_to_notification(event, meta))
         finally:
             del self._listening[woken]
         return {"resultType": "complete", "_meta": {**self._tools.results.stamp, **meta}}
@@ -181,14 +183,12 @@ class Subscriptions:
         """Return the digest of every document by its address, computed once for each change."""
         version, digests = self._digested
         if version != self._version:
-            version, digests = (
-                self._version,
-                {
-                    self._door.catalog.absolute(path): document.encodings.digest
-                    for documents in self._door.documents()
-                    for path, document in documents.items()
-                },
-            )
+            version = self._version
+            digests = {
+                self._door.catalog.absolute(path): document.encodings.digest
+                for documents in self._door.documents()
+                for path, document in documents.items()
+            }
             self._digested = version, digests
         return digests
 

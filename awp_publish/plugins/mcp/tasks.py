@@ -8,8 +8,8 @@ the extension. `notifications/tasks` go to who listens for their tasks, as soon 
 
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,6 @@ import orjson
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
@@ -29,20 +28,20 @@ from awp_publish.http.doors import identify_caller
 from awp_publish.model import utc_text
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools
-from awp_publish.plugins.mcp.elicitation import QUESTION, question_for
+from awp_publish.plugins.mcp.elicitation import QUESTION, input_request, not_agreed, question_for
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
     SESSION,
-    McpExchange,
     RequestContext,
     WireResult,
     admit_caller,
     exchange_of,
     find_caller,
+    is_modern,
 )
+from awp_publish.plugins.mcp.results import text_block
 from awp_publish.plugins.mcp.tool_list import session_argument, takes_session
 from awp_publish.problems import (
-    ConfirmationRequired,
     HandlerFailed,
     HandlerTimeout,
     InvalidInput,
@@ -162,9 +161,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What was told of a task, and when it is looked at next, in seconds of the monotonic clock."""
+    """The state in which a task was last sent, and when it is looked at next, in seconds of the monotonic clock."""
 
-    told: Mapping[str, object] = field(default_factory=dict)
+    state: Mapping[str, object] = field(default_factory=dict)
     due: float = 0.0
 
 
@@ -209,7 +208,7 @@ class TaskExtension:
 
     def is_declared(self, context: RequestContext) -> bool:
         """Return True if this request declares that its client accepts tasks."""
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not is_modern(context):
             return False
         capabilities = context.session.client_capabilities
         return capabilities is not None and EXTENSION in (capabilities.extensions or {})
@@ -232,9 +231,8 @@ class TaskExtension:
                 times = {"created": described["created"], "updated": described["updated"], "job": task_id}
                 kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
                 task_id = await self._add(kept) or task_id
-            task = {"taskId": task_id, "status": "working"}
-            task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
-            return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.results.stamp}
+            task = self._task(task_id, "working", described["created"], described["updated"])
+            return {"resultType": "task", **task, "_meta": self._tools.results.stamp}
         asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
         pending = Pending(
             action=call.action.id,
@@ -250,22 +248,20 @@ class TaskExtension:
         )
         if (new_id := await self._add(pending, call)) is None:
             return None
-        task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
-        return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.results.stamp}
+        task = self._task(new_id, "input_required", now, now)
+        return {"resultType": "task", **task, "_meta": self._tools.results.stamp}
 
     async def get_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
         caller = await self._admit(context, params.task_id)
-        try:
+        with self._as_errors(context):
             task = await self._describe(context, params.task_id, caller)
-        except Problem as problem:
-            raise self._refusal(exchange_of(context), problem) from problem
         return {"resultType": "complete", **task, "_meta": self._tools.results.stamp}
 
     async def update_task(self, context: RequestContext, params: UpdateTaskParams) -> WireResult:
         """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
-        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
-        try:
+        caller = await self._admit(context, params.task_id)
+        with self._as_errors(context):
             pending = await self._find(params.task_id, caller)
             if pending is None:
                 await self._show(params.task_id, None, caller)
@@ -275,15 +271,13 @@ class TaskExtension:
                 if action not in ("accept", "decline", "cancel"):
                     detail = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
                     raise MCPError(types.INVALID_PARAMS, detail)
-                await self._resume(context, exchange, params.task_id, pending, agrees=action == "accept")
-        except Problem as problem:
-            raise self._refusal(exchange, problem) from problem
+                await self._resume(context, params.task_id, pending, agrees=action == "accept")
         return {"resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
-        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
-        try:
+        caller = await self._admit(context, params.task_id)
+        with self._as_errors(context), suppress(JobEnded):
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
                 if self._restricted:
@@ -293,10 +287,6 @@ class TaskExtension:
             elif self._is_waiting(pending):
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
-        except JobEnded:
-            pass
-        except Problem as problem:
-            raise self._refusal(exchange, problem) from problem
         return {"resultType": "complete", "_meta": self._tools.results.stamp}
 
     async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
@@ -319,7 +309,7 @@ class TaskExtension:
         Each is looked at as often as its client is asked to. Raises MCPError for credentials that are not good.
         """
         now, news = time.monotonic(), list[WireResult]()
-        due = [task_id for task_id, one in followed.items() if one.due <= now]
+        due = [task_id for task_id, task in followed.items() if task.due <= now]
         caller = await admit_caller(context, self._identify) if due else None
         for task_id in due:
             try:
@@ -331,7 +321,7 @@ class TaskExtension:
                 del followed[task_id]
                 continue
             state = {name: value for name, value in task.items() if name not in ("ttlMs", "pollIntervalMs")}
-            if state != followed[task_id].told:
+            if state != followed[task_id].state:
                 news.append(task)
             if task["status"] in ENDED:
                 del followed[task_id]
@@ -342,7 +332,6 @@ class TaskExtension:
     async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
         """Answer a call of the tool `get_job`."""
         exchange, arguments = exchange_of(context), params.get("arguments") or {}
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
             are_texts = all(type(value) is str for value in arguments.values())
             if not {"job_id"} <= set(arguments) <= self._arguments or not are_texts:
@@ -356,19 +345,21 @@ class TaskExtension:
             return self._tools.results.render(
                 exchange, tool, Call(tool.action, {}, exchange.request_id, PROTOCOL), context, problem
             )
-        described = self._described(exchange, job)
+        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
+        if job.problem is not None:
+            described["problem"] = exchange.describe(job.problem)
         text = orjson.dumps(described).decode()
-        meta = {**(self._tools.results.stamp if is_modern else {}), **exchange.meta_for(Outcome(b"", None))}
-        rendered = {"content": [{"type": "text", "text": text}], "isError": False, "_meta": meta}
+        meta = {**(self._tools.results.stamp if is_modern(context) else {}), **exchange.meta_for(Outcome(b"", None))}
+        rendered = {"content": [text_block(text)], "isError": False, "_meta": meta}
         rendered["structuredContent"] = orjson.loads(text)
-        return {**rendered, "resultType": "complete"} if is_modern else rendered
+        return {**rendered, "resultType": "complete"} if is_modern(context) else rendered
 
     async def _describe(self, context: RequestContext, task_id: str, caller: Principal | None) -> WireResult:
         """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
         pending = await self._find(task_id, caller)
         if pending is not None and not pending.job:
             return self._describe_pending(task_id, pending)
-        task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
+        task = self._describe_job(context, await self._show(task_id, pending, caller))
         return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
     async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Any:
@@ -384,7 +375,7 @@ class TaskExtension:
 
         A call that is `asked` about is kept with its input, which is limited, as is their number for one address.
         """
-        task_id, raw, counts = secrets.token_urlsafe(16), _write(pending), list[Step]()
+        task_id, raw, counts = secrets.token_urlsafe(16), orjson.dumps(pending), list[Step]()
         if asked is not None and len(raw) > (MAX_BYTES if asked.caller_id else MAX_ANONYMOUS_BYTES):
             return None
         if asked is not None and not asked.caller_id:
@@ -397,7 +388,7 @@ class TaskExtension:
 
     async def _admit(self, context: RequestContext, task_id: str) -> Principal | None:
         """Return the caller, None if unknown. Raises MCPError for a request that the extension does not allow."""
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not is_modern(context):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
         exchange = exchange_of(context)
         # Streamable HTTP: Routing Headers. The official clients do not send it for methods of extensions yet.
@@ -424,23 +415,20 @@ class TaskExtension:
         return pending
 
     async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
-        step = Swap(_key(task_id), _write(old), _write(new), self._seconds)
+        step = Swap(_key(task_id), orjson.dumps(old), orjson.dumps(new), self._seconds)
         return (await self._jobs.store.run((step,), durable=True)).failed is None
 
-    async def _resume(
-        self, context: RequestContext, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
-    ) -> None:
+    async def _resume(self, context: RequestContext, task_id: str, pending: Pending, *, agrees: bool) -> None:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
-        token, tool = pending.question[0], self._tools.tool_of(pending.action, context)
-        now = self._now()
+        exchange, tool, now = exchange_of(context), self._tools.tool_of(pending.action, context), self._now()
         taken = replace(pending, taken=now, updated=now)
         if not await self._replace(task_id, pending, taken):
             return
         call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
         call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
         call.receipts, call.session, call.idempotency_key = pending.receipts, pending.session, pending.key
-        call.confirmation = token
+        call.confirmation = pending.question[0]
         results: list[Result] = []
 
         async def keep(result: Result) -> None:
@@ -450,8 +438,7 @@ class TaskExtension:
             if agrees:
                 await self._invoker.run(call, keep)
             else:
-                recovery = "Do not repeat the call unless your user asks for it again."
-                results.append(ConfirmationRequired("The user declined.", recovery=recovery))
+                results.append(not_agreed())
             result = results[0]
             if isinstance(result, Outcome):
                 done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
@@ -475,28 +462,21 @@ class TaskExtension:
         return bool((self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
-        task: WireResult = {"taskId": task_id, "status": "working"}
-        task |= {"createdAt": pending.created, "lastUpdatedAt": pending.updated}
         age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
-        task |= self._times(age)
+        task = self._task(task_id, "working", pending.created, pending.updated, age)
         if pending.question is not None and self._is_waiting(pending):
-            form = {"mode": "form", "message": pending.question[1]}
-            form["requestedSchema"] = {"type": "object", "properties": {}}  # type: ignore[assignment]
-            asked = {pending.name: {"method": "elicitation/create", "params": form}}
-            return task | {"status": "input_required", "inputRequests": asked}
+            requests = {pending.name: input_request(pending.question[1])}
+            return task | {"status": "input_required", "inputRequests": requests}
         if pending.is_cancelled:
             return task | {"status": "cancelled"}
         return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
 
-    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Any) -> WireResult:
+    def _describe_job(self, context: RequestContext, job: Any) -> WireResult:
         """Describe a job as a task with its result (Task Status)."""
-        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
-        task: WireResult = {"taskId": job.id, "status": "working"}
-        task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
-        now = self._jobs.clock()
-        task |= self._times(
-            (now - job.created).total_seconds(), (job.updated - job.created).total_seconds() if job.has_ended else 0.0
-        )
+        exchange, described = exchange_of(context), job.describe(f"{self._address}/{job.id}")
+        age = (self._jobs.clock() - job.created).total_seconds()
+        ran = (job.updated - job.created).total_seconds() if job.has_ended else 0.0
+        task = self._task(job.id, "working", described["created"], described["updated"], age, ran)
         if not job.has_ended:
             if job.progress is not None and job.progress.message:
                 task["statusMessage"] = job.progress.message
@@ -514,29 +494,32 @@ class TaskExtension:
                 rendered = self._tools.results.render(exchange, tool, call, context, result)
                 return task | {"status": "completed", "result": rendered}
             error = {"code": types.INTERNAL_ERROR, "message": result.detail}
-            error["data"] = orjson.loads(exchange.render(result))
+            error["data"] = exchange.describe(result)
         except MCPError as refused:
             exchange.refusal = None
             error = refused.error.model_dump(by_alias=True, exclude_none=True)
         return task | {"status": "failed", "statusMessage": error["message"], "error": error}
 
-    def _described(self, exchange: McpExchange, job: Any) -> dict[str, object]:
-        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
-        if job.problem is not None:
-            described["problem"] = orjson.loads(exchange.render(job.problem))
-        return described
-
-    def _times(self, age: float, ran: float = 0.0) -> WireResult:
+    def _task(
+        self, task_id: str, status: str, created: str, updated: str, age: float = 0.0, ran: float = 0.0
+    ) -> WireResult:
+        """Return the members of every task. `age` and `ran` are the seconds since it began, and until it ended."""
         pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
-        return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
+        times = {"createdAt": created, "lastUpdatedAt": updated, "ttlMs": int((self._seconds + ran) * 1000)}
+        return {"taskId": task_id, "status": status, **times, "pollIntervalMs": pause}
 
-    def _refusal(self, exchange: McpExchange, problem: Problem) -> MCPError:
-        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-        if isinstance(problem, UnknownJob):
-            return MCPError(
-                types.INVALID_PARAMS, "Unknown task: it does not exist, has expired, or belongs to another caller."
-            )
-        return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
+    @contextmanager
+    def _as_errors(self, context: RequestContext) -> Iterator[None]:
+        exchange = exchange_of(context)
+        try:
+            yield
+        except UnknownJob as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            detail = "Unknown task: it does not exist, has expired, or belongs to another caller."
+            raise MCPError(types.INVALID_PARAMS, detail) from problem
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            raise MCPError(types.INTERNAL_ERROR, problem.detail, exchange.describe(problem)) from problem
 
     def _now(self) -> str:
         return utc_text(self._jobs.clock(), "milliseconds")
@@ -544,10 +527,6 @@ class TaskExtension:
 
 def _key(task_id: str) -> str:
     return f"mcp-task:{task_id}"
-
-
-def _write(pending: Pending) -> bytes:
-    return orjson.dumps(pending)
 
 
 def _read(raw: bytes) -> Pending:
