@@ -48,10 +48,17 @@ A message to this agent selects a skill with one data part:
 
     {"skill": "<id of a skill of the agent card>", "input": {...}}
 
-The id may stand in the message's metadata instead; then the data part is the input. The schemas of each skill's input
+The id may stand in the message's metadata instead; then the data part is the input. A text that is this JSON counts as
+the data part. The schemas of each skill's input
 and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
-`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
-A text alone is the input where it can be nothing else.
+`confirmation` (the token that an input-required task hands out, once a person has agreed), `receipts`, and `session`
+(the awp-session that metadata.headers of a task hands out). Messages of one context that the agent has named have one
+session without that.
+Any other text is the input where it can be nothing else.
+
+The params of this extension may have events of the site, too. A message names one as it names a skill; its input are
+the values that are wanted. Its task goes on until it is cancelled: each occurrence is an artifact of it, in its stream,
+in SubscribeToTask and in push notifications.
 """
 
 INPUT_MODES: Final = ("application/json", "text/plain")

@@ -41,13 +41,11 @@ from awp_publish.http.exchange import (
     Reply,
     Scope,
     Send,
-    read_fields,
     replay,
     send_reply,
 )
-from awp_publish.http.origins import BROWSER_FIELDS, refuse_foreign_pages
+from awp_publish.http.origins import refuse_foreign_pages
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
-from awp_publish.http.signed import note_signature
 from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.a2a import agent_card
@@ -84,26 +82,6 @@ _STATUSES: Final = {
 }
 """Statuses of HTTP+JSON (AIP-193). Other statuses from 500 are INTERNAL, the rest INVALID_ARGUMENT."""
 
-EXTENSION_TEXT: Final = """\
-# Selecting a skill
-
-A message to this agent selects a skill with one data part:
-
-    {"skill": "<id of a skill of the agent card>", "input": {...}}
-
-The id may stand in the message's metadata instead; then the data part is the input. A text that is this JSON counts as
-the data part. The schemas of each skill's input
-and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
-`confirmation` (the token that an input-required task hands out, once a person has agreed), `receipts`, and `session`
-(the awp-session that metadata.headers of a task hands out). Messages of one context that the agent has named have one
-session without that.
-Any other text is the input where it can be nothing else.
-
-The params of this extension may have events of the site, too. A message names one as it names a skill; its input are
-the values that are wanted. Its task goes on until it is cancelled: each occurrence is an artifact of it, in its stream,
-in SubscribeToTask and in push notifications.
-"""
-
 
 def open_door(door: Context) -> Endpoints:
     """Make the door of one public address."""
@@ -138,23 +116,21 @@ class A2aDoor:
 
         Some clients append a slash to the door's path.
         """
-        fields, method, is_rpc = read_fields(scope["headers"]), scope["method"], not rest
+        request = A2aRequest(self._renderer, self._cors, scope, receive, send)
+        fields, method, is_rpc = request.fields, scope["method"], not rest
         if method == "OPTIONS":
             await send_reply(self._cors.preflight(fields, RPC_METHODS if is_rpc else METHODS), send)
             return
-        if b"signature-input" in fields:
-            receive = note_signature(scope, fields, receive)
-        request = A2aRequest(scope, receive, fields, self._cors.headers(fields))
         request.extensions = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
         if self._extension in request.extensions:
             request.headers = (*request.headers, (EXTENSIONS, self._extension.encode()))
         try:
-            if not BROWSER_FIELDS.isdisjoint(fields):
+            if request.is_of_browser:
                 refuse_foreign_pages(fields, self._admission.own_origins)
             if is_rpc and method != "POST":
                 detail = f"JSON-RPC requests are sent with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
-            request.body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+            request.body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
             request.size = len(request.body)
             if is_rpc or request.body:
                 content_type = fields.get(b"content-type", b"")

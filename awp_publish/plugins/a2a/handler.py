@@ -54,17 +54,10 @@ from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.messages import Messages
 from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
 from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_update, updates_of
-from awp_publish.plugins.a2a.request import REQUEST, A2aRequest, Callers
+from awp_publish.plugins.a2a.request import REQUEST, A2aRequest, Callers, key_of
 from awp_publish.plugins.a2a.running import RunningCalls, first
 from awp_publish.plugins.a2a.selecting import SkillSelector
-from awp_publish.plugins.a2a.tasks import (
-    CANCELED,
-    RECOVERIES,
-    TERMINAL,
-    WORKING,
-    describe,
-    set_state,
-)
+from awp_publish.plugins.a2a.tasks import CANCELED, RECOVERIES, TERMINAL, WORKING, describe, set_state
 from awp_publish.problems import Problem
 
 MAX_WAIT: Final = 30.0
@@ -95,8 +88,7 @@ class A2aHandler(RequestHandler):
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         """SendMessage: return the task when it has ended, waits for its caller, or takes too long."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             await self._messages.read(params, request)
             if request.event is not None:
                 await self._push(params, request, await self._begin_event_task(request, request.event))
@@ -113,8 +105,7 @@ class A2aHandler(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Update, None]:
         """SendStreamingMessage: yield the task as it begins, and then its changes."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params), ExitStack() as place:
+        with self._answering(context, params) as request, ExitStack() as place:
             await self._messages.read(params, request)
             if request.event is not None or request.is_background:  # others end with their call
                 caller = await self._callers.principal(request, of_call=True)
@@ -183,14 +174,12 @@ class A2aHandler(RequestHandler):
 
         The task may wait for its caller in the meantime, but not for ever.
         """
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params), ExitStack() as place:
+        with self._answering(context, params) as request, ExitStack() as place:
             record = await self._find(params.id, request)
             if record.state in TERMINAL:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
-            place.enter_context(
-                self._streams.hold(await self._callers.principal(request), self._callers.address(request))
-            )
+            caller = await self._callers.principal(request)
+            place.enter_context(self._streams.hold(caller, self._callers.address(request)))
             yield record.task
             async with aclosing(self._follow(record, request, MAX_SUBSCRIPTION)) as updates:
                 async for update in updates:
@@ -198,21 +187,19 @@ class A2aHandler(RequestHandler):
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """GetTask."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             validate_history_length(params)
             return apply_history_length((await self._find(params.id, request)).task, params)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """ListTasks: return a known caller's tasks, filtered and paged by the SDK's code."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             validate_history_length(params)
             if params.HasField("page_size"):
                 validate_page_size(params.page_size)
             store = InMemoryTaskStore()
             principal = await self._callers.principal(request)
-            for record in await self._tasks.listed(principal.key if principal is not None else ""):
+            for record in await self._tasks.listed(key_of(principal)):
                 with suppress(TaskNotFoundError):
                     self._check_visible(record, principal)
                     await store.save(record.task, context)
@@ -224,8 +211,7 @@ class A2aHandler(RequestHandler):
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         """CancelTask: return the task once it is cancelled, whichever worker runs it, or the present state of a job."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             record = await self._find(params.id, request)
             if subscription_of(record) is not None and record.state not in TERMINAL:
                 set_state(record.task, CANCELED)
@@ -242,8 +228,7 @@ class A2aHandler(RequestHandler):
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """CreateTaskPushNotificationConfig: return the config as it is stored, replacing one with the same id."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             record = await self._find(params.task_id, request)
             return await self._pushes.create(record, params, self._callers.address(request))
 
@@ -251,16 +236,14 @@ class A2aHandler(RequestHandler):
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """GetTaskPushNotificationConfig."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             return await self._pushes.find(await self._find(params.task_id, request), params.id)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """ListTaskPushNotificationConfigs: return all of them, since they are few."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             configs = await self._pushes.listed(await self._find(params.task_id, request))
             return ListTaskPushNotificationConfigsResponse(configs=configs)
 
@@ -268,8 +251,7 @@ class A2aHandler(RequestHandler):
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """DeleteTaskPushNotificationConfig."""
-        request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._answering(context, params) as request:
             await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
@@ -277,12 +259,16 @@ class A2aHandler(RequestHandler):
         raise UnsupportedOperationError("The agent card has no extended form.")
 
     @contextmanager
-    def _as_a2a_errors(self, request: A2aRequest, params: ProtobufMessage) -> Iterator[None]:
-        """Convert problems to A2A's errors. Unexpected exceptions are logged and not disclosed to the caller."""
+    def _answering(self, context: ServerCallContext, params: ProtobufMessage) -> Iterator[A2aRequest]:
+        """Return the request, once its params are checked, and convert problems to A2A's errors.
+
+        Unexpected exceptions are logged and not disclosed to the caller.
+        """
+        request: A2aRequest = context.state[REQUEST]
         request.is_read = True
         try:
             check_required_fields(params)
-            yield
+            yield request
         except A2AError as error:
             request.error = error
             raise
@@ -300,7 +286,7 @@ class A2aHandler(RequestHandler):
 
     async def _find(self, task_id: str, request: A2aRequest) -> TaskRecord:
         principal = await self._callers.principal(request)
-        record = await self._tasks.find(task_id, principal.key if principal is not None else "")
+        record = await self._tasks.find(task_id, key_of(principal))
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
         wanted = subscription_of(record)
@@ -325,7 +311,7 @@ class A2aHandler(RequestHandler):
         """Begin a task that subscribes to an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
         record, (event, given) = request.record, wanted
         principal = await self._callers.principal(request)
-        record.owner = principal.key if principal is not None else ""
+        record.owner = key_of(principal)
         record.skill = f"{EVENT}{event.id}"
         record.input = await self._pushes.begin(event, given, principal)
         set_state(record.task, WORKING, [Part(text=f"Sends each {event.id} when it happens, until you cancel.")])

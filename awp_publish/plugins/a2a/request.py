@@ -8,12 +8,13 @@ from typing import Final
 from a2a.types.a2a_pb2 import Message
 from a2a.utils.errors import A2AError
 
-from awp_publish.calls.call import Call, Principal
-from awp_publish.http.body import wait_for_disconnect
+from awp_publish.calls.call import Principal
 from awp_publish.http.client_address import client_address
+from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import Fields, RawHeaders, Receive, Scope
-from awp_publish.http.request import read_request_id
+from awp_publish.http.exchange import RawHeaders, Receive, Scope, Send
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Event, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.records import TaskRecord
@@ -24,7 +25,7 @@ REQUEST: Final = "awp_publish.a2a"
 """The key of the scope, and of the SDK's context, for the request."""
 
 
-class A2aRequest:
+class A2aRequest(DoorRequest):
     """One HTTP request, the task to which its message belongs, and the call that the message becomes.
 
     `document` are its parameters, strictly parsed; `envelope` is the whole JSON-RPC call, None for other requests.
@@ -50,27 +51,23 @@ class A2aRequest:
     record: TaskRecord
     before: tuple[str, JsonObject | None] = ("", None)
     is_new = True
-    call: Call | None = None
     problem: Problem | None = None
     event: tuple[Event, JsonObject] | None = None
     said: Message
     is_background = False
     _is_disconnected = False
 
-    def __init__(self, scope: Scope, receive: Receive, fields: Fields, headers: RawHeaders) -> None:
-        self.scope = scope
-        self.fields = fields
-        self.headers = headers
-        self.request_id = read_request_id(fields)
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(renderer, cors, scope, receive, send)
+        self.headers = self._cors
         self.cancelled = asyncio.Event()
-        self._receive = receive
         self._leaving = asyncio.Lock()
 
     async def disconnected(self) -> None:
         """Return when the client has disconnected. Several tasks may wait; only one of them reads."""
         async with self._leaving:
             if not self._is_disconnected:
-                await wait_for_disconnect(self._receive)
+                await super().disconnected()
                 self._is_disconnected = True
 
 
@@ -101,8 +98,7 @@ class Callers:
 
     async def key(self, request: A2aRequest, *, of_call: bool = False) -> str:
         """Return the key of the caller, "" if unknown. Raises a Problem for invalid credentials."""
-        principal = await self.principal(request, of_call=of_call)
-        return principal.key if principal is not None else ""
+        return key_of(await self.principal(request, of_call=of_call))
 
     async def may_see(self, action: Action, request: A2aRequest) -> bool:
         """Return True if the caller of a request may know of an action."""
@@ -110,3 +106,8 @@ class Callers:
             return True
         principal = await self.principal(request, of_call=True)
         return action.is_for(principal.scopes if principal is not None else None)
+
+
+def key_of(caller: Principal | None) -> str:
+    """Return the key of a caller, "" for an unknown one."""
+    return caller.key if caller is not None else ""

@@ -6,7 +6,7 @@ Messages are read from the JSON of the request and not from the SDK's messages, 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Catalog, JsonObject
@@ -40,6 +40,33 @@ _RECOVERY: Final = (
 )
 
 
+class _SentMessage(NamedTuple):
+    """What the JSON of SendMessage has: data parts, texts, and the metadata of the message and of the request."""
+
+    data: list[dict[str, object]]
+    texts: list[str]
+    metadata: dict[str, object]
+
+    @classmethod
+    def read(cls, params: object) -> Self:
+        """Read the params of 1.0 or 0.3."""
+        request: JsonObject = params if isinstance(params, dict) else {}
+        sent: Any = request.get("message") or request.get("request")
+        message: JsonObject = sent if isinstance(sent, dict) else {}
+        parts = message.get("parts") or message.get("content")
+        data, texts, metadata = list[dict[str, object]](), list[str](), dict[str, object]()
+        for more in (request.get("metadata"), message.get("metadata")):
+            metadata |= more if isinstance(more, dict) else {}
+        for part in parts if isinstance(parts, list) else ():
+            words, content = (part.get("text"), part.get("data")) if isinstance(part, dict) else (None, None)
+            if isinstance(words, str):
+                texts.append(words)
+            if isinstance(content, dict):
+                wrapped = content.get("data") if len(content) == 1 else None  # HTTP+JSON of 0.3 wraps data once more
+                data.append(wrapped if isinstance(wrapped, dict) else content)
+        return cls(data, texts, metadata)
+
+
 class SkillSelector:
     """The skills of one catalog. `absent` is the action as which unknown skills are called, None to refuse at once."""
 
@@ -63,16 +90,11 @@ class SkillSelector:
 
     def named(self, params: object) -> tuple[str, JsonObject]:
         """Return the skill that a message names in a data part, and its input; "" if there is none."""
-        message: Any = params.get("message") or params.get("request") if isinstance(params, dict) else None
-        parts = (message.get("parts") or message.get("content")) if isinstance(message, dict) else None
-        for part in parts if isinstance(parts, list) else ():
-            data = part.get("data") if isinstance(part, dict) else None
-            data = data.get("data") if isinstance(data, dict) and data.keys() == {"data"} else data
-            if not isinstance(data, dict) and isinstance(part, dict) and isinstance(part.get("text"), str):
-                data = _read_call(part["text"], None)
-            if isinstance(data, dict) and isinstance(data.get("skill"), str):
+        sent = _SentMessage.read(params)
+        for data in (*sent.data, *(_read_call(text, None) for text in sent.texts)):
+            if data is not None and isinstance(skill := data.get("skill"), str):
                 given = data.get("input")
-                return data["skill"], given if isinstance(given, dict) else {}
+                return skill, given if isinstance(given, dict) else {}
         return "", {}
 
     def unknown(self, skill: str | None) -> Problem:
@@ -94,22 +116,7 @@ class SkillSelector:
         `before` is the task, which may have named an action before. Raises a Problem, except that a problem with the
         input of an action that is not public is returned.
         """
-        request_params: JsonObject = params if isinstance(params, dict) else {}
-        message: Any = request_params.get("message") or request_params.get("request")
-        message = message if isinstance(message, dict) else {}
-        parts = message.get("parts") or message.get("content")
-        metadata: dict[str, object] = {}
-        for more in (request_params.get("metadata"), message.get("metadata")):
-            metadata |= more if isinstance(more, dict) else {}
-        texts: list[str] = []
-        found: list[dict[str, object]] = []
-        for part in parts if isinstance(parts, list) else ():
-            words, data = (part.get("text"), part.get("data")) if isinstance(part, dict) else (None, None)
-            if isinstance(words, str):
-                texts.append(words)
-            if isinstance(data, dict):
-                wrapped = data.get("data") if len(data) == 1 else None  # HTTP+JSON of 0.3 wraps data once more
-                found.append(wrapped if isinstance(wrapped, dict) else data)
+        found, texts, metadata = _SentMessage.read(params)
         if not found:
             named = metadata.get("skill")
             meant = self._actions.get(named if isinstance(named, str) else before.skill)
@@ -199,9 +206,9 @@ _BESIDE: Final = frozenset({"input", "confirmation", "receipts"})
 def _restore_integers(data: JsonObject) -> None:
     """Convert whole numbers to integers: protobuf clients can only send 2.0 for 2, and in JSON both are the same."""
     waiting: list[Any] = [data]
-    for one in waiting:  # nested objects and lists are appended
-        for key, value in one.items() if isinstance(one, dict) else enumerate(one):
+    for inside in waiting:  # nested objects and lists are appended
+        for key, value in inside.items() if isinstance(inside, dict) else enumerate(inside):
             if isinstance(value, (dict, list)):
                 waiting.append(value)
             elif isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
-                one[key] = int(value)
+                inside[key] = int(value)
