@@ -1,14 +1,16 @@
 """Reading a site: pages that link to each other, then its OpenAPI document, with GET and as robots.txt allows."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
+from awp_publish.browsing.markup import Control, read_markup
 from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import FetchedDocument, FetchRefused
-from awp_publish.cli.synthesize.forms import CONTROLS, read_form
+from awp_publish.cli.synthesize.forms import read_form
 from awp_publish.cli.synthesize.observed import AGENT, InspectedSite, Seen, escaped, id_of, is_here, short
 from awp_publish.cli.synthesize.openapi import PATHS, read_openapi
 from awp_publish.cli.synthesize.text import text_of
@@ -115,13 +117,11 @@ class _Crawl:
         labels = {
             label.attributes.get("for"): text_of(label) for label in tree.tagged("label") if label.attributes.get("for")
         }
-        associated: dict[str, list[Node]] = {}  # controls that name their form, which need not contain them
-        for tag in CONTROLS:
-            for control in tree.tagged(tag):
-                if name := control.attributes.get("form"):
-                    associated.setdefault(name, []).append(control)
-        for form in tree.tagged("form"):
-            seen = read_form(form, labels, associated, url, base, title)
+        markup, owned = read_markup(tree), defaultdict[str | None, list[Control]](list)
+        for control in markup.controls.values():
+            owned[control.form].append(control)
+        for place, form in markup.forms.items():
+            seen = read_form(form, owned[place], labels, url, base, title)
             if isinstance(seen, str):
                 self.site.left_out.append((url, seen))
             else:

@@ -1,11 +1,12 @@
 """Forms as actions, with only what their markup says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import urljoin, urlsplit
 
+from awp_publish.browsing.markup import Control, kind_of
 from awp_publish.cli.synthesize.observed import MAX_TEXT, Seen, escaped, id_of, is_here, short
 from awp_publish.cli.synthesize.text import below, text_of
 from awp_publish.model import Action, ActionType, JsonObject, Location, Parameter, Target
@@ -16,7 +17,7 @@ OF_FORM: Final = 0.7
 OF_BOUND_FORM: Final = 0.4
 """Confidence in an action from a form that was never sent, and from one with a token of its page."""
 
-CONTROLS: Final = ("input", "select", "textarea", "button")
+_WITHOUT_VALUE: Final = frozenset({"fieldset", "object", "output"})
 
 _TOKEN: Final = re.compile(r"csrf|xsrf|token|nonce|authenticity|captcha|__viewstate|__eventvalidation", re.IGNORECASE)
 
@@ -35,14 +36,9 @@ _SEARCHING: Final = frozenset(("q", "s", "query", "search", "keyword", "keywords
 
 
 def read_form(
-    form: Node,
-    labels: Mapping[str | None, str],
-    associated: dict[str, list[Node]],
-    url: str,
-    base: str,
-    title: str,
+    form: Node, controls: Sequence[Control], labels: Mapping[str | None, str], url: str, base: str, title: str
 ) -> Seen | str:
-    """Return the action of a form, or why there is none. Takes its controls out of the `associated` ones."""
+    """Return the action of a form, which owns these controls, or why there is none."""
     attributes = form.attributes
     try:
         there = urljoin(base, attributes["action"].strip()) if attributes.get("action", "").strip() else url
@@ -55,7 +51,7 @@ def read_form(
     method = method or "GET"
     if not is_here(there, url):
         return f"a form sends to another site: {parts.netloc[:80]}"
-    fields = _Fields.read(form, labels, associated)
+    fields = _Fields.read(controls, labels)
     if "search" in attributes.get("role", "").lower() or attributes.get("action", "").rstrip("/").endswith("search"):
         kind_of: ActionType = "search"
     else:
@@ -110,26 +106,20 @@ class _Fields:
         return {"type": "object", "properties": self.properties, **required}
 
     @classmethod
-    def read(cls, form: Node, labels: Mapping[str | None, str], associated: dict[str, list[Node]]) -> Self:
-        controls = [node for node in below(form) if node.tag in CONTROLS]
-        inside = set(map(id, controls))
-        controls += [
-            control for control in associated.pop(form.attributes.get("id", ""), ()) if id(control) not in inside
-        ]
+    def read(cls, controls: Sequence[Control], labels: Mapping[str | None, str]) -> Self:
         properties: dict[str, dict[str, object]] = {}
         required: list[str] = []
         bound: list[str] = []
         buttons: list[str] = []
         has_file = False
         for control in controls:
-            attributes = control.attributes
-            name = attributes.get("name", "")
-            kind = attributes.get("type", "submit" if control.tag == "button" else "text").strip().lower()
-            if control.tag == "button" or kind in BUTTONS:
+            attributes, name, kind = control.node.attributes, control.name, kind_of(control.node)
+            if kind in BUTTONS:
                 if kind in ("submit", "image"):
-                    buttons.append(text_of(control) if control.tag == "button" else attributes.get("value", ""))
+                    is_input = control.node.tag == "input"
+                    buttons.append(attributes.get("value", "") if is_input else text_of(control.node))
                 continue
-            if not name or "disabled" in attributes:
+            if not name or control.disabled or kind in _WITHOUT_VALUE:
                 continue
             if kind == "hidden":
                 if _TOKEN.search(name):
@@ -137,7 +127,7 @@ class _Fields:
                     continue
             elif "required" in attributes and name not in required:
                 required.append(name)
-            schema = _schema_of(control, kind, labels)
+            schema = _schema_of(control.node, kind, labels)
             has_file = has_file or kind == "file"
             before = properties.get(name)
             if before is not None and kind == "radio":

@@ -13,9 +13,7 @@ from awp_publish.browsing.errors import AwpError
 from awp_publish.calls.call import read_key
 from awp_publish.model import JsonObject
 from awp_publish.plugins.awp.messages import AwpRequest, JsonText, write_json
-from awp_publish.problems import (
-    AnswerNotKept,
-)
+from awp_publish.problems import AnswerNotKept
 from awp_publish.schema.redaction import Redact
 
 MAX_ANSWERS: Final = 64

@@ -1,6 +1,7 @@
 """Requests and their results, without frames."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -146,8 +147,7 @@ class AwpClient:
             self.events += mutations_since(session, cursors, request.trace)
             return result
 
-        async with opened.turns.take(page):
-            self._check_open(opened)
+        async with self._turn(opened, page):
             result = await opened.answers.answer_once(request, run, is_safe=name in SAFE)
             self.door.sessions.touch(opened)
             return result
@@ -202,10 +202,13 @@ class AwpClient:
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
         return self.door.sessions.find(self, caller.id, _read_session_id(request))
 
-    def _check_open(self, opened: OpenSession) -> None:
-        """Refuse a session that was closed, or resumed elsewhere, while a request waited for its turn."""
-        if not opened.is_open or opened.owner is not self:
-            raise not_found(opened.id)
+    @asynccontextmanager
+    async def _turn(self, opened: OpenSession, page: str | None = None) -> AsyncIterator[None]:
+        """Wait for a request's turn. Raises AwpError if its session was closed, or resumed elsewhere, meanwhile."""
+        async with opened.turns.take(page):
+            if not opened.is_open or opened.owner is not self:
+                raise not_found(opened.id)
+            yield
 
     def _describe(self, opened: OpenSession) -> JsonObject:
         sessions = self.door.sessions
@@ -250,8 +253,7 @@ class AwpClient:
     async def close_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.close."""
         opened = self._find(caller, request)
-        async with opened.turns.take():
-            self._check_open(opened)
+        async with self._turn(opened):
             self.door.sessions.close(opened)
         return {"closed": True}
 
@@ -272,8 +274,7 @@ class AwpClient:
     async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.export: what can be transferred, signed for this caller."""
         opened = self._find(caller, request)
-        async with opened.turns.take():
-            self._check_open(opened)
+        async with self._turn(opened):
             state, expires = self.door.exports.write({"p": caller.id, "s": opened.session.export()})
         return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
 
@@ -323,8 +324,7 @@ class AwpClient:
         redact = self.door.skills.answer_redactors.get(call.action.id)
         if opened is None:
             return await self._answers.answer_once(request, run, redact)
-        async with opened.turns.take():
-            self._check_open(opened)
+        async with self._turn(opened):
             return await opened.answers.answer_once(request, run, redact)
 
 

@@ -9,7 +9,7 @@ Origin that browsers send are checked against the site's own addresses, as the s
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Final, cast
@@ -80,10 +80,8 @@ def open_door(context: Context) -> Endpoints:
     return Endpoints(exact={context.catalog.paths.mcp: door}, running=door.running)
 
 
-def _unusable(message: object, unread: NotJson | None) -> str:
+def _fault_of(message: object) -> str:
     """Return what is wrong with a body that is no message, "" for a message."""
-    if unread is not None:
-        return unread.detail
     if not isinstance(message, dict):
         return "The body must be one message, an object. Batches are not supported."
     if "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
@@ -119,6 +117,7 @@ class McpDoor(Endpoint):
         host = urlsplit(door.settings.urls[0]).netloc.lower()
         self._host = (b"host", host.encode("ascii"))
         self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=listed)
+        self._security = TransportSecurityMiddleware(self._settings)
         guards, actions = door.guards, catalog.actions
         # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
         # when they connect (specification, Basic/Authorization).
@@ -137,13 +136,13 @@ class McpDoor(Endpoint):
         exchange.addresses = self._addresses
         body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
-        message: object = None
-        unread: NotJson | None = None
+        message: Any = None
         try:
-            message = parse_json(body)
+            message, code = parse_json(body), types.INVALID_REQUEST
+            wrong = _fault_of(message)
         except NotJson as problem:
             self.note_refusal(request, problem)
-            unread = problem
+            code, wrong = types.PARSE_ERROR, problem.detail
         if self._identify is not None:
             try:
                 await self._identify(read_credentials(request.scope, fields, self._admission.trusted_proxies))
@@ -154,14 +153,12 @@ class McpDoor(Endpoint):
         is_foreign = has_origin and not is_own_page(fields, self._own_origins)
         is_call = type(message) is dict and message.get("method") == CALL and fields.get(VERSION_FIELD) == LATEST_FIELD
         is_plain = is_call and not is_foreign and self.takes_plain_calls and not self._invoker.is_traced()
-        if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
+        if is_plain and await self._tools.call_directly(exchange, message, fields):
             return
         inner = self._scope_for_sdk(exchange, is_foreign)
-        if wrong := _unusable(message, unread):
-            code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
+        if wrong:
             await self._refuse_message(exchange, inner, code, wrong)
             return
-        message = cast(dict[str, Any], message)
         if message.get("method") == "initialize":
             self._tools.questions.begin_session(exchange, message)
         elif message.get("method") is None and await self._takes_reply(exchange, inner, message):
@@ -195,7 +192,7 @@ class McpDoor(Endpoint):
 
     async def _refuse_message(self, exchange: McpExchange, inner: Scope, code: int, wrong: str) -> None:
         """Refuse what is no message. Pages of other origins are refused whatever they send."""
-        refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+        refusal = await self._security.validate_request(Request(inner), is_post=True)
         if refusal is not None:
             await refusal(inner, exchange.receive, exchange.send)
             return
@@ -221,22 +218,20 @@ class McpDoor(Endpoint):
         # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
         receive = replay(body, exchange.disconnected if is_stream else never_disconnected)
 
-        managers = self._managers.get(asyncio.get_running_loop())
+        managers, streams = self._managers.get(asyncio.get_running_loop()), is_stream or exchange.is_streamed
+        manager = managers[streams] if managers is not None else self._make_manager(streams=streams)
         try:
+            # Without a lifespan in this event loop, the manager runs for this request alone.
             with without_contents():
-                if managers is not None:
-                    await managers[is_stream or exchange.is_streamed].handle_request(inner, receive, exchange.send)
-                else:  # no lifespan runs in this event loop
-                    manager = self._make_manager(streams=is_stream or exchange.is_streamed)
-                    async with manager.run():
-                        await manager.handle_request(inner, receive, exchange.send)
+                async with manager.run() if managers is None else nullcontext():
+                    await manager.handle_request(inner, receive, exchange.send)
         finally:
             if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
                 await exchange.ended.wait()
 
     async def _takes_reply(self, exchange: McpExchange, inner: Scope, message: dict[str, Any]) -> bool:
         """Take the reply to a question of ours, unless a page of another origin sends it."""
-        refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+        refusal = await self._security.validate_request(Request(inner), is_post=True)
         if refusal is not None or not await self._tools.questions.take(message):
             return False
         await send_reply(Reply(202, (STATIC_HEADERS[1],)), exchange.send)

@@ -6,14 +6,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from awp_publish.calls.threads import run_in_thread
-from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.overview.markup import block, fill
-from awp_publish.plugins.overview.view import View, caller_key, scopes_of
+from awp_publish.plugins.overview.view import View, scopes_of
 from awp_publish.plugins.overview.words import policy_facts, schema_tables
 from awp_publish.problems import DeclarationError, InsufficientPermissions, InvalidInput
 from awp_publish.stores.store import Add, Swap
@@ -80,11 +79,11 @@ def read_waiting(view: View) -> Waiting | None:
     return waiting
 
 
-def approval_section(view: View, waiting: Waiting, tokens: Tokens, notice: Html | None) -> Html:
+def approval_section(view: View, waiting: Waiting, notice: Html | None) -> Html:
     """Return the cards of the actions that wait.
 
-    An operator's button submits a signed token with the digests of the displayed actions, so that an action that has
-    changed meanwhile is not approved.
+    An operator's button submits the digests of the displayed actions, so that an action that has changed meanwhile is
+    not approved.
     """
     if waiting.unread is not None:
         return tag("p", waiting.unread, class_="error")
@@ -93,8 +92,7 @@ def approval_section(view: View, waiting: Waiting, tokens: Tokens, notice: Html 
         if not view.may_approve:
             return None
         digests = {name: waiting.approvals.digest_of(waiting.actions[name]) for name in names}
-        token, _ = tokens.write({"caller": caller_key(view.caller), "digests": digests})
-        return fill("act", root=view.root, section="approval", name=FIELD, token=token, label=label)
+        return view.act_button("approval", FIELD, label, digests=digests)
 
     cards = list[Html]()
     for name, state in waiting.states.items():
@@ -126,21 +124,15 @@ def _card(catalog: Catalog, action: Action, state: str, button: Html | None, is_
     )
 
 
-async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> tuple[str, Html]:
+async def approve(view: View, fields: Mapping[str, object]) -> tuple[str, Html]:
     """Approve the actions of a form, and return section and result. Raises a Problem for an invalid form."""
     site, caller, approvals = view.door.site, view.caller, view.door.ask("approval")
     if approvals is None or FIELD not in fields:
         raise InvalidInput("This is not a form of the overview.", recovery="Load the page again.")
     if not view.may_approve:
         raise InsufficientPermissions('Only a caller with the scope "operator" can approve actions.')
-    try:
-        read = tokens.read(str(fields[FIELD]))
-    except (NotOurs, Expired):
-        read = {}
-    if not read or read["caller"] != caller_key(caller):
-        raise InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
+    digests: Mapping[str, str] = view.read_act(fields[FIELD]).get("digests", {})
     now = {action.id: approvals.digest_of(action) for action in site.catalog.actions}
-    digests = cast(Mapping[str, str], read["digests"])
     same = [name for name, digest in digests.items() if now.get(name) == digest]
     notices = list[object]()
     if len(same) < len(digests):

@@ -1,9 +1,9 @@
 """The first page: how a site is doing, how agents connect, what it publishes, and who came."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from awp_publish.calls.tokens import Tokens
 from awp_publish.http.html import Html, tag
 from awp_publish.plugins.overview.actions_table import Choice, actions_section
 from awp_publish.plugins.overview.approval import Waiting, approval_section, read_waiting
@@ -16,16 +16,15 @@ from awp_publish.plugins.overview.view import CallCounts, RecordedTraffic, View
 
 
 def dashboard(
-    view: View, tokens: Tokens, query: Mapping[str, object], notices: Mapping[str, Html], panels: Sequence[ShownPanel]
+    view: View, query: Mapping[str, object], notices: Mapping[str, Html], panels: Sequence[ShownPanel]
 ) -> Html:
     """Return the content of the first page. `notices` has the result of a form that was just sent, by section."""
     catalog, site = view.catalog, view.catalog.site
     report = None if isinstance(view.traffic, str) else view.traffic
     by_action = report.figures() if report is not None else {}
     waiting = read_waiting(view)
-    sees = query.get("sees", "")
     buttons = clients(catalog, view.door.wires["woa"])
-    sections = [*_sections(view, tokens, query, notices, by_action, waiting, str(sees), panels)]
+    sections = [*_sections(view, query, notices, by_action, waiting, panels)]
     if others := buttons.get(""):
         summary = tag("summary", "The MCP Inspector, and client libraries for Python and TypeScript")
         content = tag("details", summary, tag("div", others, class_="clients"))
@@ -51,27 +50,25 @@ def dashboard(
 
 def _sections(
     view: View,
-    tokens: Tokens,
     query: Mapping[str, object],
     notices: Mapping[str, Html],
     by_action: Mapping[str, CallCounts],
     waiting: Waiting | None,
-    sees: str,
     panels: Sequence[ShownPanel],
 ) -> Iterable[tuple[str, str, object]]:
     """Yield the id, the title and the content of each section; those that would be empty are left out."""
     catalog, door = view.catalog, view.door
     if waiting is not None:
         title = f"Approval ({len(waiting.names)} waiting)" if waiting.unread is None else "Approval"
-        yield "approval", title, approval_section(view, waiting, tokens, notices.get("approval"))
+        yield "approval", title, approval_section(view, waiting, notices.get("approval"))
     yield "actions", f"Actions ({len(catalog.actions)})", actions_section(view, by_action, Choice.read(query))
     if view.traffic is not None:
         came = traffic_section(view.traffic, with_callers=view.is_restricted)
         yield "traffic", "Who came", (came, _connections(view))
     for panel in panels:
         count = f" ({len(panel.rows)})" if panel.rows else ""
-        yield panel.plugin, f"{panel.panel.title}{count}", panel_section(view, panel, tokens, notices.get(panel.plugin))
-    yield "sees", "What a caller sees", callers_section(view, sees)
+        yield panel.plugin, f"{panel.panel.title}{count}", panel_section(view, panel, notices.get(panel.plugin))
+    yield "sees", "What a caller sees", callers_section(view, str(query.get("sees", "")))
     if view.findings:
         yield "findings", f"Findings ({len(view.findings)})", _findings(view)
     yield "documents", f"Documents ({len(view.documents)})", _documents(view)
@@ -192,19 +189,14 @@ def _findings(view: View) -> Html:
 
 def _documents(view: View) -> Html:
     prefix, rows = view.door.catalog.prefix, list[Sequence[object]]()
-    errors: dict[str, int] = {}
-    warnings: dict[str, int] = {}
-    for finding in view.findings:
-        counts = errors if finding.level == "error" else warnings
-        counts[finding.document] = counts.get(finding.document, 0) + 1
+    counts = Counter((finding.document, finding.level == "error") for finding in view.findings)
     for path, document in view.documents.items():
         compressed, full = document.variants[0].full, document.variants[-1].full
         headers = ((tag("dt", name.decode()), tag("dd", value.decode("latin-1"))) for name, value in full.headers)
         validity = tag("span", "no findings", class_="ok")
-        if wrong := errors.get(path):
-            validity = tag("a", count_words(wrong, "error"), href="#findings", class_="error")
-        elif doubtful := warnings.get(path):
-            validity = tag("a", count_words(doubtful, "warning"), href="#findings", class_="warning")
+        for level in ("warning", "error"):
+            if count := counts[path, level == "error"]:
+                validity = tag("a", count_words(count, level), href="#findings", class_=level)
         rows.append(
             (
                 tag("a", path, href=prefix + path),

@@ -173,7 +173,7 @@ class OverviewDoor(Endpoint):
         if scope["method"] == "POST":
             fields_of_form = dict(await self._read_form(request))
             take = act if FIELD in fields_of_form else approve
-            section, notice = await take(self._view(caller), self._tokens, fields_of_form)
+            section, notice = await take(self._view(caller), fields_of_form)
             notices[section] = notice
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
@@ -181,7 +181,7 @@ class OverviewDoor(Endpoint):
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         view = self._view(caller, await self._read_traffic())
         panels = await read_panels(view)
-        make = partial(dashboard, view, self._tokens, dict(read_query(scope["query_string"])), notices, panels)
+        make = partial(dashboard, view, dict(read_query(scope["query_string"])), notices, panels)
         return f"{catalog.site.name} for agents", await run_in_thread(make, asyncio.to_thread), ()
 
     async def _try(
@@ -216,6 +216,7 @@ class OverviewDoor(Endpoint):
             self.wires,
             caller,
             self._gate.required,
+            self._tokens,
             catalog,
             {path: document for path, document in listed.items() if not f"{path}/".startswith(problems)},
             self._found[1],

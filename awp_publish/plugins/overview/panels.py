@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.html import Html, tag
 from awp_publish.plugin import Panel
-from awp_publish.plugins.overview.markup import fill, table
-from awp_publish.plugins.overview.view import View, caller_key
-from awp_publish.problems import InsufficientPermissions, InvalidInput, StoreUnavailable
+from awp_publish.plugins.overview.markup import table
+from awp_publish.plugins.overview.view import View, expired_form
+from awp_publish.problems import InsufficientPermissions, StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
@@ -39,32 +38,22 @@ async def read_panels(view: View) -> list[ShownPanel]:
     return panels
 
 
-def panel_section(view: View, panel: ShownPanel, tokens: Tokens, notice: Html | None) -> Sequence[object]:
-    """Return the table of a panel, below what a button has just done.
-
-    A button submits a signed token, which is for one operator and one row.
-    """
+def panel_section(view: View, panel: ShownPanel, notice: Html | None) -> Sequence[object]:
+    """Return the table of a panel, below what a button has just done."""
     if panel.rows is None:
         return notice, tag("p", "This cannot be read at the moment.", class_="error")
-
-    def button(row: str) -> Html:
-        token, _ = tokens.write({"caller": caller_key(view.caller), "panel": panel.plugin, "row": row})
-        return fill("act", root=view.root, section=panel.plugin, name=FIELD, token=token, label=panel.panel.button)
-
-    rows = [(*cells, button(row)) for row, cells in panel.rows]
+    plugin, label = panel.plugin, panel.panel.button
+    rows = [(*cells, view.act_button(plugin, FIELD, label, panel=plugin, row=row)) for row, cells in panel.rows]
     return notice, table(panel.panel.title, (*panel.panel.heads, ""), rows)
 
 
-async def act(view: View, tokens: Tokens, fields: Mapping[str, object]) -> tuple[str, Html]:
+async def act(view: View, fields: Mapping[str, object]) -> tuple[str, Html]:
     """Do what a button of a panel is for, and return section and result. Raises a Problem for an invalid form."""
     if not view.may_approve:
         raise InsufficientPermissions('Only a caller with the scope "operator" can do that.')
-    try:
-        read = tokens.read(str(fields[FIELD]))
-    except (NotOurs, Expired):
-        read = {}
-    setup = view.door.site.plugins.get(str(read.get("panel")))
-    if setup is None or setup.plugin.panel is None or read["caller"] != caller_key(view.caller):
-        raise InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
-    done = await setup.plugin.panel.act(setup.state, str(read["row"]))
+    facts = view.read_act(fields[FIELD])
+    setup = view.door.site.plugins.get(str(facts.get("panel")))
+    if setup is None or setup.plugin.panel is None:
+        raise expired_form()
+    done = await setup.plugin.panel.act(setup.state, str(facts["row"]))
     return setup.plugin.name, tag("p", done, role="status")

@@ -48,6 +48,7 @@ class Trial:
     def __init__(self, view: View, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope) -> None:
         self._view, self._door, self._scope, self._root = view, view.door, scope, view.root
         self._catalog, self._action = view.door.published(), action
+        self._here = f"{view.root}/try/{action.id}"
         wires = view.wires_of(action) or view.wires
         self._raw = {name: value for name, value in pairs if isinstance(value, str)}
         # A link fills in inputs and the door, but no session, confirmation or credentials: it may be a stranger's.
@@ -123,7 +124,7 @@ class Trial:
 
     def page(self, traffic: Traffic) -> Html:
         """Return the form with its answers, what documents say of the action, and its traffic."""
-        action, origin, here = self._action, self._catalog.url, f"{self._root}/try/{self._action.id}"
+        action, origin, here = self._action, self._catalog.url, self._here
         inputs, requests = self._shown_inputs, self._shown_requests
         door = {} if self._chosen.name == next(iter(self._wires)) else {"awp-door": self._chosen.name}
         texts = {name: (self._wires[name].label, request_text(request, origin)) for name, request in requests.items()}
@@ -190,21 +191,21 @@ class Trial:
         beside = [
             fill(
                 "field",
-                ident=beside_field.name,
-                label=beside_field.label,
+                ident=name,
+                label=label,
                 field=tag(
                     "input",
-                    type=beside_field.kind,
-                    name=beside_field.name,
-                    id=beside_field.name,
+                    type=kind,
+                    name=name,
+                    id=name,
                     # Credentials have to be typed each time, so that no page contains them.
-                    value="" if beside_field.kind == "password" else self._control(beside_field.name),
+                    value="" if kind == "password" else self._control(name),
                     autocomplete="off",
-                    aria_describedby=f"{beside_field.name}-hint",
+                    aria_describedby=f"{name}-hint",
                 ),
-                hint=beside_field.hint,
+                hint=hint,
             )
-            for beside_field in (*BESIDE, *secret)
+            for name, label, hint, kind in (*BESIDE, *secret)
         ]
         summary = tag("summary", "More fields: keys, confirmation, credentials")
         doors = [
@@ -221,9 +222,7 @@ class Trial:
             wrong=self.wrong.detail if self.wrong is not None else None,
             fields=fields or None,
             none=None if fields else "This action takes no input.",
-            beside=tag(
-                "details", summary, beside, open=any(self._control(beside_field.name) for beside_field in BESIDE)
-            ),
+            beside=tag("details", summary, beside, open=any(self._control(field.name) for field in BESIDE)),
             doors=doors,
             warning=_warning(action, len(self._wires)),
         )
@@ -232,7 +231,7 @@ class Trial:
             "form",
             content,
             method="post",
-            action=f"{self._root}/try/{action.id}",
+            action=self._here,
             enctype="multipart/form-data" if takes_files else None,
             novalidate=True,
             data_live=True,
@@ -290,8 +289,7 @@ class Trial:
             tag("label", f"{shown} ", tag("input", type="password", name=name, autocomplete="off"))
             for shown, name in typed.items()
         ]
-        here = f"{self._root}/try/{self._action.id}"
-        return tag("form", fields, tag("button", label), method="post", action=here, data_live=True)
+        return tag("form", fields, tag("button", label), method="post", action=self._here, data_live=True)
 
     async def _job(self, job_id: str) -> Html:
         """Poll a job and return its progress."""

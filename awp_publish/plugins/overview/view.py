@@ -1,15 +1,20 @@
 """What one reader of the overview is shown: the catalog, documents, findings and traffic that are theirs to see."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from awp_publish.calls.call import Principal
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.calls.wire import Wire
 from awp_publish.checks import Finding
 from awp_publish.http.documents import Prepared
+from awp_publish.http.html import Html
 from awp_publish.model import OPERATOR, Action, Catalog
 from awp_publish.plugin import Context
+from awp_publish.plugins.overview.markup import fill
+from awp_publish.problems import InvalidInput
 
 
 class CallCounts(Protocol):
@@ -54,6 +59,11 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
+def expired_form() -> InvalidInput:
+    """Return the refusal of a form whose token is not valid."""
+    return InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
+
+
 def caller_key(caller: Principal | None) -> str:
     """Return what tells a caller from others in forms, "" for an anonymous one."""
     return caller.key if caller is not None else ""
@@ -61,7 +71,7 @@ def caller_key(caller: Principal | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a page of the overview is made from. `wires` are the protocols that the site speaks.
+    """What a page of the overview is made from. `wires` are the protocols that the site speaks, `tokens` sign forms.
 
     `catalog` and `traffic` have the actions that the reader may know of; `is_restricted` means that the overview
     requires a scope.
@@ -72,6 +82,7 @@ class View:
     wires: tuple[Wire, ...]
     caller: Principal | None
     is_restricted: bool
+    tokens: Tokens
     catalog: Catalog
     documents: Mapping[str, Prepared]
     findings: Sequence[Finding] = ()
@@ -81,6 +92,20 @@ class View:
     def may_approve(self) -> bool:
         """True if the overview requires a scope, or the caller has the scope "operator"."""
         return self.is_restricted or (self.caller is not None and OPERATOR in self.caller.scopes)
+
+    def act_button(self, section: str, field: str, label: str, **facts: object) -> Html:
+        """Return a button that submits `facts` in a signed token, which is for this operator alone."""
+        token, _ = self.tokens.write({"caller": caller_key(self.caller), **facts})
+        return fill("act", root=self.root, section=section, name=field, token=token, label=label)
+
+    def read_act(self, token: object) -> Mapping[str, Any]:
+        """Return the facts of a button. Raises InvalidInput if its token has expired or is somebody else's."""
+        facts: Mapping[str, Any] = {}
+        with suppress(NotOurs, Expired):
+            facts = self.tokens.read(str(token))
+        if not facts or facts["caller"] != caller_key(self.caller):
+            raise expired_form()
+        return facts
 
     def wires_of(self, action: Action) -> tuple[Wire, ...]:
         """Return the protocols whose doors offer an action."""
