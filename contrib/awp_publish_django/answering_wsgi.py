@@ -38,6 +38,8 @@ def answer(
         return with_links(publication, request, response)
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, get_response)
+    if publication.waits_for_approval and not is_eventlet():
+        publication.portal.loop()
     if (reply := publication.publisher.document(scope)) is not None:
         return own_response(request, response_of(reply))
     if is_eventlet():

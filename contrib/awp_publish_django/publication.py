@@ -87,6 +87,11 @@ class Publication:
         return bool(self.site.authenticators)
 
     @cached_property
+    def waits_for_approval(self) -> bool:
+        """Return True if documents change while the process runs, which takes a loop that looks for approvals."""
+        return "approval" in self.site.plugins
+
+    @cached_property
     def uses_scopes(self) -> bool:
         """Return True if any action needs scopes."""
         return any(action.scopes for action in self.site.catalog.actions)

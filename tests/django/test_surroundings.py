@@ -13,9 +13,10 @@ from django.test import Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
 
-from awp_publish import Site
+from awp_publish import Approval, Site
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
+from tests.http.test_real_server import wait_until
 
 SEEN: list[str] = []
 UPDATE, FETCH = (f"django.middleware.cache.{name}CacheMiddleware" for name in ("Update", "FetchFrom"))
@@ -94,6 +95,18 @@ def test_the_traceback_of_a_failure_has_the_request_id_that_the_caller_got(caplo
         told = call("fail").json()
     written = [one for one in caplog.records if one.exc_info and one.exc_info[1] is not None]
     assert f"request_id={told['request_id']}" in str(getattr(written[0].exc_info[1], "__notes__", ""))
+
+
+def test_an_approval_takes_effect_in_a_worker_of_wsgi_that_is_only_read(tmp_path, monkeypatch):
+    def agents() -> list[str]:
+        return [one["id"] for one in Client().get("/.well-known/woa.json").json()["agents"]]
+
+    hidden = make_shop(plugins=[Approval(str(tmp_path / "approved.json"))])
+    monkeypatch.setitem(globals(), "hidden", hidden)
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.hidden"}):
+        assert agents() == []
+        hidden.approve("whose")
+        wait_until(lambda: agents() == ["whose"])
 
 
 def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_database():

@@ -127,6 +127,18 @@ PROJECTS: Final[Mapping[str, Project]] = {
         python="3.12",
         environment={"DEBUG": "True", "DATABASE_URL": ":memory:"},
     ),
+    "ephios": Project(
+        repository="ephios-dev/ephios",
+        extra="django",
+        settings="ephios.settings",
+        requires=("-e", ".", "--group", "dev", *_DJANGO_PYTEST, "pytest-xdist"),
+        tests=(*_PYTEST, "-n", "2", "tests"),
+        environment={
+            **{"DEBUG": "False", "ALLOWED_HOSTS": "*", "SITE_URL": "https://testserver", "ADMINS": "a <a@b.example>"},
+            **{"DATABASE_URL": "sqlite:///:memory:", "EMAIL_URL": "dummymail://"},
+            **{"DEFAULT_FROM_EMAIL": "a@b.example", "SERVER_EMAIL": "a@b.example"},
+        },
+    ),
     "spoolman": Project(
         repository="Donkie/Spoolman",
         requires=_SPOOLMAN,

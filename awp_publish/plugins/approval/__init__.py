@@ -130,6 +130,7 @@ async def _running(serving: Serving) -> AsyncIterator[None]:
             await asyncio.sleep(LOOK_EVERY)
             await serving.state.publish_approved()
 
+    await serving.state.publish_approved()  # since the site was prepared, which may be long ago
     task = asyncio.create_task(look(), name="awp_publish approvals")
     try:
         yield
