@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from string import Formatter
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation
 from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
-from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Target, title_of
+from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Summary, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, in_doubles, member_names
 from awp_publish.schema.handlers import first_paragraph
@@ -55,30 +55,18 @@ def make_action(
 
     Raises DeclarationError.
     """
-    operation, target, awas = implementation.operation, implementation.target, options.awas
-    inputs, secret_names = mark_secrets(operation.inputs)
-    operation = replace(operation, inputs=in_doubles(inputs), outputs=in_doubles(operation.outputs))
+    target, awas = implementation.target, options.awas
+    inputs, secret_names = mark_secrets(implementation.operation.inputs)
+    outputs = in_doubles(implementation.operation.outputs)
+    operation = replace(implementation.operation, inputs=in_doubles(inputs), outputs=outputs)
     headers = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
-    headers = {name for name in headers if not _NOT_OF_THE_ANSWER.fullmatch(name)}
     description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
-    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
-    confirm = effect == "irreversible" if options.confirm is None else options.confirm
-    auth_required = options.auth_required
-    if auth_required is None:
-        auth_required = bool(options.scopes) or operation.auth_required
-    scopes = options.scopes
-    if scopes is None:
-        scopes = operation.scopes if auth_required else ()
-    if effect == "irreversible" and confirm is False:
-        raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
-    if options.scopes and not auth_required:
-        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
-    if isinstance(confirm, str):
-        _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
-    _check_examples(subject, options.examples, operation)
+    policy = _policy_of(subject, options, operation, target)
     is_background = options.execution == "async"
+    rehearse = implementation.rehearse if policy.confirm is not False or is_background else None
+    _check_examples(subject, options.examples, operation)
     if is_background and answer_redactor(operation.outputs) is not None:
         refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
         raise DeclarationError(subject, refusal, 'Hand it out in an action with execution="sync".')
@@ -91,31 +79,31 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
-        answer_headers=frozenset(name.encode("latin-1", "replace") for name in headers),
+        answer_headers=frozenset(
+            name.encode("latin-1", "replace") for name in headers if not _NOT_OF_THE_ANSWER.fullmatch(name)
+        ),
         secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
-        rehearsal=implementation.rehearse()
-        if implementation.rehearse is not None and (confirm is not False or is_background)
-        else None,
-        type=awas.get("type") or _type_of(target, effect),
-        effect=effect,
+        rehearsal=rehearse() if rehearse is not None else None,
+        type=awas.get("type") or _type_of(target, policy.effect),
+        effect=policy.effect,
         tags=tuple(options.tags),
         examples=tuple(options.examples),
         selector=awas.get("selector"),
         selectors=_selectors_of(subject, action_id, awas.get("selectors", {}), operation),
         result=awas.get("result"),
-        auth_required=auth_required,
+        auth_required=policy.auth_required,
         route_authenticates=operation.auth_required and not implementation.checked_by_site,
         route_credentials=operation.credentials,
         security=operation.security,
         security_schemes=operation.schemes,
-        scopes=tuple(scopes),
+        scopes=policy.scopes,
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         idempotency=cast(Idempotency | None, options.idempotency),
-        needs_confirmation=confirm is not False,
-        confirmation_summary=None if isinstance(confirm, bool) else confirm,
+        needs_confirmation=policy.confirm is not False,
+        confirmation_summary=None if isinstance(policy.confirm, bool) else policy.confirm,
         preconditions=tuple(awas.get("preconditions", ())),
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
@@ -134,6 +122,32 @@ def make_action(
         expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
+
+
+class _Policy(NamedTuple):
+    effect: Effect
+    confirm: bool | Summary
+    auth_required: bool
+    scopes: tuple[str, ...]
+
+
+def _policy_of(subject: str, options: ActionSettings, operation: Operation, target: Target | None) -> _Policy:
+    """Return what a call changes and who may make it: as declared, or else as the route has it."""
+    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
+    confirm = effect == "irreversible" if options.confirm is None else options.confirm
+    auth_required = options.auth_required
+    if auth_required is None:
+        auth_required = bool(options.scopes) or operation.auth_required
+    scopes = options.scopes
+    if scopes is None:
+        scopes = operation.scopes if auth_required else ()
+    if effect == "irreversible" and confirm is False:
+        raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
+    if options.scopes and not auth_required:
+        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
+    if isinstance(confirm, str):
+        _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
+    return _Policy(effect, confirm, auth_required, tuple(scopes))
 
 
 def _type_of(target: Target | None, effect: Effect) -> ActionType:

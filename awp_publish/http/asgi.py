@@ -272,10 +272,11 @@ class AgentPublisher:
         if before is not None and before.actions is catalog.actions:
             before.invoker.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
-        contexts = self._contexts_at(catalog)
+        guards = self._guards(catalog)
+        contexts = self._contexts_at(catalog, guards)
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
         hooks = [context.setup.plugin.calls(context) for context in plugins]
-        invoker = Invoker(catalog, RouteCaller(self._called, catalog), self._guards(catalog), self._observer, hooks)
+        invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observer, hooks)
         forward = self.app
         for context in contexts.values():
             context.invoker = invoker
@@ -295,9 +296,9 @@ class AgentPublisher:
             forward=forward,
         )
 
-    def _contexts_at(self, catalog: Catalog) -> dict[str, Context]:
+    def _contexts_at(self, catalog: Catalog, guards: Guards) -> dict[str, Context]:
         """Return what each plug-in has at one address of the site."""
-        site, host, guards = self.site, host_of(catalog), self._guards(catalog)
+        site, host = self.site, host_of(catalog)
         links = None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1")
         admission = read_admission_of(site.settings, catalog.actions)
         contexts: dict[str, Context] = {}

@@ -28,9 +28,6 @@ MAX_OUTDATED: Final = 64
 ENTRY_BYTES: Final = 256
 """Approximate memory that Python needs for an entry besides its key and value."""
 
-_new: Final = tuple.__new__
-"""Makes a named tuple without calling its class's Python-level `__new__`."""
-
 
 class MemoryStore:
     """Keeps everything in dicts, for all threads and event loops of this process.
@@ -103,7 +100,7 @@ class MemoryStore:
                     if events >= allowed:
                         return Ran(len(seen), (*seen, Counted(events, left)))
                     window[0] = events = events + 1
-                    seen.append(_new(Counted, (events, left)))
+                    seen.append(Counted(events, left))
                 elif kind is Add or kind is Swap:
                     if kind is Add:
                         key, new, seconds = step
@@ -122,7 +119,7 @@ class MemoryStore:
                     key, amount, most, seconds = step
                     window = self._windows.entries.get(key)
                     total = window[0] if window is not None and window[1] > now else 0
-                    seen.append(_new(Counted, (total, 0.0)))
+                    seen.append(Counted(total, 0.0))
                     if most is not None and 0 < amount > most - total:
                         return Ran(len(seen) - 1, tuple(seen))
                     totals.append((key, amount, seconds))
@@ -173,7 +170,7 @@ class MemoryStore:
                             del self._queues[step.queue]
             for key, amount, seconds in totals:
                 self._reserve(key, amount, now, now + seconds)
-            return _new(Ran, (None, tuple(seen)))
+            return Ran(None, tuple(seen))
         finally:
             lock.release()
 
