@@ -18,7 +18,6 @@ _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 _NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
 """White space would let an issuer and an id read as another pair in a key."""
 
-
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
 """The verdict on a request's signature (Web Bot Auth).
 
@@ -114,7 +113,6 @@ def _nobody() -> Credentials:
 
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
-
 
 RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"

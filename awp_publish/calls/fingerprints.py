@@ -19,7 +19,6 @@ _IDENTIFYING: Final = re.compile(
 )
 """Names of headers by which a route may identify callers, whether it declares them or not."""
 
-
 VOLATILE_COOKIES: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
 """Names of cookies that do not identify the caller and change on their own."""
 

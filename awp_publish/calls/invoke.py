@@ -165,7 +165,6 @@ def _prepare(action: Action, guards: Guards | None, routes: Routes, hooks: Seque
 _OF_ANY_TEXT: Final = frozenset({"type", "title", "description", "contentMediaType", "contentEncoding"})
 """Members of a schema that refuse no text."""
 
-
 _ABOUT_THE_CALL: Final = re.compile(
     r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
 )

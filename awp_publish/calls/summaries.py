@@ -38,13 +38,10 @@ def takes_call(summary: Callable[..., object]) -> bool:
 _SECRET: Final = object()
 """A placeholder for a secret. A text could have been written by a caller."""
 
-
 MISSING: Final = "(not given)"
-
 
 MAX_VALUE: Final = 200
 """Characters of one input that a summary shows."""
-
 
 MAX_INPUTS: Final = 20
 """Inputs that our own summary shows."""
@@ -95,12 +92,10 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
 
 _QUOTES: Final = re.compile(r'["\\]')
 
-
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
 """Letters and marks that are invisible although Unicode counts them as visible."""
-
 
 _LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u05f4\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02]")
 """Characters that a person may take for a quotation mark."""

@@ -16,7 +16,6 @@ AGENT_OPTIONS: Final = frozenset(field.name for field in fields(AgentSettings))
 _NAMING: Final = ("name", "description")
 """Options of an agent's decorator that also hold for its default operation, but not for named operations."""
 
-
 F = TypeVar("F", bound=Callable[..., Any] | type)
 
 

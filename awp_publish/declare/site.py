@@ -70,7 +70,6 @@ MODEL_KINDS: Final[
 See `Site.model`.
 """
 
-
 SITE_OPTIONS: Final = frozenset(field.name for field in fields(SiteSettings))
 Listener = Callable[["Site"], None]
 

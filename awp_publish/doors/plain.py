@@ -40,7 +40,6 @@ DOOR: Final = "plain"
 BROWSER_SCHEMES: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 """Authorization schemes (RFC 9110 section 11) whose credentials browsers send automatically, even for other sites."""
 
-
 MAX_COMPARED: Final = 1000
 """Maximum action ids that an unknown one is compared with for suggestions."""
 

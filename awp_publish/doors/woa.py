@@ -26,7 +26,6 @@ PLACES: Final[Mapping[str, str]] = {
 }
 """Hints for envelope members that a caller has put into the input by mistake."""
 
-
 _MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
 """Names of the input at other doors and in other protocols."""
 

@@ -18,7 +18,6 @@ _RESERVED: Final = frozenset(
     {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
 )
 
-
 _CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
 """Members of a route's own problem+json answer that replace ours."""
 

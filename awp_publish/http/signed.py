@@ -9,7 +9,6 @@ from awp_publish.http.exchange import Receive
 SIGNED: Final = "awp_publish.signed"
 """The key in an ASGI scope under which the result of checking a signature or proof is kept: it is checked once."""
 
-
 DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 """Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
 

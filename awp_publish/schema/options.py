@@ -105,15 +105,12 @@ def matching(pattern: str, wrong: str) -> Callable[[str], str]:
 check_id: Final = matching(r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter")
 """The syntax of ids that every protocol accepts."""
 
-
 check_token: Final = matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
 """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ). Operation names have the same syntax."""
-
 
 check_duration: Final = matching(
     r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
 )
-
 
 SCOPE: Final = r"[!#-\[\]-~]+"
 """A scope (RFC 6749 section 3.3)."""
@@ -164,9 +161,7 @@ def _shortened(value: object) -> str:
 
 T = TypeVar("T")
 
-
 _NO_SUCH_OPTION: Final = "there is no such option"
-
 
 _WORDS: Final[Mapping[str, str]] = {
     "missing": "is missing",
@@ -229,27 +224,19 @@ def check(subject: str, adapter: LazyAdapter[T], value: object, field: str = "",
 
 Flag: TypeAlias = Annotated[bool, Strict()]
 
-
 Count: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
-
 
 Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 
-
 Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
-
 
 Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
 
-
 Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
-
 
 Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
 
-
 Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
-
 
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
@@ -271,24 +258,17 @@ def option_rows(options: type) -> list[tuple[str, Option]]:
 
 strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
-
 DURATION: Final[LazyAdapter[str]] = LazyAdapter(Duration)
-
 
 ID: Final[LazyAdapter[str]] = LazyAdapter(Id)
 
-
 AUDIENCE: Final[LazyAdapter[str]] = LazyAdapter(Audience)
-
 
 PATH: Final[LazyAdapter[str]] = LazyAdapter(Path)
 
-
 TOKEN: Final[LazyAdapter[str]] = LazyAdapter(Annotated[str, AfterValidator(check_token)])
 
-
 TEXTS: Final[LazyAdapter[Sequence[str]]] = LazyAdapter(Sequence[Text])
-
 
 MAX_LISTED: Final = 20
 
