@@ -30,7 +30,7 @@ _VALUED: Final = frozenset(
 _BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
 """Names that browsers give to buttons without a name (HTML 4.10.5.1.18)."""
 
-_NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
+_NAMED_WITH_PARTS: Final = frozenset(("button", "checkbox", "heading", "link", "radio"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
 """Elements that, without attributes, contribute only their content."""
