@@ -267,6 +267,7 @@ _DRAWN: Final = frozenset(
 )
 """Elements of drawings, whose tags may end with "/>"."""
 
+_DRAWN_TEXTS: Final = (b"desc", b"style", b"title")
 _MAX_DRAWN: Final = 400
 """Tags in a drawing that is not looked into."""
 
@@ -294,8 +295,9 @@ _TAG: Final = re.compile(
                 for name in sorted(_RAW_TEXTS.keys() - {b"script", b"plaintext"})
             ),
             rb"svg" + _AFTER_NAME + _TAG_REST + rb"(?<!/>)(?:[^<]*+<(?:/?" + _any_of(_DRAWN) + _AFTER_NAME + _TAG_REST
-            + rb"|!--[^<>]*+-->|title" + _AFTER_NAME + _TAG_REST + rb"[^<]*+</title>|desc>[^<]*+</desc>"
-            + rb"|style" + _AFTER_NAME + _TAG_REST + rb"[^<]*+</style>)){0,%d}+[^<]*+</svg>" % _MAX_DRAWN,
+            + rb"|!--(?!-?>)[^<-]*+(?:-(?!-!?>)[^<-]*+)*+-->"
+            + rb"".join(rb"|%b" % name + _AFTER_NAME + _TAG_REST + rb"[^<]*+</%b>" % name for name in _DRAWN_TEXTS)
+            + rb")){0,%d}+[^<]*+</svg>" % _MAX_DRAWN,
             rb"(/?[a-z][^ \t\n\f\r/<>]*+)" + _TAG_REST,
             rb"(?:/?[a-z]|!\[cdata\[).*+",
         )
@@ -356,6 +358,7 @@ def may_exceed(html: bytes) -> bool:
     if names[-1] != _LAST or not kinds.isdisjoint(_ODD):
         return True
     unclosed = _VOID if kinds.isdisjoint(_FOREIGN) else _VOID & _BREAKOUT
+    unclosed |= {b"/" + name for name in unclosed}  # which close nothing
     if kinds.isdisjoint(_UNCERTAIN):
         unclosed |= _TEXT_ENDS
     counted = kinds - unclosed - {b""}

@@ -200,6 +200,8 @@ def test_blocks_in_which_formatting_is_reopened_have_no_more_nodes_than_the_page
 
 ORDINARY = {
     "a drawing": '<p>x</p><svg><title>Icon</title><style>a{}</style><g><path d="M0"/><use/></g></svg>',
+    "a drawing with notes": "<svg><!-- made > by - hand --><desc id=d>x</desc><g><path/></g></svg>",
+    "end tags that end nothing": "<picture><source></source><img></img></picture></br>",
     "a script with tags": "<script>if (a<b) { x = '<div><b><div>' }</script>",
     "an old script": "<script><!--\ndocument.write('<div>')\n//--></script>",
     "styles and comments": "<style>a > b { content: '<div>' }</style><!-- <div><div><div> -->",
