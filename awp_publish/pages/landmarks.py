@@ -79,6 +79,9 @@ _PART_OF_SOMETHING: Final = re.compile(
 _BOUNDARY: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])|(?<=\D)(?=\d)")
 
 _LEGAL: Final = re.compile(r"©|\(c\)\s*\d{4}|\bcopyright\b[^a-z]{0,3}\d{4}|\ball rights reserved\b")
+_LEGAL_WORDS: Final = ("\u00a9", "(c)", "copyright", "reserved")
+"""Parts of such lines, for a quick test."""
+
 _LEGAL_LINK: Final = re.compile(r"\s*(?:privacy|terms of)\b")
 _NOT_LEGAL: Final = frozenset(
     ("article", "button", "form", "h1", "h2", "h3", "input", "main", "nav", "select", "table", "textarea", "footer")
@@ -187,7 +190,8 @@ class Landmarks:
                 nodes += bool(inner) or tree.parents[at] != at - 1 or ends[at - 1] != at + 1
                 if inner == "a" and not legal and "href" in tree.attributes[at]:
                     legal = any(_LEGAL_LINK.match(tree.texts[piece].lower()) for piece in tree.children(at))
-            if nodes <= _MAX_LEGAL_NODES:
+            said = "".join(tree.texts[node:end]).lower()
+            if nodes <= _MAX_LEGAL_NODES and (legal or any(word in said for word in _LEGAL_WORDS)):
                 text = text_of(self._visibility, node, max_nodes=_MAX_LEGAL_NODES)
                 if len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower())):
                     return FOOTER
