@@ -65,8 +65,8 @@ class InspectedSite:
 
 def is_here(address: str, home: str) -> bool:
     """Return True if an address is of the same origin as another."""
-    one, other = split(address), split(home)
-    return one is not None and other is not None and origin_of(one) == origin_of(other)
+    there, here = split(address), split(home)
+    return there is not None and here is not None and origin_of(there) == origin_of(here)
 
 
 def short(text: str) -> str:

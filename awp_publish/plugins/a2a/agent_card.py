@@ -278,8 +278,8 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
             schemes["oauth2"] = {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
     if "session" in kinds and declared.session_cookie is not None:
         begun = sign_in_of(catalog)
-        told = {"description": f"Begin a session with {begun}, which sets this cookie."} if begun else {}
-        cookie = {**told, "location": "cookie", "name": declared.session_cookie}
+        described = {"description": f"Begin a session with {begun}, which sets this cookie."} if begun else {}
+        cookie = {**described, "location": "cookie", "name": declared.session_cookie}
         schemes["session"] = {"apiKeySecurityScheme": cookie}
     return schemes
 

@@ -60,8 +60,8 @@ class Messages:
         request.is_new = not message.task_id
         request.record = record = await self._task_of(message, request)
         kept = keep(message, record.task)
-        request.said = Message()
-        request.said.CopyFrom(kept)
+        request.sent = Message()
+        request.sent.CopyFrom(kept)
         try:
             if self._has_events and request.is_new and (event := await self._event_of(request)) is not None:
                 request.event = event
@@ -71,7 +71,7 @@ class Messages:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.without_frames()
             if request.call is None and (self._invoker.input_redactors or isinstance(problem, UnknownOperation)):
-                leave_out(request.said, record.task, has_secrets=bool(self._invoker.input_redactors))
+                leave_out(request.sent, record.task, has_secrets=bool(self._invoker.input_redactors))
 
     def _check(self, message: Message) -> None:
         """Raise InvalidParamsError for long ids, ContentTypeNotSupportedError for what no skill takes."""

@@ -205,9 +205,9 @@ class Pushes:
             batch = await self._events.read(
                 event, self._events.logs_for(event, caller), _positions(current), most=20, arguments=wanted["arguments"]
             )
-            for one, after in batch.steps():
-                body = _body_of(artifact_of(record, one))
-                answer = await self._webhooks.send(current, _hook_message(current, one.id, body))
+            for occurrence, after in batch.steps():
+                body = _body_of(artifact_of(record, occurrence))
+                answer = await self._webhooks.send(current, _hook_message(current, occurrence.id, body))
                 if isinstance(answer, Posted) and answer.status == 410:
                     return None
                 if (pause := await self._settle(current, answer, {"positions": dict(after)})) is not None:
@@ -295,11 +295,11 @@ def subscription_of(record: TaskRecord) -> dict[str, Any] | None:
     return dict(record.input or {}) if record.skill.startswith(EVENT) else None
 
 
-def artifact_of(record: TaskRecord, one: Any) -> TaskArtifactUpdateEvent:
+def artifact_of(record: TaskRecord, occurrence: Any) -> TaskArtifactUpdateEvent:
     """Return an occurrence as an artifact of the task that subscribes to its event."""
-    parts = make_data_parts(one.data) or [Part(text=orjson.dumps(one.data).decode(), media_type=JSON)]
-    artifact = Artifact(artifact_id=one.id, name=one.name, parts=parts)
-    artifact.metadata.update({"timestamp": one.timestamp})
+    parts = make_data_parts(occurrence.data) or [Part(text=orjson.dumps(occurrence.data).decode(), media_type=JSON)]
+    artifact = Artifact(artifact_id=occurrence.id, name=occurrence.name, parts=parts)
+    artifact.metadata.update({"timestamp": occurrence.timestamp})
     task = record.task
     return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True)
 

@@ -35,7 +35,7 @@ class A2aRequest(DoorRequest):
 
     A message has a `call`, or the `problem` because of which it did not become one; `before` are the skill and the
     input that its task had before it. `event` is the event to which it subscribes, instead of a call. `is_new` means
-    that its task began with it: then nothing is stored if the call is refused. `said` is the message without a session.
+    that its task began with it: then nothing is stored if the call is refused. `sent` is the message without a session.
     """
 
     # Class defaults, because most requests need few of them.
@@ -53,7 +53,7 @@ class A2aRequest(DoorRequest):
     is_new = True
     problem: Problem | None = None
     event: tuple[Event, JsonObject] | None = None
-    said: Message
+    sent: Message
     is_background = False
     _is_disconnected = False
 

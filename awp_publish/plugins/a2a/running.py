@@ -129,7 +129,7 @@ class RunningCalls:
         if isinstance(result, UnknownOperation):  # for its caller it was not a call
             if call is not None:
                 record.skill, record.input = request.before
-                leave_out(request.said, task, has_secrets=bool(self._invoker.input_redactors))
+                leave_out(request.sent, task, has_secrets=bool(self._invoker.input_redactors))
             call = None
         added, record.job = call.headers if call is not None else (), ""
         if isinstance(result, Problem):

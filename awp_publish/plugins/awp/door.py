@@ -129,9 +129,9 @@ class Connection(SocketConnection):
                 async for batch in batches:
                     if not await self._is_still(caller):
                         return
-                    for one, after in batch.steps():
-                        occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        occurrence |= {"cursor": events.write_cursor(after)}
+                    for entry, after in batch.steps():
+                        occurrence = {"event_id": entry.id, "name": name, "timestamp": entry.timestamp}
+                        occurrence |= {"data": entry.data, "cursor": events.write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 

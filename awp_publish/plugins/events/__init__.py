@@ -38,13 +38,7 @@ def _event(
     may see the event, as for an action. The decorated class or function is returned unchanged: a class is the payload
     unless one is given, and a function's docstring is the description.
     """
-    note = events.declare(event_id, payload, description, audience)
-
-    def decorate(decorated: Any) -> Any:
-        note(decorated)
-        return decorated
-
-    return decorate
+    return events.declare(event_id, payload, description, audience)
 
 
 async def _emit(

@@ -92,9 +92,9 @@ class Batch(NamedTuple):
     def steps(self) -> Iterator[tuple[Occurrence, Positions]]:
         """Yield each occurrence with the positions after it."""
         at = dict(self.before)
-        for place, one in enumerate(self.occurrences, 1):
-            at[one.log] = (at[one.log][0], one.number)
-            yield one, at if place < len(self.occurrences) else self.positions
+        for place, entry in enumerate(self.occurrences, 1):
+            at[entry.log] = (at[entry.log][0], entry.number)
+            yield entry, at if place < len(self.occurrences) else self.positions
 
 
 @dataclass(slots=True)
@@ -151,10 +151,8 @@ class Events:
         self._groups: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Group]] = WeakKeyDictionary()
         self._listeners: tuple[Callable[[str], None], ...] = ()
 
-    def declare(
-        self, event_id: str, payload: object, description: str | None, audience: str
-    ) -> Callable[[object], None]:
-        """Declare an event. Returns a function that takes the decorated class or function. Raises DeclarationError."""
+    def declare(self, event_id: str, payload: object, description: str | None, audience: str) -> Callable[[Any], Any]:
+        """Declare an event, and return the decorator of its class or function. Raises DeclarationError."""
         if callable(event_id):
             raise DeclarationError("site.event", 'needs an id: write @site.event("its_id", payload=Model).')
         subject = f'event "{event_id}"'
@@ -167,11 +165,12 @@ class Events:
         check(subject, AUDIENCE, audience, "audience")
         declaration = self._declarations[event_id] = _Declaration(payload, description, audience)
 
-        def note(decorated: object) -> None:
+        def decorate(decorated: Any) -> Any:
             declaration.decorated = decorated
             self._known.pop(event_id, None)
+            return decorated
 
-        return note
+        return decorate
 
     def all(self) -> tuple[Event, ...]:
         """Return all events, in the order of their declaration. Raises DeclarationError."""
@@ -296,7 +295,7 @@ class Events:
             once = {len(steps) + place: entry for place, entry in enumerate(entry for entry in waiting if entry.once)}
             steps += [Add(entry.once, b"1", KEPT_SECONDS) for entry in once.values()]
             keys = [_entry_key(log, epoch, number + 1 + place) for place in range(len(waiting))]
-            steps += [Add(key, one.body, KEPT_SECONDS) for key, one in zip(keys, waiting, strict=True)]
+            steps += [Add(key, entry.body, KEPT_SECONDS) for key, entry in zip(keys, waiting, strict=True)]
             steps.append(Schedule(APPENDED, log, 0.0))
             ran = await store.run(steps, durable=True)
             if ran.failed is None:
@@ -401,16 +400,16 @@ class Events:
             while number < last and not took:
                 numbers = range(number + 1, min(number + asked, last) + 1)
                 entries = (await store.run([Look(_entry_key(log, epoch, number)) for number in numbers])).seen
-                for one, raw in zip(numbers, entries, strict=True):
+                for number, raw in zip(numbers, entries, strict=True):
                     if not isinstance(raw, bytes):
                         truncated = True
                     else:
-                        took.append(_read_entry(event.id, raw, log, one))
-                number, asked = numbers[-1], 4 * asked  # growing steps skip expired entries quickly
+                        took.append(_read_entry(event.id, raw, log, number))
+                asked *= 4  # growing steps skip expired entries quickly
             has_more |= number < last
             pages.append(took)
             after[log] = (epoch, number)
-        occurrences = list(merge(*pages, key=lambda one: one.timestamp))
+        occurrences = list(merge(*pages, key=lambda occurrence: occurrence.timestamp))
         if len(occurrences) > most:
             for later in occurrences[most:]:
                 if after[later.log][1] >= later.number:

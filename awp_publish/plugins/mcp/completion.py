@@ -26,12 +26,12 @@ class CompletionHandler:
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> WireResult:
         """Suggest values for an argument. Raises MCPError."""
         argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
-        is_prompt = isinstance(params.ref, types.PromptReference)
-        named = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
+        ref = params.ref
+        named = ref.name if isinstance(ref, types.PromptReference) else ref.uri
         values: Sequence[str] | None = None
         try:
             async with asyncio.timeout(self._timeout):
-                if is_prompt:
+                if isinstance(ref, types.PromptReference):
                     known = await self._prompts.completion_of(context, named, argument.name)
                 else:
                     known = self._resources.completion_of(named, argument.name)
