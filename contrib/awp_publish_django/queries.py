@@ -6,7 +6,9 @@ callers, for those with the permission to view. Nothing is written, unless `read
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
@@ -22,6 +24,8 @@ MOST: Final = 100
 """Rows of one page, at most."""
 
 USUAL: Final = 20
+
+Inputs: TypeAlias = Mapping[str, Any]
 
 
 def declare_model(
@@ -39,46 +43,73 @@ def declare_model(
     """
     if not issubclass(model, Model):
         return False
-    options = model._meta
-    subject = f"site.model({options.object_name})"
-    for name in fields:
+    queries = _Queries(model, fields, search, rows)
+    name, names, options = queries.name, queries.names, model._meta
+    singular, many = _word(name), _word(names)
+    key, row, page = queries.key_schema(), queries.row_schema(), queries.page_schema()
+    about_list = f"List {names}{', or search for them' if search else ''}."
+    actions: list[tuple[str, str, str, str, Callable[[Inputs], Any], Inputs, Inputs]] = [
+        (f"list_{many}", about_list, "read", "view", queries.list, queries.list_schema(), page),
+        (f"get_{singular}", f"Show one {name}.", "read", "view", queries.get, key, row),
+    ]
+    if writes:
+        if not site.authenticators:
+            wrong = "read_only: is False, and the site does not know its callers."
+            remedy = "Write Site(authenticate=ApplicationUser()): callers need permissions to add, change and delete."
+            raise DeclarationError(queries.subject, wrong, remedy)
+        new, changed = queries.written_schemas()
+        about_change = f"Change one {name}: the fields that are given."
+        actions += [
+            (f"create_{singular}", f"Add one {name}.", "write", "add", queries.create, new, row),
+            (f"update_{singular}", about_change, "write", "change", queries.update, changed, row),
+            (f"delete_{singular}", f"Delete one {name}.", "delete", "delete", queries.delete, key, key),
+        ]
+    for action, about, effect, permission, query, inputs, outputs in actions:
+        facts: dict[str, Any] = {"description": about, "effect": effect, "inputs": inputs, "outputs": outputs}
+        if site.authenticators:
+            scope = f"{options.app_label}.{permission}_{options.model_name}"
+            facts |= {"auth_required": True, "scopes": [scope]}
+        site.agent(action, **facts)(partial(query))  # a method itself cannot be marked
+    return True
+
+
+class _Queries:
+    """What agents do with the rows of a model. Raises DeclarationError for a field that there is not."""
+
+    def __init__(
+        self, model: type[Model], fields: Sequence[str], search: Sequence[str], rows: Sequence[Callable[[], Any]]
+    ) -> None:
+        self._model, self._options, self._fields, self._search, self._rows = model, model._meta, fields, search, rows
+        self.subject = f"site.model({self._options.object_name})"
+        self.name, self.names = str(self._options.verbose_name), str(self._options.verbose_name_plural)
+        self._key = self._options.pk.name
+        self._columns = {name: self._column(name) for name in dict.fromkeys((self._key, *fields))}
+        self._written: dict[str, Any] = {}
+        for name in search:
+            try:
+                model._default_manager.filter(**{f"{name}__icontains": "a"})
+            except FieldError as error:
+                raise DeclarationError(self.subject, f"search: {error}.") from error
+
+    def _column(self, name: str) -> Any:
         try:
-            found = options.get_field(name)
+            column = self._options.get_field(name)
         except FieldDoesNotExist as error:
-            there = ", ".join(field.name for field in options.get_fields() if hasattr(field, "attname"))
-            raise DeclarationError(subject, f'fields: there is no field "{name}".', f"There are: {there}.") from error
-        if not hasattr(found, "attname"):
-            raise DeclarationError(subject, f'fields: "{name}" has several values.', "Name fields with one value.")
-    singular, many = _word(options.verbose_name), _word(options.verbose_name_plural)
-    columns = list(dict.fromkeys((options.pk.name, *fields)))
-    key = options.pk.name
+            there = ", ".join(field.name for field in self._options.get_fields() if hasattr(field, "attname"))
+            raise DeclarationError(
+                self.subject, f'fields: there is no field "{name}".', f"There are: {there}."
+            ) from error
+        if not hasattr(column, "attname"):
+            raise DeclarationError(self.subject, f'fields: "{name}" has several values.', "Name fields with one value.")
+        return column
 
-    written: dict[str, Any] = {}
-    if writes and not site.authenticators:
-        remedy = "Write Site(authenticate=ApplicationUser()): callers need the permissions to add, change and delete."
-        raise DeclarationError(subject, "read_only: is False, and the site does not know its callers.", remedy)
-    for name in dict.fromkeys(fields) if writes else ():
-        column: Any = options.get_field(name)
-        written[name] = None if name == key and column.get_internal_type().endswith("AutoField") else column.formfield()
-        if isinstance(written[name], FileField):
-            raise DeclarationError(subject, f'fields: "{name}" is a file, which is not written here.', "Leave it out.")
-        if written[name] is None:  # a key or a value that the database makes: shown, not written
-            del written[name]
-
-    def found_rows() -> Any:
-        return rows[0]() if rows else model._default_manager.all()
-
-    def show(row: Any) -> dict[str, object]:
-        columns_of_row = {name: getattr(row, options.get_field(name).attname) for name in columns}  # type: ignore[union-attr]
-        plain: dict[str, object] = json.loads(json.dumps(columns_of_row, cls=DjangoJSONEncoder, default=str))
-        return plain
-
-    def list_them(inputs: Mapping[str, Any]) -> dict[str, object]:
-        query = found_rows()
+    def list(self, inputs: Inputs) -> dict[str, object]:
+        """Return a page of rows."""
+        query = self._all()
         text = str(inputs.get("search", "")).replace("\0", " ").strip()  # PostgreSQL has no NUL in texts
-        for word in text.split()[:10] if search else ():
+        for word in text.split()[:10] if self._search else ():
             condition = Q()
-            for name in search:
+            for name in self._search:
                 condition |= Q(**{f"{name}__icontains": word})
             query = query.filter(condition)
         try:
@@ -88,127 +119,131 @@ def declare_model(
         except FieldError as error:
             raise InvalidInput(str(error)) from error
         size, page = int(inputs.get("page_size", USUAL)), int(inputs.get("page", 1))
-        rows = [show(row) for row in query[(page - 1) * size : page * size]]
+        rows = [self._show(row) for row in query[(page - 1) * size : page * size]]
         return {"count": count, "page": page, "pages": max(1, -(-count // size)), "results": rows}
 
-    def find(inputs: Mapping[str, Any]) -> Any:
+    def get(self, inputs: Inputs) -> dict[str, object]:
+        """Return one row."""
+        return self._show(self._find(inputs))
+
+    def create(self, inputs: Inputs) -> dict[str, object]:
+        """Add a row."""
+        return self._save(self._model(), inputs)
+
+    def update(self, inputs: Inputs) -> dict[str, object]:
+        """Change a row."""
+        return self._save(self._find(inputs), inputs)
+
+    def delete(self, inputs: Inputs) -> dict[str, object]:
+        """Delete a row, and return its key."""
+        row = self._find(inputs)
         try:
-            row = found_rows().filter(pk=inputs[key]).first()
+            with transaction.atomic(using=router.db_for_write(self._model)):
+                row.delete()
+        except (IntegrityError, ProtectedError, RestrictedError) as error:
+            raise Refused(f"Other rows depend on this {self.name}; it was not deleted.", status=409) from error
+        return {self._key: inputs[self._key]}
+
+    def _all(self) -> Any:
+        return self._rows[0]() if self._rows else self._model._default_manager.all()
+
+    def _show(self, row: Any) -> dict[str, object]:
+        values = {name: getattr(row, column.attname) for name, column in self._columns.items()}
+        plain: dict[str, object] = json.loads(json.dumps(values, cls=DjangoJSONEncoder, default=str))
+        return plain
+
+    def _find(self, inputs: Inputs) -> Any:
+        key = self._key
+        try:
+            row = self._all().filter(pk=inputs[key]).first()
         except (ValueError, ValidationError, OverflowError, DataError) as error:
             raise InvalidInput(f"{key} is not a valid key.", errors=[Violation(f"/{key}", "is not valid")]) from error
         if row is None:
-            raise Refused(f"There is no {options.verbose_name} {inputs[key]}.", status=404)
+            raise Refused(f"There is no {self.name} {inputs[key]}.", status=404)
         return row
 
-    def get_one(inputs: Mapping[str, Any]) -> dict[str, object]:
-        return show(find(inputs))
-
-    def save(row: Any, inputs: Mapping[str, Any]) -> dict[str, object]:
+    def _save(self, row: Any, inputs: Inputs) -> dict[str, object]:
         for name in inputs:
-            if name in written and (name != key or row.pk is None):
-                setattr(row, options.get_field(name).attname, inputs[name])  # type: ignore[union-attr]
+            if name in self._written and (name != self._key or row.pk is None):
+                setattr(row, self._columns[name].attname, inputs[name])
+        with self._refusing(), transaction.atomic(using=router.db_for_write(self._model)):
+            row.full_clean()
+            row.save()
+            if self._rows and not self._all().filter(pk=row.pk).exists():
+                raise Refused(f"Agents may not write such a {self.name}.", status=403)
+        row.refresh_from_db()
+        return self._show(row)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say what the model or the database refuses."""
         try:
-            with transaction.atomic(using=router.db_for_write(model)):
-                row.full_clean()
-                row.save()
-                if rows and not found_rows().filter(pk=row.pk).exists():
-                    raise Refused(f"Agents may not write such a {options.verbose_name}.", status=403)
+            yield
         except ValidationError as error:
-            raise InvalidInput("The row is not valid.", errors=list(_violations(error, columns))) from error
+            raise InvalidInput("The row is not valid.", errors=list(_violations(error, self._columns))) from error
         except IntegrityError as error:
-            raise Refused(f"The database does not accept this {options.verbose_name}.", status=409) from error
+            raise Refused(f"The database does not accept this {self.name}.", status=409) from error
         except (OverflowError, TypeError, ValueError, DataError) as error:
             raise InvalidInput(f"The row is not valid: {error}") from error
-        row.refresh_from_db()
-        return show(row)
 
-    def create(inputs: Mapping[str, Any]) -> dict[str, object]:
-        return save(model(), inputs)
+    def key_schema(self) -> dict[str, object]:
+        return _object({self._key: _schema_of(self._options.pk)}, [self._key])
 
-    def update(inputs: Mapping[str, Any]) -> dict[str, object]:
-        return save(find(inputs), inputs)
+    def row_schema(self) -> dict[str, object]:
+        return {"type": "object", "properties": {name: {} for name in self._columns}, "required": [*self._columns]}
 
-    def delete(inputs: Mapping[str, Any]) -> dict[str, object]:
-        row, gone = find(inputs), {key: inputs[key]}
-        try:
-            with transaction.atomic(using=router.db_for_write(model)):
-                row.delete()
-        except (IntegrityError, ProtectedError, RestrictedError) as error:
-            raise Refused(
-                f"Other rows depend on this {options.verbose_name}; it was not deleted.", status=409
-            ) from error
-        return gone
+    def page_schema(self) -> dict[str, object]:
+        return {"type": "object", "properties": {"results": {"type": "array", "items": self.row_schema()}}}
 
-    inputs_of_list: dict[str, object] = {
-        "page": _whole(None, "Which page, starting at 1."),
-        "page_size": _whole(MOST, "Rows of it."),
-    }
-    if search:
-        inputs_of_list["search"] = {"type": "string", "maxLength": 200, "description": f"Words in {', '.join(search)}."}
-    inputs_of_list["ordering"] = {
-        "enum": [f"{sign}{name}" for name in columns for sign in ("", "-")],
-        "description": "The field to sort by; a minus reverses the order.",
-    }
+    def list_schema(self) -> dict[str, object]:
+        words = f"Words in {', '.join(self._search)}."
+        searched = {"search": {"type": "string", "maxLength": 200, "description": words}} if self._search else {}
+        ordering = {
+            "enum": [f"{sign}{name}" for name in self._columns for sign in ("", "-")],
+            "description": "The field to sort by; a minus reverses the order.",
+        }
+        page, size = _whole(1_000_000, "Which page, starting at 1."), _whole(MOST, "Rows of it.")
+        return _object({"page": page, "page_size": size, **searched, "ordering": ordering})
 
-    def guarded(permission: str) -> dict[str, Any]:
-        return {"auth_required": True, "scopes": [f"{options.app_label}.{permission}_{options.model_name}"]}
-
-    shared: dict[str, Any] = {"effect": "read", **(guarded("view") if site.authenticators else {})}
-    row_schema = {"type": "object", "properties": {name: {} for name in columns}, "required": columns}
-    answers = {"type": "object", "properties": {"results": {"type": "array", "items": row_schema}}}
-    listed = {"type": "object", "properties": inputs_of_list, "additionalProperties": False}
-    asked = {
-        "type": "object",
-        "properties": {key: _schema_of(options.pk)},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    about = f"List {options.verbose_name_plural}{', or search for them' if search else ''}."
-    for name in search:
-        try:
-            model._default_manager.filter(**{f"{name}__icontains": "a"})
-        except FieldError as error:
-            raise DeclarationError(subject, f"search: {error}.") from error
-    site.agent(f"list_{many}", description=about, inputs=listed, outputs=answers, **shared)(list_them)
-    site.agent(
-        f"get_{singular}", description=f"Show one {options.verbose_name}.", inputs=asked, outputs=row_schema, **shared
-    )(get_one)
-    if not writes:
-        return True
-    subject_of = f"one {options.verbose_name}"
-    properties: dict[str, Any] = {}
-    for name, field in written.items():
-        properties[name] = describe_field(name, field, model)
-        if options.get_field(name).null:
-            properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
-    needed = [name for name, field in written.items() if field.required and not options.get_field(name).has_default()]  # type: ignore[union-attr]
-    inputs: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    facts: dict[str, Any] = {"inputs": {**inputs, "required": needed}, "outputs": row_schema}
-    site.agent(f"create_{singular}", description=f"Add {subject_of}.", effect="write", **facts, **guarded("add"))(
-        create
-    )
-    facts["inputs"] = {**inputs, "properties": {key: _schema_of(options.pk), **properties}, "required": [key]}
-    about = f"Change {subject_of}: the fields that are given."
-    site.agent(f"update_{singular}", description=about, effect="write", **facts, **guarded("change"))(update)
-    facts = {"inputs": asked, "outputs": asked}
-    site.agent(
-        f"delete_{singular}", description=f"Delete {subject_of}.", effect="delete", **facts, **guarded("delete")
-    )(delete)
-    return True
+    def written_schemas(self) -> tuple[dict[str, object], dict[str, object]]:
+        """Return what makes a row and what changes one. Raises DeclarationError for a file."""
+        for name in dict.fromkeys(self._fields):
+            column = self._columns[name]
+            is_made = name == self._key and column.get_internal_type().endswith("AutoField")
+            field = None if is_made else column.formfield()
+            if isinstance(field, FileField):
+                wrong = f'fields: "{name}" is a file, which is not written here.'
+                raise DeclarationError(self.subject, wrong, "Leave it out.")
+            if field is not None:  # else a value that the database makes: shown, not written
+                self._written[name] = field
+        properties: dict[str, object] = {}
+        for name, field in self._written.items():
+            schema = describe_field(name, field, self._model)
+            properties[name] = {"anyOf": [schema, {"type": "null"}]} if self._columns[name].null else schema
+        needed = [
+            name for name, field in self._written.items() if field.required and not self._columns[name].has_default()
+        ]
+        changed = {self._key: _schema_of(self._options.pk), **properties}
+        return {**_object(properties), "required": needed}, _object(changed, [self._key])
 
 
-def _violations(error: ValidationError, columns: Sequence[str]) -> Iterator[Violation]:
+def _violations(error: ValidationError, columns: Mapping[str, object]) -> Iterator[Violation]:
     for name, messages in (error.message_dict if hasattr(error, "error_dict") else {"": error.messages}).items():
         for message in messages:
             yield Violation(f"/{name}" if name in columns else "", str(message))
 
 
-def _word(name: object) -> str:
-    return "_".join("".join(letter if letter.isalnum() else " " for letter in str(name).lower()).split())
+def _word(name: str) -> str:
+    return "_".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())
 
 
-def _whole(most: int | None, words: str) -> dict[str, object]:
-    return {"type": "integer", "minimum": 1, "maximum": most or 1_000_000, "description": words}
+def _object(properties: dict[str, Any], required: Sequence[str] = ()) -> dict[str, object]:
+    needed = {"required": [*required]} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def _whole(most: int, words: str) -> dict[str, object]:
+    return {"type": "integer", "minimum": 1, "maximum": most, "description": words}
 
 
 def _schema_of(column: Any) -> dict[str, object]:
