@@ -75,6 +75,9 @@ _FIELD: Final = 150
 _ENOUGH: Final = 0.6
 """The part of a page's text with which an element is the whole article, if the page says that it is one."""
 
+_PARAGRAPH: Final = 80
+"""Characters that a paragraph has at least, and the half of what stands between a heading and its text."""
+
 _ADDED: Final = 0.2
 """What an element around has to add to what was found, as a part of that."""
 
@@ -183,6 +186,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
         heading = next((at for at in masses.headings if masses.chars[at]), whole)
         others = pruning.leading_elsewhere(whole, heading, heading, masses.chars[whole] // _MENU)
         return MainContent(whole, _with_labels(tree, masses, whole, others), around=_holders(tree, masses, whole))
+    article = article if is_said else _with_question(tree, masses, whole, article)
     article = _with_heading(tree, masses, whole, article)
     if not is_said and whole != body and whole < article < tree.ends[whole]:
         prices = sum(whole < at < tree.ends[whole] and not article < at < tree.ends[article] for at in masses.prices)
@@ -267,6 +271,25 @@ def _holders(tree: Tree, masses: Masses, node: int) -> frozenset[int]:
         found.add(inner)
         inner = next((at for at in tree.children(inner) if masses.chars[at] > half and at not in masses.beside), None)
     return frozenset(found)
+
+
+def _with_question(tree: Tree, masses: Masses, whole: int, article: int) -> int:
+    """Return the element that has a text and the paragraphs between the heading and it: the question of a thread."""
+    ends = tree.ends
+    heading = next((at for at in masses.headings if masses.chars[at] and whole <= at < article), article)
+    paragraphs = [
+        at
+        for at in masses.blocks
+        if ends[heading] <= at
+        and ends[at] <= article
+        and masses.own_marks[at] > 1
+        and masses.own[at] >= _PARAGRAPH
+        and not any(beside <= at < ends[beside] for beside in masses.beside)
+    ]
+    if sum(masses.own[at] for at in paragraphs) < 2 * _PARAGRAPH:
+        return article
+    around = enclose(tree, paragraphs[0], article)
+    return around if whole <= around and masses.links[around] * 2 < masses.chars[around] else article
 
 
 def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:

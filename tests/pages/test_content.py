@@ -176,6 +176,15 @@ def test_a_form_that_answers_a_thread_is_kept_after_it():
     assert "[button: Answer]" in written
 
 
+def test_the_question_between_the_heading_and_the_answers_belongs_to_them():
+    answers = "".join(f"<div><div class=answer><p>Part {number}: {SENTENCE * 9}</p></div></div>" for number in range(6))
+    question = f"<div class=question><p>Who knows? {SENTENCE * 2}</p></div>"
+    html = f"{CHROME}<div><div><h1>Storm</h1></div><div>{question}<div>{answers}</div></div></div>{FOOTER}"
+    written = write_content(html, "https://x.example/storm")
+    assert "Who knows?" in written
+    assert "Part 5:" in written
+
+
 def test_a_form_around_an_article_and_links_in_it_do_not_hide_it():
     html = f"<form method=post action=/all><div><div>{STORY}</div><div>{LINKS}</div></div></form>"
     page = f"{PUBLISHED}{CHROME}<main><h1>Storm</h1>{html}</main>{FOOTER}"

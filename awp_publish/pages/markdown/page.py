@@ -86,6 +86,9 @@ _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
 """Elements from which nothing is moved elsewhere, because their text would be torn apart."""
 
 _SKIPS: Final = re.compile(r"\s*(?:skip|jump)\b", re.IGNORECASE)
+MAX_SKIPS: Final = 5
+"""The first links of a page, among which some may skip its navigation."""
+
 MAX_CHROME: Final = 100
 """Navigations and forms that are moved to the end of the text; further ones stay in their places."""
 
@@ -279,12 +282,12 @@ class _Page:
     def _chrome(self) -> tuple[list[int], list[int]]:
         """Return the navigation elements, and the forms of header and footer.
 
-        A link that skips the navigation is left out, because here the content comes first anyway.
+        Links that skip the navigation are left out, because here the content comes first anyway.
         """
         navigation, forms, tree = list[int](), list[int](), self._tree
-        first = next((at for at in range(tree.size) if tree.tags[at] == "a"), None)
-        if first is not None and tree.attributes[first].get("href", "").startswith("#"):
-            self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
+        for link in tree.find("a")[:MAX_SKIPS]:
+            is_inner = tree.attributes[link].get("href", "").startswith("#")
+            self._inline.later.update([link] if is_inner and _SKIPS.match(self._visible.plain_text(link)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
             for one in tree.find(tag)[:MAX_CHROME]:
                 tags = {tree.tags[above] for above in islice(self._visible.around(one), MAX_BLOCK_DEPTH)}
