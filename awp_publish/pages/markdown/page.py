@@ -211,15 +211,15 @@ class _Page:
             counts.subtract(self._counts(one))
         if counts["link"] <= MIN_LINKS and not counts["form"] and counts["character"] <= MIN_OMITTED:
             return self.write()
-        paging = [
-            link
+        paging = {
+            self._tree.attributes[link]["href"]: link
             for link, text in find_paging(self._tree).items()
             if self._is_in(link, omitted) and self._is_seen(link) and (len(text) <= MAX_TEXT or not content.is_article)
-        ]
+        }
         self._tell_apart(omitted)
         self._write_main(content.node, omitted)
         if paging:
-            self._text([piece for link in paging for piece in (*self._inline.pieces(link), " ")])
+            self._text([piece for link in paging.values() for piece in (*self._inline.pieces(link), " ")])
         self._write_chrome(navigation, forms)
         parts = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in _COUNTED if counts[name]]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
