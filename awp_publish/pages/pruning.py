@@ -65,6 +65,7 @@ class Pruning:
             children = [at for at in tree.children(waiting.pop()) if tree.tags[at]]
             shapes = [(tree.tags[at], tree.attributes[at].get("class")) for at in children]
             alike = Counter(shapes) if len(shapes) >= _MIN_ITEMS else {}
+            is_text = max_menu is None and self._is_among_paragraphs(children)
             for at, shape in zip(children, shapes, strict=True):
                 is_beside = at > end or tree.ends[at] <= start
                 if self._is_landmark(at):
@@ -72,7 +73,7 @@ class Pruning:
                         found.add(at)
                         continue
                 elif (alike.get(shape, 0) >= _MIN_ITEMS and shape != _SHAPELESS and self._is_item(at, max_menu)) or (
-                    max_menu is None and tree.tags[at] in _FLOW and self._is_among_paragraphs(children)
+                    is_text and tree.tags[at] in _FLOW
                 ):
                     continue
                 elif is_beside and self._is_menu(at, has_cards=max_menu is not None):
