@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 import pytest
@@ -348,7 +349,9 @@ def test_somebody_who_has_signed_in_meanwhile_as_another_person_is_asked_again(a
 
 def test_each_request_is_answered_once(agent):
     page = agent.follow(agent.ask())
-    assert "code" in sent_back(agent.answer(page))
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: agent.answer(page), range(4)))
+    assert sorted(answer.status_code for answer in answers) == [303, 409, 409, 409]
     assert agent.answer(page).status_code == 409
 
 

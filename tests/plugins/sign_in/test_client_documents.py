@@ -26,6 +26,7 @@ class Publisher:
         self.status, self.headers, self.port = 200, {"Content-Type": "application/json"}, 0
         self.asked: list[str] = []
         self.changes: dict[str, Any] = {}
+        self.keys = [jwk(KEY)]
         self.body: bytes | None = None
         self.instead: Callable[[Any], tuple[int, dict[str, str], bytes]] | None = None
 
@@ -37,7 +38,7 @@ class Publisher:
         if self.instead is not None:
             return self.instead(request)
         if request.path == "/keys.json":
-            return 200, {}, json.dumps({"keys": [jwk(KEY)]}).encode()
+            return 200, {}, json.dumps({"keys": self.keys}).encode()
         document = {
             "client_id": self.address,
             "client_name": "Claude",
@@ -255,6 +256,15 @@ def test_a_clients_keys_are_asked_for_at_public_addresses_only_and_their_server_
     answer = agent.exchange(code, **form)
     assert (answer.status_code, answer.json()["error"]) == (503, "temporarily_unavailable")
     assert publisher.asked == ["GET /client.json"]
+
+
+def test_a_set_of_keys_that_strangers_publish_is_not_read_without_end(agent, publisher):
+    publisher.changes = BY_KEY | {"jwks_uri": publisher.address.replace("client", "keys")}
+    publisher.keys = [jwk(KEY, padding="x" * 70_000)]
+    assertion = sign(iss=publisher.address, sub=publisher.address)
+    code = agent.consent()["code"]
+    answer = agent.exchange(code, client_assertion=assertion, client_assertion_type=JWT_BEARER)
+    assert (answer.status_code, answer.json()["error"]) == (503, "temporarily_unavailable")
 
 
 def test_a_client_that_authenticates_hears_that_its_document_cannot_be_read(agent, publisher):
