@@ -12,7 +12,8 @@ full addresses (`resource_metadata`, section 5.1), which clients follow first. D
 members about signed answers and metadata (nothing is signed), and policy addresses that are not declared.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from awp_publish.documents.members import (
     PROTECTED_RESOURCE_PATH,
@@ -69,6 +70,8 @@ def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
     site = catalog.site
     known = site.authentication
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
+    if known is not None and (own := known.own_server) is not None:  # what nobody can allow, nobody should ask for
+        scopes = [scope for scope in scopes if scope in cast(Sequence[str], own["scopes_supported"] or ())]
     schemes = schemes_of_routes(catalog)
     takes_tokens = any(
         scheme.get("type") in ("oauth2", "openIdConnect") or scheme.get("scheme") == "bearer"

@@ -61,6 +61,9 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     known, options, paths = catalog.site.authentication, setup.options, SignInPaths(catalog.paths.root)
     assert known is not None  # of our own authenticator
     algorithms = PROOF_ALGORITHMS if setup.state.proofs is not None else ()
+    scopes = sorted(
+        {*options.scopes, *setup.state.permissions_of(catalog)}
+    )  # those that people may allow, and no other
     endpoints = {
         **known.endpoints,
         metadata.AUTHORIZE: paths.authorize,
@@ -74,7 +77,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,
-        own_server=metadata.members_of(options, paths, algorithms),
+        own_server=metadata.members_of(options, paths, algorithms, scopes),
         proof_algorithms=known.proof_algorithms or algorithms,
     )
     path = PROTECTED_RESOURCE_PATH if "identity" in setup.site.plugins else None

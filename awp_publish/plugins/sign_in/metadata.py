@@ -35,7 +35,9 @@ def is_below_a_path(catalog: Catalog) -> bool:
     return is_published(catalog) and bool(catalog.prefix)
 
 
-def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -> Mapping[str, object]:
+def members_of(
+    options: SignIn, paths: SignInPaths, algorithms: Sequence[str], scopes: Sequence[str]
+) -> Mapping[str, object]:
     """Return the members that depend on the options. Keys of clients sign with these `algorithms`, if any."""
     named = [client for client in options.clients if isinstance(client, Client)]
     own = ["client_credentials"] if any(client.scopes and (client.secret or client.key) for client in named) else []
@@ -51,6 +53,7 @@ def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -
         "token_endpoint": paths.token,
         "registration_endpoint": paths.register if options.register else None,
         "revocation_endpoint": paths.revoke,
+        "scopes_supported": scopes or None,
         "grant_types_supported": grants,
         "token_endpoint_auth_methods_supported": methods,
         "token_endpoint_auth_signing_alg_values_supported": signed,
@@ -64,14 +67,12 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the metadata (section 2)."""
     known = catalog.site.authentication or Authentication()
     own = known.own_server or {}
-    scopes = sorted({*known.scopes, *(scope for action in catalog.actions for scope in action.scopes)})
     document = {
         "issuer": next(iter(known.authorization_servers), catalog.url),
         **{
             name: catalog.absolute(value) if name.endswith("_endpoint") and isinstance(value, str) else value
             for name, value in own.items()
         },
-        "scopes_supported": scopes or None,
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "code_challenge_methods_supported": ["S256"],

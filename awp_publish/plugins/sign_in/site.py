@@ -7,6 +7,7 @@ from typing import Final
 from awp_publish.calls.call import Principal
 from awp_publish.calls.callers import KeyProofs
 from awp_publish.calls.tokens import Tokens
+from awp_publish.model import Catalog
 from awp_publish.plugin import Setup
 from awp_publish.plugins.sign_in.clients import Clients
 from awp_publish.plugins.sign_in.framework import Framework, framework_of
@@ -34,10 +35,14 @@ class SignInSite:
 
     @property
     def permissions(self) -> frozenset[str]:
-        """The scopes of actions that every token stands for, because the site alone decides whether they hold."""
+        """The permissions of the site's actions."""
+        return self.permissions_of(self._site.catalog)
+
+    def permissions_of(self, catalog: Catalog) -> frozenset[str]:
+        """Return the scopes of actions that every token stands for, because the site alone decides if they hold."""
         if self.options.scopes:
             return frozenset()
-        needed = (scope for action in self._site.catalog.actions for scope in action.scopes)
+        needed = (scope for action in catalog.actions for scope in action.scopes)
         return frozenset(filter(self.framework.is_permission, needed))
 
     @property

@@ -271,7 +271,9 @@ def test_a_wrong_option_is_said_at_start_up(open_client, options, words):
 
 def test_a_scope_that_nobody_can_allow_is_a_finding(open_client):
     app = make_shop(scopes={"other": "Something else"})
-    open_client(app)
+    shop = open_client(app)
+    assert shop.get("/.well-known/oauth-authorization-server").json()["scopes_supported"] == ["other"]
+    assert "scopes_supported" not in shop.get("/.well-known/oauth-protected-resource/mcp").json()
     assert [finding.check for finding in app.state.site.findings if "orders" in finding.message] == ["sign-in-scope"]
 
 
