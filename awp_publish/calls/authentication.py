@@ -131,7 +131,7 @@ class AuthenticationGate:
         Raises InsufficientPermissions for scopes that a token has (its claim `scope`), and its person has not.
         """
         if principal is None:
-            if self.required or self.scopes:
+            if self.required or (self.scopes and not self.trusts_route):
                 if demand := [header for each in self.authenticators for header in getattr(each, "demands", ())]:
                     problem = AuthenticationRequired("The action requires authentication.", headers=demand)
                     if not self._challenges.kinds:  # a signature has no scheme, so it is asked for with a 403
@@ -139,6 +139,8 @@ class AuthenticationGate:
                     raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
+        if self.trusts_route and principal.claims.keys().isdisjoint(("scope", "client_id")):
+            return  # only the route knows what a caller without an OAuth token may do
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
             detail = f"The token allows {', '.join(missing)}, but the person it stands for may not do that here."

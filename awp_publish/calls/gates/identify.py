@@ -31,7 +31,7 @@ def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | No
     return AuthenticationGate(
         guards.authenticators,
         required=ours,
-        scopes=action.scopes if ours else (),
+        scopes=action.scopes if action.auth_required else (),
         realm=guards.realm,
         metadata_url=guards.metadata_url,
         trusts_route=action.route_authenticates,

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 import pytest
-from fastapi import Request
+from fastapi import Request, Security
+from fastapi.security import APIKeyCookie
 
 from awp_publish import Client, Proxies, current_caller
 from awp_publish.plugins.sign_in.redirects import why_refused
@@ -595,3 +596,18 @@ def test_two_tokens_of_one_request_are_none(shop, agent):
 def test_a_program_on_the_persons_machine_is_reached_at_each_of_its_names(host):
     assert why_refused(f"http://{host}:8765/callback") is None
     assert why_refused(f"http://{host.strip('[]')}.example/callback") is not None
+
+
+def test_a_scope_holds_though_the_route_asks_by_itself_who_calls(open_client):
+    app = make_shop(scopes={"orders": "Place orders", "gifts": "Wrap gifts"})
+
+    @app.post("/gifts")
+    @app.state.site.action("wrap_gift", scopes=["gifts"])
+    async def wrap_gift(session: str = Security(APIKeyCookie(name="session"))) -> str:
+        """Wrap a gift."""
+        return "wrapped" if session else ""
+
+    shop = open_client(app)
+    agent = Agent(shop, browser_of(shop))
+    assert invoke(shop, "wrap_gift", agent.sign_in(scope="orders")["access_token"]).status_code == 403
+    assert invoke(shop, "wrap_gift", agent.sign_in(scope="gifts")["access_token"]).json() == "wrapped"
