@@ -406,7 +406,8 @@ class Invoker:
         if calls is None:
             calls = self._watch_deadlines(loop)
         if call.on_part is not None:
-            call.needs_whole = not prepared.takes_any_text or (guard is not None and guard.needs_answer(call))
+            is_checked = action.enforces_outputs and not prepared.takes_any_text
+            call.needs_whole = is_checked or (guard is not None and guard.needs_answer(call))
         call.deliver = deliver
         call.deadline = perf_counter() + action.timeout
         call.task = current_task(loop)

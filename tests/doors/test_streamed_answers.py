@@ -26,6 +26,7 @@ class Shop:
     outside: bool = False
     timeout: float = 30.0
     path: str = "/agents/actions/write"
+    described: Any = None
     got: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -33,7 +34,7 @@ class Shop:
         site = Site("Shop", "Sells.", url="https://shop.example", secret_keys=KEYS, limits=Limits(timeout=self.timeout))
         app = FastAPI()
 
-        @app.post("/write")
+        @app.post("/write", response_model=self.described)
         @site.action("write", **self.options)
         async def write() -> StreamingResponse:
             """Write a story."""
@@ -98,9 +99,10 @@ def read(sent: list[Message]) -> tuple[int, dict[bytes, bytes], bytes]:
 
 
 @pytest.mark.parametrize("outside", [False, True], ids=["alone", "with middleware outside"])
+@pytest.mark.parametrize("described", [None, dict[str, int]], ids=["as it is", "as an object"])
 @pytest.mark.parametrize("media_type", ["text/plain", "text/event-stream", "application/pdf", "application/x-ndjson"])
-async def test_parts_are_passed_on_as_they_come(media_type, outside):
-    shop = Shop({"rate_limit": "10/minute"}, media_type, outside=outside)
+async def test_parts_are_passed_on_as_they_come(media_type, described, outside):
+    shop = Shop({"rate_limit": "10/minute"}, media_type, outside=outside, described=described)
     sent = await shop.ask(x_request_id="seven")
     status, headers, body = read(sent)
     assert (status, body) == (200, b"one two three")
