@@ -134,9 +134,14 @@ PROJECTS: Final[Mapping[str, Project]] = {
         requires=("-e", ".", "--group", "dev", *_DJANGO_PYTEST, "pytest-xdist"),
         tests=(*_PYTEST, "-n", "2", "tests"),
         environment={
-            **{"DEBUG": "False", "ALLOWED_HOSTS": "*", "SITE_URL": "https://testserver", "ADMINS": "a <a@b.example>"},
-            **{"DATABASE_URL": "sqlite:///:memory:", "EMAIL_URL": "dummymail://"},
-            **{"DEFAULT_FROM_EMAIL": "a@b.example", "SERVER_EMAIL": "a@b.example"},
+            "DEBUG": "False",
+            "ALLOWED_HOSTS": "*",
+            "SITE_URL": "https://testserver",
+            "ADMINS": "a <a@b.example>",
+            "DATABASE_URL": "sqlite:///:memory:",
+            "EMAIL_URL": "dummymail://",
+            "DEFAULT_FROM_EMAIL": "a@b.example",
+            "SERVER_EMAIL": "a@b.example",
         },
     ),
     "spoolman": Project(
