@@ -56,7 +56,7 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     route = catalog.own_route(action)
     if route is None:
         return [Field(name, schema, name in required, examples.get(name, ()), name) for name, schema in schemas.items()]
-    fields = []
+    fields = dict[str, Field]()
     for parameter in route.parameters:
         own, name = parameter.name, parameter.wire_name
         marks = present(
@@ -67,8 +67,9 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
             }
         )
         is_required = own in required or parameter.location == "path"
-        fields.append(Field(name, schemas.get(own, NOTHING), is_required, examples.get(own, ()), own, marks))
-    return fields
+        # Names are unique in AWAS: of inputs that an observed route takes in several places, the first is published.
+        fields.setdefault(name, Field(name, schemas.get(own, NOTHING), is_required, examples.get(own, ()), own, marks))
+    return list(fields.values())
 
 
 def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dict[str, object]:
