@@ -56,9 +56,9 @@ class AuthenticationGate:
 
     A caller is needed if one is `required` or there are `scopes`. `realm` is the site's name, `metadata_url`
     the address of its RFC 9728 document; both stand in challenges. `timeout` is in seconds. `trusts_route` says that
-    the route behind the action identifies callers itself: credentials that we do not know may be valid there. Wrong
-    credentials are counted in the `store` by address. Valid ones need no step of the store, and pass whatever others
-    behind the same address have sent.
+    the route behind the action identifies callers itself: credentials that we do not know may be valid there, and it
+    judges the `route_scopes` of its own schemes. Wrong credentials are counted in the `store` by address. Valid ones
+    need no step of the store, and pass whatever others behind the same address have sent.
     """
 
     authenticators: tuple[Authenticator, ...]
@@ -68,6 +68,7 @@ class AuthenticationGate:
     metadata_url: str | None = None
     timeout: float = CHECK_TIMEOUT
     trusts_route: bool = False
+    route_scopes: frozenset[str] = frozenset()
     store: Store | None = None
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
@@ -139,9 +140,10 @@ class AuthenticationGate:
                     raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
-        if self.trusts_route and principal.claims.keys().isdisjoint(("scope", "client_id")):
-            return  # only the route knows what a caller without an OAuth token may do
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
+        if missing and self.trusts_route and principal.claims.keys().isdisjoint(("scope", "client_id")):
+            # The route looks itself for the scopes of its own schemes, where a caller has no OAuth token.
+            missing = [scope for scope in missing if scope not in self.route_scopes]
         if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
             detail = f"The token allows {', '.join(missing)}, but the person it stands for may not do that here."
             raise InsufficientPermissions(detail, members={"missing_scopes": missing})

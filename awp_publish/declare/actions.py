@@ -94,7 +94,7 @@ def make_action(
         selectors=_selectors_of(subject, action_id, awas.get("selectors", {}), operation),
         result=awas.get("result"),
         auth_required=policy.auth_required,
-        route_authenticates=operation.auth_required and not implementation.checked_by_site,
+        route_authenticates=_route_authenticates(options, operation) and not implementation.checked_by_site,
         route_credentials=operation.credentials,
         security=operation.security,
         security_schemes=operation.schemes,
@@ -122,6 +122,12 @@ def make_action(
         expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
+
+
+def _route_authenticates(options: ActionSettings, operation: Operation) -> bool:
+    """Return True if a route's own security is relied on: what only its code shows is not, where the owner declares."""
+    has_scheme = bool(operation.security or operation.credentials)
+    return operation.auth_required and (has_scheme or not (options.auth_required or options.scopes))
 
 
 class _Policy(NamedTuple):

@@ -11,8 +11,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, DeclarationError
-from tests.doors.adapters import DOORS
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, current_caller
+from tests.doors.adapters import DOORS, Asked as Sent
 from tests.guarded import KEYS, make_shop
 from tests.installed import installed
 
@@ -335,3 +335,53 @@ def test_routes_of_starlette_that_need_a_caller_say_so_by_their_code(open_client
     auth = open_client(AgentPublisher(app, site=site)).get("/agent.json").json()["auth"]
     assert auth["required_for"] == ["show_mine", "orders_get", "show_basket"]
     assert auth["optional_for"] == ["greet"]
+
+
+def by_presence(request: Request) -> None:
+    if "authorization" not in request.headers:
+        raise HTTPException(401)
+
+
+def by_caller() -> None:
+    if current_caller() is None:
+        raise HTTPException(401)
+
+
+def by_scheme(key: str = Depends(APIKeyHeader(name="x-key"))) -> None:
+    """Another secret than the site's tokens."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "statuses"),
+    [
+        (by_presence, {"scopes": ["buy"]}, [401, 401, 403, 200]),
+        (by_caller, {"scopes": ["buy"]}, [401, 401, 403, 200]),
+        (by_presence, {"auth_required": True}, [401, 401, 200, 200]),
+        (by_presence, {}, [401, 401, 200, 200]),
+        (by_scheme, {"scopes": ["buy"]}, [200, None, 403, 200]),  # doors of connections refuse what they do not know
+    ],
+)
+@pytest.mark.parametrize("door", DOORS)
+def test_what_an_owner_declares_holds_though_the_route_asks_by_itself(open_client, door, asked, options, statuses):
+    tokens = {"t-none": Principal("ann"), "t-buy": Principal("bob", frozenset({"buy"}))}
+    site = make_shop(plugins=installed("mcp", "a2a", "awp"), authenticate=BearerToken(tokens), secret_keys=KEYS)
+    app = FastAPI()
+
+    @app.post("/buy", dependencies=[Depends(asked)])
+    @site.action("buy", **options)
+    async def buy() -> dict[str, str]:
+        """Buy."""
+        return {}
+
+    app.add_middleware(AgentPublisher, site=site)
+    caller = DOORS[door](open_client(app))
+    for token, status_code in zip((None, "wrong", "t-none", "t-buy"), statuses, strict=True):
+        if status_code is None:
+            continue
+        headers = {"x-key": "k", **({"authorization": f"Bearer {token}"} if token else {})}
+        code = {
+            200: (None,),
+            401: ("AUTHENTICATION_REQUIRED", "INVALID_CREDENTIALS"),
+            403: ("INSUFFICIENT_SCOPE",),
+        }[status_code]
+        assert caller.send(Sent("buy", {}, headers, {})).code in code, token

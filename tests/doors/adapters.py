@@ -185,8 +185,9 @@ class McpCaller(DoorCaller):
         answer = self.post(self.write(asked), asked)
         if answer.headers["content-type"] == "application/problem+json":  # refused before it was a message
             return _refused(answer.json(), answer.headers)
-        if answer.status_code == 401:  # a challenge, which leads to where credentials come from (RFC 9728 section 5.1)
-            assert "resource_metadata=" in answer.headers["www-authenticate"]
+        if answer.status_code in (401, 403):  # a challenge
+            # It leads to where credentials come from (RFC 9728 section 5.1), or names the scopes that are missing.
+            assert answer.status_code == 403 or "resource_metadata=" in answer.headers["www-authenticate"]
             return _refused(answer.json()["error"]["data"], answer.headers)
         assert answer.status_code == 200
         result = answer.json()["result"]

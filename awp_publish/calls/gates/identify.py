@@ -34,7 +34,10 @@ def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | No
         scopes=action.scopes if action.auth_required else (),
         realm=guards.realm,
         metadata_url=guards.metadata_url,
-        trusts_route=action.route_authenticates,
+        trusts_route=action.route_authenticates and bool(action.security or action.route_credentials),
+        route_scopes=frozenset(
+            scope for alternative in action.security for scopes in alternative.values() for scope in scopes
+        ),
         store=guards.store,
     )
 
