@@ -35,6 +35,7 @@ from awp_publish import (
     WebBotAuth,
 )
 from awp_publish.maps.chromium import open_chromium, why_unavailable
+from awp_publish.plugins import approval
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.client import TestClient
@@ -817,10 +818,11 @@ def section_of(page: str, ident: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", found[1]))) if found is not None else ""
 
 
-def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_path):
+def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_path, monkeypatch):
+    monkeypatch.setattr(approval, "LOOK_EVERY", 3600)  # seconds
     file = tmp_path / "approved.json"
 
-    def shop(words: str = "Order a book.", **options) -> tuple[Site, str]:
+    def shop(words: str = "Order a book.", **options) -> tuple[Site, TestClient]:
         site = Site("Shop", "Sells.", url="https://shop.example", plugins=["overview", Approval(str(file))])
 
         @site.agent("search")
@@ -837,9 +839,10 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
             """Close the shop."""
             return True
 
-        return site, open_client(make_app(site)).get("/agents").text
+        return site, open_client(make_app(site))
 
-    site, page = shop()
+    site, client = shop()
+    page = client.get("/agents").text
     said = section_of(page, "approval")
     assert "Approval (2 waiting)" in said
     assert said.count("New: it was never approved.") == 2
@@ -848,7 +851,8 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
     assert "Actions (0)" in page
 
     site.approve("search", "order")
-    site, page = shop("Order a book at once.", effect="delete")
+    site, client = shop("Order a book at once.", effect="delete")
+    page = client.get("/agents").text
     said = section_of(page, "approval")
     assert "Approval (1 waiting)" in said
     assert "Changed since it was approved: effect, words." in said
@@ -857,9 +861,8 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
     assert "order" not in section_of(page, "actions")
 
     site.approve("order")
+    assert "Approved. It stays hidden until" in section_of(client.get("/agents").text, "approval")
     page = open_client(make_app(site)).get("/agents").text
-    assert "Approved. It stays hidden until" in section_of(page, "approval")
-    site, page = shop("Order a book at once.", effect="delete")
     assert "Nothing is waiting." in section_of(page, "approval")
     assert "order" in section_of(page, "actions")
     assert not re.search(r"<style|style=|<script>", page)
