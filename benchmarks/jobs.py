@@ -46,21 +46,22 @@ async def _measure(path: Path, count: int) -> tuple[Counter[str], Counter[tuple[
     took = time.perf_counter() - started
     ended: Counter[str] = Counter()
     found = open_jobs(str(path))
-    for job_id in ids:
-        ended[(await found.show(job_id, "")).status] += 1
+    for job_id, caller in ids:
+        ended[(await found.show(job_id, caller)).status] += 1
     await found.store.close()
     lines = (line.split() for line in log.read_text().splitlines())
     return ended, Counter((action, job_id) for action, job_id in lines), float(printed), took
 
 
-async def _accept(path: Path, count: int) -> list[str]:
+async def _accept(path: Path, count: int) -> list[tuple[str, str]]:
+    """Accept jobs of several callers, each of whom may have a thousand that wait. Returns their ids and callers."""
     accepting = open_jobs(str(path))
     ids = []
-    for number in range(count):  # of several callers: each may have a thousand jobs that wait
+    for number in range(count):
         action, caller = ("again", "once")[number % 2], f"caller-{number // 500}"
-        ids.append((await accepting.accept(action, {"number": number}, share=caller)).id)
+        ids.append(((await accepting.accept(action, {"number": number}, principal=caller)).id, caller))
     await accepting.store.close()
-    path.with_suffix(".ids").write_text("\n".join(ids))
+    path.with_suffix(".ids").write_text("\n".join(map(" ".join, ids)))
     return ids
 
 

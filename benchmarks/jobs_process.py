@@ -48,9 +48,9 @@ async def work(path: str, log_path: str) -> None:
 
 
 async def _is_done(jobs: JobStore, path: str) -> bool:
-    ids = Path(path).with_suffix(".ids").read_text().split()
-    for job_id in reversed(ids):
-        if not (await jobs.show(job_id, "")).has_ended:
+    lines = Path(path).with_suffix(".ids").read_text().splitlines()
+    for job_id, caller in map(str.split, reversed(lines)):
+        if not (await jobs.show(job_id, caller)).has_ended:
             return False
     return True
 
