@@ -30,9 +30,9 @@ from demo_site.app import create_app
 
 URL: Final = "http://127.0.0.1:8000"
 SEARCH: Final = "/search?q=the&n="
-SESSIONS: Final = 500
+SESSIONS: Final = 400
 SHARE: Final = 100
-MOST_MEMORY: Final = 150
+MOST_MEMORY: Final = 120
 PORT: Final = 8461
 
 
