@@ -73,7 +73,8 @@ async def _measure(make: Callable[[], Awaitable[list[Case]]], seconds: float) ->
 async def _unchanged() -> list[Case]:
     published, accepting = _published(), ((b"accept", BROWSER),)
     cases = [Case("nowhere", _shop(), PAGE, headers=accepting), Case("HTML", published, PAGE, headers=accepting)]
-    assert (await ask(cases[0])).body == (await ask(cases[1])).body
+    bodies = [(await ask(case)).body.partition(b"<body")[2] for case in cases]  # heads get links to documents
+    assert bodies[0] == bodies[1] != b""
     for name, media_type in FORMATS.items():
         case = await _asking(published, name, PAGE)
         etag = dict((await ask(case)).headers)[b"etag"]
