@@ -1,4 +1,4 @@
-"""Whether a route refuses callers without credentials, although its security scheme does not (`auto_error=False`)."""
+"""Finds routes that refuse callers without credentials though their security scheme does not (`auto_error=False`)."""
 
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Whether a function refuses callers who show no credentials, by its code."""
+"""Reads by the code of a function whether it refuses callers who show no credentials."""
 
 import ast
 from collections.abc import Callable, Collection, Iterable

@@ -109,7 +109,7 @@ class Grant:
 
     @property
     def host(self) -> str:
-        """What tells clients of one name apart: the host of the client's id, or that to which its answer went."""
+        """The host of the client's id, or else that to which its answer went: it tells clients of one name apart."""
         return shown_host(self.client if self.client.startswith("https://") else self.redirect)
 
     def cookie_header(self, address: WebAddress) -> bytes:
