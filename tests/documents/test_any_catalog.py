@@ -26,6 +26,7 @@ from awp_publish.model import (
 )
 from awp_publish.plugins.a2a import agent_card
 from tests.documents.known import ALL
+from tests.examples import examples
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check
@@ -156,7 +157,7 @@ def catalogs(draw: st.DrawFn, fewest_actions: int = 0) -> Catalog:
     )
 
 
-GENEROUS = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+GENEROUS = settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 
 
 @GENEROUS
