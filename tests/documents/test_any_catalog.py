@@ -128,7 +128,7 @@ def _one_action(draw: st.DrawFn, action_id: str) -> Action:
         agent_id="group" if grouped else action_id,
         operation=action_id if grouped else "default",
         effect=draw(st.sampled_from(["read", "idempotent", "write", "delete", "irreversible"])),
-        auth_required=draw(st.booleans()),
+        asker=draw(st.sampled_from([None, "site", "scheme", "code"])),
         examples=tuple(draw(st.lists(st.dictionaries(NAMES, SCALARS, max_size=2), max_size=2))),
         rate_limit=draw(st.sampled_from([None, RateLimit(3, 2, "d", "ip")])),
         idempotency=draw(st.sampled_from([None, Idempotency()])),
