@@ -14,6 +14,9 @@ from typing import Final
 PRELOADED: Final = [
     "a2a.server.routes",
     "awp_publish",
+    "awp_publish.plugins.postgres.store",
+    "awp_publish.plugins.redis.store",
+    "awp_publish.plugins.sqlite.store",
     "fastapi",
     "mcp.server",
     "uvicorn.main",
@@ -35,9 +38,10 @@ class Process:
         cwd: Path,
         env: Mapping[str, str] = os.environ,
         is_strict: bool = False,
+        output: Path | None = None,
     ) -> None:
-        """Start it. In a strict one, warnings are errors."""
-        started = (module, arguments, cwd, dict(env), is_strict)
+        """Start it. In a strict one, warnings are errors. All that it prints goes to the file `output`."""
+        started = (module, arguments, cwd, dict(env), is_strict, output)
         self._process: ForkServerProcess = _context.Process(target=_run, args=started)
         self._process.start()
 
@@ -65,7 +69,18 @@ class Process:
         return status
 
 
-def _run(module: str, arguments: tuple[str, ...], folder: Path, environment: dict[str, str], is_strict: bool) -> None:
+def _run(
+    module: str,
+    arguments: tuple[str, ...],
+    folder: Path,
+    environment: dict[str, str],
+    is_strict: bool,
+    output: Path | None,
+) -> None:
+    if output is not None:
+        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
     if is_strict:
         warnings.simplefilter("error")
     os.chdir(folder)

@@ -200,6 +200,7 @@ def code(answer: httpx.Response) -> str:
     return str(answer.json().get("code", answer.status_code))
 
 
+@pytest.mark.parametrize("start", ["sqlite"], indirect=True)
 def test_equal_declarations_have_equal_etags_on_every_start(start, old):
     again = start("old", seed=12345)
     assert len(old.documents()) >= 4

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pytest
 
 from awp_publish.plugin import open_store
 from awp_publish.stores import Add, Count, Look, Schedule
+from tests.processes import Process
 
 pytestmark = pytest.mark.slow
 
@@ -58,14 +60,15 @@ def url(request, tmp_path):
     )
 
 
-def test_several_processes_share_a_store_without_losing_or_doubling_anything(url):
+def test_several_processes_share_a_store_without_losing_or_doubling_anything(url, tmp_path):
     namespace = uuid4().hex
     fill_queue(url, namespace)
-    command = [sys.executable, "-W", "error", "-c", WORK, url, namespace, str(KEYS)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(PROCESSES)]
-    told = [process.communicate(timeout=180) for process in running]
-    assert [errors.decode() for _, errors in told] == [""] * PROCESSES
-    results = [json.loads(output) for output, _ in told]
+    (tmp_path / "work.py").write_text(WORK)
+    outputs = [tmp_path / f"{number}.json" for number in range(PROCESSES)]
+    arguments = ("work", url, namespace, str(KEYS))
+    running = [Process(*arguments, cwd=tmp_path, is_strict=True, output=output) for output in outputs]
+    assert [process.wait(timeout=180) for process in running] == [0] * PROCESSES
+    results = [json.loads(output.read_text()) for output in outputs]
     assert Counter(key for added, _, _ in results for key in added) == Counter(range(KEYS))
     assert sum(counted for _, counted, _ in results) == KEYS * 2
     assert Counter(member for _, _, taken in results for member in taken) == Counter(map(str, range(KEYS)))
@@ -98,39 +101,16 @@ if child == 0:
     sys.exit(0)
 assert os.waitpid(child, 0)[1] == 0
 assert not asyncio.run(add("child")) and asyncio.run(add("parent again"))
-asyncio.run(store.close())
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(url):
+def test_a_child_opens_its_own_connection_and_a_process_that_does_not_close_its_store_says_nothing(url):
     """Servers fork after they have imported the application, and maybe after they have used it."""
-    command = [
-        sys.executable,
-        "-W",
-        "error::ResourceWarning",
-        "-W",
-        "ignore::DeprecationWarning",
-        "-c",
-        FORK,
-        url,
-        uuid4().hex,
-    ]
+    warnings = ("-W", "error", "-W", "ignore::DeprecationWarning")  # of a fork beside threads
+    command = [sys.executable, *warnings, "-c", FORK, url, uuid4().hex]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_process_that_ends_without_closing_its_store_says_nothing(url):
-    script = (
-        "import asyncio, sys\n"
-        "from awp_publish.plugin import open_store\n"
-        "from awp_publish.stores import Add\n"
-        "store = open_store(sys.argv[1], sys.argv[2])\n"
-        "print(asyncio.run(store.run([Add('key', b'one', 60)])).failed)\n"
-    )
-    command = [sys.executable, "-W", "error", "-c", script, url, uuid4().hex]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 KILLED = """
@@ -148,16 +128,17 @@ asyncio.run(work())
 """
 
 
-def test_what_was_durable_is_there_after_a_process_was_killed(url):
-    namespace = uuid4().hex
-    process = subprocess.Popen([sys.executable, "-c", KILLED, url, namespace], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    with process, process.stdout as told:
-        while told.readline() != b"100\n":
-            pass
-        process.kill()
-        last = max(map(int, told.read().split()[:-1]), default=100)  # the last line may have been cut off
-    assert asyncio.run(look_at(url, namespace, last + 1)) == {b"v" * 500}
+def test_what_was_durable_is_there_after_a_process_was_killed(url, tmp_path):
+    namespace, output = uuid4().hex, tmp_path / "output"
+    (tmp_path / "killed.py").write_text(KILLED)
+    process = Process("killed", url, namespace, cwd=tmp_path, output=output)
+    while not output.exists() or len(lines := output.read_bytes().split(b"\n")) < 100:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait(60)
+    lines = output.read_bytes().split(b"\n")[:-1]  # the last line may have been cut off
+    assert asyncio.run(look_at(url, namespace, len(lines))) == {b"v" * 500}
 
 
 async def look_at(url, namespace, most):

@@ -21,6 +21,7 @@ says how many bytes to give back when the record has expired.
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -83,7 +84,10 @@ BYTES_OF_UNKNOWN: Final = "{jobs}bytes"
 """The key of the bytes of all unknown callers together."""
 
 ABSENT_PAUSE: Final = 2.0
-"""Seconds after which a job is taken again that found a worker without its action: another may be faster."""
+"""Maximum seconds, and half of them the minimum, until a job is taken again that found a worker without its action.
+
+They are random: after the same pause, the worker that had given the job back would be the first to look each time.
+"""
 
 RECORD_BYTES: Final = 1024
 """Bytes that a job needs in the store besides its record: keys, and members of queues."""
@@ -150,6 +154,10 @@ class Live(Protocol):
 def read_clock() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
+
+
+def _absent_pause() -> float:
+    return random.uniform(ABSENT_PAUSE / 2, ABSENT_PAUSE)
 
 
 class JobStore:
@@ -378,7 +386,7 @@ class JobStore:
             return None
         if is_repeatable(stored.job.action) is None:
             if self._may_come(stored.job):
-                await self.put_back(stored, ABSENT_PAUSE)
+                await self.put_back(stored, _absent_pause())
             else:
                 await self._end_unknown(stored)
             return None
@@ -411,7 +419,7 @@ class JobStore:
             )  # it runs here: its lease expired while the store was unavailable
             return
         if repeatable is None and self._may_come(job):
-            await self.postpone(job_id, ABSENT_PAUSE)
+            await self.postpone(job_id, _absent_pause())
         elif repeatable is None:
             await self._end_unknown(stored)
         else:
