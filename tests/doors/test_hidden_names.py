@@ -110,7 +110,7 @@ def test_a_hidden_name_takes_the_same_steps_as_an_unknown_one(client, way, token
         return answer.status_code, text, kept, steps.count
 
     for name in (*HIDDEN, UNKNOWN) * 2:
-        seen(name)  # what is prepared at the first call
+        CALLS[way](client, name, headers)  # what is prepared at the first call is not counted
     unknown = seen(UNKNOWN)
     assert unknown[-1] > 50
     assert {name: seen(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)

@@ -20,7 +20,7 @@ from awp_publish.http.running import running
 from tests.plugins.mcp.mcp_messages import headers_of, message
 from tests.steps import LINEAR, counting
 
-SMALL: Final = 4_000
+SMALL: Final = 2_000
 """Bytes of the smaller request."""
 
 TIMES: Final = 4
