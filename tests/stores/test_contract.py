@@ -290,9 +290,9 @@ async def test_a_hundred_at_once_count_each_event(store):
 
 
 @pytest.mark.slow
-async def test_ten_thousand_looks_at_once_are_answered_in_time(store):
+async def test_two_thousand_looks_at_once_are_answered_in_time(store):
     await store.run([Add("key", b"one", 60)])
-    ran = await asyncio.gather(*(store.run([Look("key")]) for _ in range(10_000)))
+    ran = await asyncio.gather(*(store.run([Look("key")]) for _ in range(2_000)))
     assert all(one.seen == (b"one",) for one in ran)
 
 
