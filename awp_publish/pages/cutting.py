@@ -130,7 +130,8 @@ class Cut:
 
     def _make(self, candidate: int, limits: ElementLimits, most: int) -> int:
         """Keep an element if it takes at most so many bytes, including its region's if it is the first one there."""
-        number, lost = self._region_of[candidate], defaultdict[str, int](int)
+        number = self._region_of[candidate]
+        lost: Losses = defaultdict(int)
         element = self._elements.make(candidate, limits, lost)
         size = len(orjson.dumps(element)) + ID_BYTES
         if number not in self._begun:

@@ -238,7 +238,8 @@ class Elements:
 
 def _read_common(attributes: Mapping[str, str], own: Attrs) -> tuple[Attrs, Attrs]:
     """Return attributes of any element (4.3, global actionability) without those it has, and ARIA states (4.4)."""
-    common, states = Attrs(), Attrs()
+    common: Attrs = {}
+    states: Attrs = {}
     for name in attributes:
         if name not in KNOWN_ATTRIBUTES:
             continue

@@ -49,7 +49,9 @@ class FormFields:
 def read_form(form: int, visibility: Visibility) -> FormFields:
     """Return the parts of a form."""
     tree = visibility.tree
-    fillable, hidden, buttons, has_structure, has_names = False, list[int](), list[int](), False, False
+    fillable = has_structure = has_names = False
+    hidden: list[int] = []
+    buttons: list[int] = []
     for at in range(form + 1, tree.ends[form]):
         tag = tree.tags[at]
         if tag in _FIELDS:

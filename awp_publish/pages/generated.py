@@ -60,7 +60,7 @@ def read_generated(visibility: Visibility) -> Generated:
 
 def _text(content: str, tree: Tree, at: int) -> str:
     """Return the text of a `content`: its alternative text if it has one, strings and attributes."""
-    parts = list[str]()
+    parts: list[str] = []
     for double, single, attribute, slash in _PIECE.findall(content):
         if slash:
             parts.clear()

@@ -173,7 +173,7 @@ def _is_code(tree: Tree, at: int) -> bool:
 
 def lineage(tree: Tree, at: int, levels: int) -> list[int]:
     """Return an element and those around it, within the body."""
-    found = list[int]()
+    found: list[int] = []
     while at > tree.body_at and len(found) <= levels:
         found.append(at)
         at = tree.parents[at]

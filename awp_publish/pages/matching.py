@@ -4,6 +4,8 @@ A selector is followed from its outermost compound inwards, each time for all el
 so the time is the length of the selector times that of the page, whatever stands before what.
 """
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from itertools import chain
@@ -29,6 +31,7 @@ class PageNodes(Protocol):
     texts: list[str]
     parents: list[int]
     ends: list[int]
+    selectable: list[int]
 
     def find(self, tag: str) -> Sequence[int]: ...
 
@@ -69,18 +72,17 @@ class Matcher:
     def _listed(self) -> dict[str, list[list[int]]]:
         """By class or id, lists of the elements that have it."""
         listed: dict[str, list[list[int]]] = {}
-        by_classes: dict[str, list[int]] = {}
-        attributes, start = self._page.attributes, self.start
-        outside = ((at, attributes[at]) for at in self._outside)
-        for at, given in chain(outside, enumerate(attributes[start : self.end], start)):
-            if given:
-                if names := given.get("class"):
-                    by_classes.setdefault(names, []).append(at)
-                if name := given.get("id"):
-                    listed.setdefault(f"#{name}", [[]])[0].append(at)
-        for names, elements in by_classes.items():
+        by_classes = defaultdict[str, list[int]](list)
+        attributes, selectable = self._page.attributes, self._page.selectable
+        inside = selectable[bisect_left(selectable, self.start) : bisect_left(selectable, self.end)]
+        elements = [*self._outside, *inside]
+        for at, names in zip(elements, [attributes[at].get("class", "") for at in elements], strict=True):
+            by_classes[names].append(at)
+        for names, alike in by_classes.items():
             for name in dict.fromkeys(names.split()):
-                listed.setdefault(f".{name}", []).append(elements)
+                listed.setdefault(f".{name}", []).append(alike)
+        for at in [at for at in elements if "id" in attributes[at]]:
+            listed.setdefault(f"#{attributes[at]['id']}", [[]])[0].append(at)
         return listed
 
     @property
@@ -115,7 +117,7 @@ class Matcher:
         """
         if among is None and selector in self._matches:
             return self._matches[selector]
-        elements = list[int]()
+        elements: list[int] = []
         if self.names >= selector.names:
             around, (combinator, compound) = selector.steps[:-1], selector.steps[-1]
             elements = self._only(self._candidates(compound, among), compound)
@@ -129,7 +131,7 @@ class Matcher:
 
     def _within(self, steps: tuple[tuple[str, Compound], ...]) -> list[int]:
         """Return the elements that the beginning of a selector matches."""
-        elements = list[int]()
+        elements: list[int] = []
         for combinator, compound in steps:
             candidates = self._candidates(compound)
             related = list(self._related(elements, candidates, combinator)) if combinator else candidates

@@ -248,7 +248,7 @@ class AccessibleNames:
                 return text
         pieces: list[str] = []
         referring = length = 0
-        referred = set[int | None]()
+        referred: set[int | None] = set()
         owners = {element}
         tree, visibility = self._tree, self._visibility
         waiting: list[int | str] = [after.get(element, ""), *self._owned(element, owners)]

@@ -18,7 +18,7 @@ class PageOption:
 def read_options(tree: Tree, select: int) -> list[PageOption]:
     """Return the options of a select. If none is said to be chosen, browsers choose the first that can be."""
     tags, attributes = tree.tags, tree.attributes
-    options = list[PageOption]()
+    options: list[PageOption] = []
     group, group_end, group_disabled = "", 0, False
     at, end = select + 1, tree.ends[select]
     while at < end:

@@ -64,38 +64,45 @@ MAX_PAGING: Final = 60
 
 def find_paging(tree: Tree) -> Mapping[int, str]:
     """Return the links to other pages of a list, in document order, with what they say."""
-    groups: dict[int, list[tuple[int, str, bool]]] = {}
-    attributes = tree.attributes
+    groups: dict[int, list[tuple[int, str, bool, re.Match[str] | None]]] = {}
+    tags, attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
     found: dict[int, str] = {}
     for link in tree.find("a"):
         given = attributes[link]
         if "href" not in given:
             continue
+        if ends[link] == link + 2 and not tags[link + 1] and "rel" not in given and _says_otherwise(texts[link + 1]):
+            continue  # as most links
         text = _text_of(tree, link)
-        if "rel" not in given and text.isascii() and _HINTS.isdisjoint(_HINT.findall(text.lower())):
+        if "rel" not in given and (not text or _says_otherwise(text)):
             continue
         is_named = "rel" in given and not _RELATIONS.isdisjoint(given["rel"].lower().split())
         is_named = is_named or (_MORE.fullmatch(text) is not None and _PAGED.search(given["href"]) is not None)
-        if is_named or (
-            text and (_NUMBER.fullmatch(text) or _turns(text) or _BACK.fullmatch(text) or _ON.fullmatch(text))
-        ):
-            groups.setdefault(_block_of(tree, link), []).append((link, text, is_named))
+        number = _NUMBER.fullmatch(text)
+        if is_named or number or (text and (_turns(text) or _BACK.fullmatch(text) or _ON.fullmatch(text))):
+            groups.setdefault(_block_of(tree, link), []).append((link, text, is_named, number))
     for block, links in groups.items():
-        numbers = [int(re.sub(r"\D", "", number[1])) for _, text, _ in links if (number := _NUMBER.fullmatch(text))]
+        numbers = [int(re.sub(r"\D", "", number[1])) for *_, number in links if number]
         steps = sum(after - before == 1 for before, after in pairwise(numbers))
-        ranges = sum(_NUMBER.fullmatch(text) is not None and len(re.findall(r"\d+", text)) == 2 for _, text, _ in links)
-        turns = [text for _, text, _ in links if _turns(text)]
+        ranges = sum(number is not None and len(re.findall(r"\d+", text)) == 2 for _, text, _, number in links)
+        turns = [text for _, text, *_ in links if _turns(text)]
         has_words = any(any(map(str.isalpha, text)) for text in turns)
-        is_between = any(_BACK.fullmatch(text) for _, text, _ in links) and any(
-            _ON.fullmatch(text) for _, text, _ in links
+        is_between = any(_BACK.fullmatch(text) for _, text, *_ in links) and any(
+            _ON.fullmatch(text) for _, text, *_ in links
         )
-        is_paging = any(is_named for _, _, is_named in links) or is_between
+        is_paging = any(is_named for _, _, is_named, _ in links) or is_between
         is_paging = is_paging or (bool(turns) and (bool(numbers) or has_words or len(turns) > 1))
         is_counted = steps >= MIN_NUMBERS - 1 or ranges >= MIN_NUMBERS
         is_counted = is_counted or (steps > 0 and all(_PAGED.search(attributes[link]["href"]) for link, *_ in links))
         if is_paging or (is_counted and tree.tags[block] != "tr"):
-            found.update((link, text) for link, text, _ in links)
+            found.update((link, text) for link, text, *_ in links)
     return {link: found[link] for link in sorted(found)[:MAX_PAGING]}
+
+
+def _says_otherwise(text: str) -> bool:
+    """Return True for words in ASCII that do not lead to another page."""
+    said = _HINT.findall(text.lower()) if text.isascii() else []
+    return bool(said) and _HINTS.isdisjoint(said)
 
 
 @lru_cache(maxsize=1_024)
@@ -115,7 +122,8 @@ def _text_of(tree: Tree, link: int) -> str:
             return ""
         if any(map(str.isalnum, only)):
             return " ".join(only.split())
-    texts, length = list[str](), 0
+    texts: list[str] = []
+    length = 0
     for at in range(link + 1, tree.ends[link]):
         text = tree.texts[at] if not tree.tags[at] else ""
         if tree.tags[at] in _PICTURES:

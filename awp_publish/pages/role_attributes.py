@@ -51,7 +51,9 @@ class RoleAttributes:
         return read(self, node, limits, losses) if read is not None else {}
 
     def _select(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given, attrs, options = self._tree.attributes[node], Attrs(), list[Attrs]()
+        attrs: Attrs = {}
+        options: list[Attrs] = []
+        given = self._tree.attributes[node]
         for one in read_options(self._tree, node):
             own = self._tree.attributes[one.node]
             text = self._survey.part_text(one.node) or own.get("label", "")
@@ -64,7 +66,7 @@ class RoleAttributes:
         if len(kept) < len(options):
             losses["more options"] += len(options) - len(kept)
         if kept:
-            attrs["options"] = list[Value](kept)
+            attrs["options"] = [*kept]
         if selected := [option["value"] for option in options if "selected" in option]:
             attrs["value"] = selected[0] if "multiple" in given else selected[-1]
             attrs.update({"selected_values": selected} if "multiple" in given else {})
@@ -145,8 +147,8 @@ class RoleAttributes:
             losses[CHARACTERS] += sum(len(cell) for row in more for cell in row)
         if limits.characters is not None:
             headers, shown = _narrow(headers, shown, limits.characters, losses)
-        attrs: Attrs = {"headers": list[Value](headers)} if headers else {}
-        return attrs | ({"rows": [list[Value](row) for row in shown]} if shown else {})
+        attrs: Attrs = {"headers": [*headers]} if headers else {}
+        return attrs | ({"rows": [[*row] for row in shown]} if shown else {})
 
     def _section(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
         name = collapse(self._tree.attributes[node].get("aria-label"))

@@ -12,12 +12,12 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from awp_publish.pages.encodings import to_utf8
 from awp_publish.pages.nesting import MAX_TREE_DEPTH, bound_markup, may_exceed
-from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES, SHADOW_MODES, Tree, shadow_mode_of
+from awp_publish.pages.tree import COMMENT, CONSPICUOUS, NO_ATTRIBUTES, SHADOW_MODES, Tree, shadow_mode_of
 
 _TEXT: Final = 2
 """Lexbor's number for text (`LXB_TAG__TEXT`)."""
 
-_NOTED: Final = CONSPICUOUS | {"id"}
+_NOTED: Final = CONSPICUOUS | {"class", "id"}
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Otherwise each option is compared with all others of its select, to fill a `<selectedcontent>`."""
 
@@ -71,10 +71,12 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     """Return the tree of markup. If it is too deep it is truncated, or `_TooDeepError` is raised if `strict`."""
     parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
     tree = Tree(html_bytes)
-    top, by_tag = parser.root, dict[str, list[int]]()
-    tree.add("html", {name: value or "" for name, value in top.attributes.items()} if top is not None else {}, -1)
+    top, by_tag = parser.root, {"html": [0]}
+    given = {name: value or "" for name, value in top.attributes.items()} if top is not None else {}
+    tree.add("html", given, -1)
     if top is not None:
-        tree.ids.update({tree.attributes[0]["id"]: 0} if "id" in tree.attributes[0] else {})
+        tree.ids.update({given["id"]: 0} if "id" in given else {})
+        tree.selectable += [0] if "id" in given or "class" in given else []
         _copy(top, tree, 0, by_tag, tree.ids, strict)
         tree.ends[0] = len(tree.tags)
     tree.complete(by_tag)
@@ -121,7 +123,7 @@ def _copy(
 
     This is one loop because it runs for every node of a page. The stack has, for each open element, the parser's node
     after it and the parent there. A kind has, for the parser's number of a tag, its name and the list of elements with
-    that name, if any. `room` is the maximal depth of the stack; enclosing templates count too.
+    that name. `room` is the maximal depth of the stack; enclosing templates count too.
 
     The lists are extended beyond `at` with "" and no attributes, so that little has to be written for a text. Elements
     that have the same class and no other attribute share one mapping.
@@ -135,8 +137,9 @@ def _copy(
             raise _TooDeepError
         return
     waiting = list[tuple[LexborNode | None, int]]()
-    kinds: dict[int, tuple[str, Callable[[int], None] | None]] = {}
+    kinds: dict[int, tuple[str, Callable[[int], None]]] = {}
     classes: dict[str, dict[str, str | None]] = {}
+    note_selectable = tree.selectable.append
     start = at = last = len(tags)
     found = top.first_child
     while True:
@@ -164,22 +167,24 @@ def _copy(
             found = found.next
             continue
         try:
-            name, also = kinds[number]
+            name, note = kinds[number]
         except KeyError:
             name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
-            also = by_tag.setdefault(name, []).append if name in INDEXED else None
-            kinds[number] = name, also
+            note = by_tag.setdefault(name, []).append
+            kinds[number] = name, note
         tags[at] = name
-        if also is not None:
-            also(at)
+        note(at)
         given = found.attributes
         if given:
             if len(given) == 1 and (only := given.get("class")):
                 given = classes.setdefault(only, given)
+                note_selectable(at)
             else:
                 if not all(given.values()):
                     given = {key: value or "" for key, value in given.items()}
                 if not _NOTED.isdisjoint(given):
+                    if "class" in given or "id" in given:
+                        note_selectable(at)
                     if "id" in given:
                         ids.setdefault(given["id"], at)  # type: ignore[arg-type]
                     if not CONSPICUOUS.isdisjoint(given):

@@ -182,7 +182,8 @@ def split_list(text: str) -> list[str]:
     """Split a list of selectors at its commas outside of parentheses, brackets and quotes."""
     if _SPECIAL.search(text) is None:
         return text.split(",")
-    parts, depth, start = list[str](), 0, 0
+    parts: list[str] = []
+    depth = start = 0
     for match in _BRACKETS.finditer(text):
         depth += (match["open"] is not None) - (match["close"] is not None)
         if match["comma"] and depth == 0:
@@ -195,11 +196,13 @@ class _Parts:
     """The parts of a selector while it is read."""
 
     def __init__(self) -> None:
-        self.steps = list[tuple[str, Compound]]()
+        self.steps: list[tuple[str, Compound]] = []
         self.combinator = self.unread = self.tag = ""
         self.is_filled = False
-        self.ids, self.classes = list[str](), list[str]()
-        self.attributes, self.states = list[Attribute](), list[PseudoClass]()
+        self.ids: list[str] = []
+        self.classes: list[str] = []
+        self.attributes: list[Attribute] = []
+        self.states: list[PseudoClass] = []
         self.weight = (0, 0, 0)
 
     def end_compound(self) -> None:

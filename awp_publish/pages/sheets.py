@@ -186,7 +186,7 @@ def _needs(part: str) -> tuple[Set[str], Set[str]]:
     if "\\" in part:
         return frozenset(), frozenset()
     pieces = _COMBINATOR.split(plain.strip())
-    subject = frozenset[str]()
+    subject: frozenset[str] = frozenset()
     if not rest or not (_STATE.search(rest[0]) or _COMBINATOR.search(rest[0].strip())):
         subject = frozenset(name if name[0] in ".#" else name.lower() for name in _NAME.findall(pieces[-1]))
     return frozenset(name for piece in pieces for name in _NAME.findall(piece) if name[0] in ".#"), subject

@@ -270,7 +270,7 @@ def _merge(declared: Iterable[tuple[float, Declarations]], properties: Container
     Important ones of a layer precede those of later ones, which precede those of none.
     """
     merged: dict[str, tuple[str, bool]] = {}
-    ranks = dict[str, float]()
+    ranks: dict[str, float] = {}
     for rank, declarations in declared:
         for name, (value, is_important) in declarations.items():
             if name not in properties:

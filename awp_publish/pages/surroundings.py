@@ -94,7 +94,7 @@ class Surroundings:
         siblings, places = self._around(self._tree.parents[node])
         place = places[node]
         beside = siblings[place + 1 :][:MAX_SIBLINGS] if forwards else siblings[:place][::-1][:MAX_SIBLINGS]
-        parts = list[str]()
+        parts: list[str] = []
         for one in beside:
             tag = tags[one]
             if not tag:

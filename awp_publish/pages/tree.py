@@ -20,14 +20,6 @@ MAX_SELECTOR_LENGTH: Final = 1_000
 
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
-_INDEXED_TAGS: Final = (
-    "a article base button details fieldset form h1 h2 h3 h4 h5 h6 img input label link main math meta meter nav "
-    "output picture progress script section select style table td template textarea title"
-)
-INDEXED: Final = frozenset(_INDEXED_TAGS.split())
-"""Tags whose elements are listed while a tree is built, because every page is searched for them."""
-
-
 CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "popover", "role", "style"))
 """Attributes that can change what an element is, or hide it."""
 
@@ -155,14 +147,15 @@ class Tree:
         ends        the number after the last descendant: the descendants of n are n + 1 to ends[n] - 1
 
     The nodes in templates follow the `size` nodes of the page; `contents` has their ranges. `ids` has the first element
-    of each id and `conspicuous` those with such an attribute, recorded while the tree is built, because searching all
-    attributes again takes long. `html_bytes` is the length of the source in UTF-8. A page without a head or a body,
-    such as one with framesets, has empty ones that are not among the children of its root.
+    of each id, `selectable` the elements with a class or an id and `conspicuous` those with such an attribute, recorded
+    while the tree is built, because searching all attributes again takes long. `html_bytes` is the length of the source
+    in UTF-8. A page without a head or a body, such as one with framesets, has empty ones that are not among the
+    children of its root.
     """
 
     __slots__ = (
         *("_by_tag", "_head_at", "_nodes", "attributes", "body_at", "conspicuous", "contents"),
-        *("ends", "html_bytes", "ids", "parents", "size", "tags", "texts"),
+        *("ends", "html_bytes", "ids", "parents", "selectable", "size", "tags", "texts"),
     )
 
     def __init__(self, html_bytes: int) -> None:
@@ -176,6 +169,7 @@ class Tree:
         self.size = self.body_at = self._head_at = 0
         self._by_tag: dict[str, list[int]] = {}
         self.ids: dict[str, int] = {}
+        self.selectable: list[int] = []
         self.conspicuous = set[int]()
         self._nodes: dict[int, Node] = {}
 
@@ -190,7 +184,7 @@ class Tree:
         return at
 
     def complete(self, by_tag: dict[str, list[int]]) -> None:
-        """Complete the page, except for the contents of templates; `by_tag` has the elements of `INDEXED` tags."""
+        """Complete the page, except for the contents of templates; `by_tag` has the elements of each tag."""
         self._by_tag, self.size = by_tag, len(self.tags)
         places = {self.tags[child]: child for child in reversed(self.children(0))}
         self._head_at = places["head"] if "head" in places else self.add("head", NO_ATTRIBUTES, 0)
@@ -206,7 +200,8 @@ class Tree:
 
     def children(self, at: int) -> list[int]:
         """Return the children of an element."""
-        found, ends = list[int](), self.ends
+        found: list[int] = []
+        ends = self.ends
         child, end = at + 1, ends[at]
         while child < end:
             found.append(child)
@@ -228,8 +223,6 @@ class Tree:
 
     def find(self, tag: str) -> Sequence[int]:
         """Return all elements with this tag in document order, except those in templates."""
-        if tag not in INDEXED and tag not in self._by_tag:
-            self._by_tag[tag] = [at for at in range(self.size) if self.tags[at] == tag]
         return self._by_tag.get(tag) or ()
 
     def find_id(self, name: str) -> int | None:

@@ -22,6 +22,9 @@ _SPECIAL: Final = re.compile(
     r"""|\](?=[(\[:])"""
     r"""|(?<!\S)\[(?=[ xX]\](?!\S))"""  # the box of a task
 )
+_ORDINARY: Final = re.compile("(?: ?[^\x00-\x20\xa0\xad\u200b\u2060\ufeff`~\\\\*_<&\\[\\]]++)*+ ?")
+"""A text that is written as it is."""
+
 _MAY_BE_SPECIAL: Final = re.compile(r"[`~\\*_<&\[\]]")
 _BRACKETS: Final = re.compile(r"(?<!\\)\\*+[\[\]]")
 """A bracket with the backslashes before it; an odd number of them escapes it already."""
@@ -33,13 +36,15 @@ _NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 def collapse(text: str) -> str:
     """Return a text with white space collapsed as HTML does."""
-    if _UNUSUAL.search(text) is None:  # as most texts are
+    if _UNUSUAL.search(text) is None:
         return text.replace("\n", " ")
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def write_text(text: str, in_brackets: bool = False) -> str:
     """Return a text of the page as running text: collapsed and escaped."""
+    if _ORDINARY.fullmatch(text) is not None:  # as most texts are
+        return text
     if not text.strip(_WHITE):
         return " " if text else ""
     return escape_text(collapse(text), in_brackets)
@@ -49,7 +54,7 @@ def escape_text(text: str, in_brackets: bool = False) -> str:
     """Escape running text. `in_brackets`, as in the text of a link, brackets are escaped as well."""
     if _MAY_BE_SPECIAL.search(text) is None:
         return text
-    escaped = _SPECIAL.sub(r"\\\g<0>", text)
+    escaped = _SPECIAL.sub(lambda found: "\\" + found[0], text)
     if not in_brackets:
         return escaped
     return _BRACKETS.sub(lambda found: found[0] if len(found[0]) % 2 == 0 else "\\" + found[0], escaped)

@@ -101,7 +101,7 @@ class Inline:
 
     def pieces(self, node: int, linked: bool = False) -> list[Piece]:
         """Return the pieces for a node. `linked` means inside of a link, where there can be no other link."""
-        pieces = list[Piece]()
+        pieces: list[Piece] = []
         if self._visible.tags[node]:
             self._add(node, pieces, 0, linked)
         else:
@@ -112,8 +112,8 @@ class Inline:
         """Add the pieces for an element."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
-        apart = " " if node in self._blocks else ""
-        pieces.append(apart)
+        if node in self._blocks:
+            pieces.append(" ")
         if self._formulas and node in self._formulas:
             pieces.append(Mark("markdown", code_span(self._formulas[node])))
         elif node in self.later or not self._visible.shows(node):
@@ -159,7 +159,8 @@ class Inline:
             pieces.append(escape_text(collapse(label), in_brackets=linked))
         elif text := self._embedded(node, tag, linked):
             pieces.append(Mark("markdown", text))
-        pieces.append(apart)
+        if node in self._blocks:
+            pieces.append(" ")
 
     def _add_content(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
         """Add the pieces for what is in an element; elements that mean nothing are entered like the element itself."""
@@ -199,7 +200,7 @@ class Inline:
         if only is not None:
             text = write_text(only, True).strip(" ")
         else:
-            inner = list[Piece]()
+            inner: list[Piece] = []
             self._add_content(link, inner, depth, True)
             text = " ".join([line for lines in join_pieces(inner) for line in lines])
         if link in self.controls.distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more

@@ -58,7 +58,8 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
         text = pieces[0].strip(" ")
         return [[text]] if text else []
-    parts, spans = list[str](), list[_Span]()
+    parts: list[str] = []
+    spans: list[_Span] = []
     lines = [(parts, spans)]
     opened: list[tuple[str, _Span | None]] = []
     closed: list[_Span] = []
@@ -148,9 +149,11 @@ def _open(opened: list[tuple[str, _Span | None]], closed: list[_Span], parts: li
 
 def _join_line(parts: list[str], spans: list[_Span]) -> str:
     """Return a line, with the delimiters that take effect."""
+    if not spans:
+        return "".join(parts).replace(_END_OF_CONTROL, "").strip(" ")
     if _END_OF_CONTROL in parts:
         parts = ["" if part == _END_OF_CONTROL else part for part in parts]
-    for number in range(_ROUNDS + 1) if spans else ():
+    for number in range(_ROUNDS + 1):
         for span in spans:
             if number == _ROUNDS:
                 span.delimiter = ""
@@ -161,7 +164,8 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
         for span in wrong:
             span.delimiter = ""
     # Separate parts that would form markup after the delimiter between them was left out.
-    joined, last = list[str](), ""
+    joined: list[str] = []
+    last = ""
     for part in filter(None, parts):
         if last[-1:] in _JOINING:
             if last[-1] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):

@@ -132,10 +132,14 @@ class _Page:
             node = parents[node]
 
     def _tell_apart(self, left_out: Sequence[int]) -> None:
-        """Name controls and links that would otherwise have the same names, if some are written."""
+        """Name controls and links that would otherwise have the same names, if some are written.
+
+        Their rows and items are the same in whatever region they are, so no main content is searched for them.
+        """
         visibility = self._visible.visibility
         if has_alike(visibility, left_out):
-            found = survey(self._tree, visibility, self._content, self._names.told, self._names.blocks)
+            content = MainContent(self._tree.body_at, frozenset(), frozenset())
+            found = survey(self._tree, visibility, content, self._names.told, self._names.blocks)
             items = ItemNames(found, visibility)
             self._inline.controls.distinct = distinct_names(found, self._names, items, visibility)
 
@@ -315,7 +319,8 @@ class _Page:
 
     def _blocks(self, children: Iterable[int], depth: int) -> None:
         """Write the content of an element: blocks, and text between them."""
-        lines, pieces, later = self._lines, list[Piece](), self._inline.later
+        pieces: list[Piece] = []
+        lines, later = self._lines, self._inline.later
         tags, attributes, children_of = self._tree.tags, self._tree.attributes, self._visible.children
         for node in children:
             tag, given = tags[node], attributes[node]

@@ -62,7 +62,7 @@ class Tables:
 
     def _has_data(self, table: int, cells: Sequence[Sequence[int]], is_named: bool) -> bool:
         tags, ends = self._tags, self._visible.tree.ends
-        blocks = set[str]()  # within the cells, except in nested tables
+        blocks: set[str] = set()  # within the cells, except in nested tables
         for at in (cell for row in cells for cell in row):
             end, at = ends[at], at + 1
             while at < end:
