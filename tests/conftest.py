@@ -122,7 +122,7 @@ OpenClient = Callable[..., TestClient]
 ROOT = Path(__file__).parents[1]
 
 
-def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> CompletedProcess[str]:
+def run_command(*arguments: str, cwd: Path = ROOT, given: str = "", is_terminal: bool = False) -> CompletedProcess[str]:
     """Run `awp-publish` in a folder, in this process: a start of Python takes longer than most commands.
 
     What it imports from the folder is forgotten afterwards, so that the next one reads its own.
@@ -132,6 +132,7 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
     with pytest.MonkeyPatch.context() as patch, chdir(cwd):
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
+            patch.setattr(stream, "isatty", lambda: is_terminal)
         try:
             status = cli.main(arguments)
         except SystemExit as ended:  # argparse has refused the command line, or was asked for help
@@ -139,7 +140,8 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
         finally:
             sys.path[:] = path
             for name in set(sys.modules) - known:
-                if str(getattr(sys.modules[name], "__file__", None)).startswith(str(cwd)) and cwd != ROOT:
+                places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", ())]
+                if cwd != ROOT and any(str(place).startswith(str(cwd)) for place in places):
                     del sys.modules[name]
     told = []
     for stream in streams[1:]:
