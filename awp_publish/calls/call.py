@@ -18,6 +18,9 @@ _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 _NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
 """White space would let an issuer and an id read as another pair in a key."""
 
+Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
+"""How credentials are sent, in agent.json's terms (section 7)."""
+
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
 """The verdict on a request's signature (Web Bot Auth).
 
@@ -31,7 +34,8 @@ class Principal:
 
     `id` is the name: stable, not secret, and shown in logs. `issuer` is the authorization server of a token, or the
     people whom an authenticator knows (`people=`); an authenticator that leaves it out vouches itself. `claims` are
-    other known facts. `label` is "verified" for an agent that has signed its request.
+    other known facts. `label` is "verified" for an agent that has signed its request, `scheme` "oauth2" for a caller
+    whose `scopes` are those of an access token, which a route of the site may not see.
     """
 
     id: str
@@ -39,6 +43,7 @@ class Principal:
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     label: Label = field(default="unknown", compare=False)
     issuer: str = ""
+    scheme: Scheme | None = field(default=None, compare=False, repr=False)
     key: str = field(init=False, compare=False, repr=False)
     """The caller in keys of the store and in tokens. No two pairs of issuer and id have the same."""
 
@@ -69,6 +74,11 @@ class Principal:
         """
         named = self.claims.get("client_id", self.claims.get("azp"))
         return named if isinstance(named, str) and named else None
+
+
+def scopes_of(caller: Principal | None) -> frozenset[str] | None:
+    """Return the scopes of a caller, by which it may know of actions and events; None for an unknown one."""
+    return caller.scopes if caller is not None else None
 
 
 KNOWN_SHARE: Final = "user:"

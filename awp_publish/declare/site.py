@@ -461,6 +461,7 @@ class Site:
         application = TargetApplication(
             routes=routes,
             timeout=self.settings.limits.timeout,
+            authenticates=bool(self.authenticators),
             injector=find_injector(app),
             entries=self.settings.paths.actions,
             credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, cast
 
 from awp_publish.calls.authentication import AuthenticationGate
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Tokens
 from awp_publish.checks import Finding
@@ -45,7 +45,7 @@ from awp_publish.plugins.overview.figures import DAYS
 from awp_publish.plugins.overview.markup import STATIC, fill
 from awp_publish.plugins.overview.panels import FIELD, act, read_panels
 from awp_publish.plugins.overview.trial import Trial
-from awp_publish.plugins.overview.view import Traffic, View, scopes_of
+from awp_publish.plugins.overview.view import Traffic, View
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
