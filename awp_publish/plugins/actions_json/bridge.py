@@ -133,7 +133,7 @@ class BridgeDoor:
             self._connections.discard(connection)
 
     def _client(self, scope: Scope, address: str) -> SiteClient:
-        app = self.door.entrance(scope)
+        app = self.door.application.entrance(scope)
         return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str, Principal | None]:

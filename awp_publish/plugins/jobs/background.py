@@ -43,10 +43,10 @@ class Background:
 
     def __init__(self, serving: Serving) -> None:
         catalog, settings = serving.site.catalog, serving.settings
-        guards = serving.guards_of(catalog)
+        guards = serving.application.guards_of(catalog)
         self._sessions = serving.ask("sessions")
         self._announces = serving.state.announces
-        self._extensions = serving.extensions
+        self._extensions = serving.application.extensions
         self._catalog = catalog
         self.jobs = JobStore(guards.store)
         self._settings = serving.options
@@ -54,9 +54,9 @@ class Background:
         self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions if action.is_background}
         # Degraded actions are refused when a call comes in. Accepted jobs always run.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        called = CalledApplication(serving.app, serving.called.routes)
+        called = CalledApplication(serving.application.app, serving.application.called.routes)
         self._routes = RouteCaller(called, own, among=catalog)
-        self._invoker = Invoker(own, self._routes, observer=serving.observer)
+        self._invoker = Invoker(own, self._routes, observer=serving.application.observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None

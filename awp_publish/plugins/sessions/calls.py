@@ -24,7 +24,7 @@ class SessionCalls:
         self.sessions: CookieSessions = context.service
         self._catalog = catalog = context.catalog
         self._proxies: TrustedProxies = context.admission.trusted_proxies
-        self._reentry = Reentry(context.called)
+        self._reentry = Reentry(context.application.called)
         guards = context.guards
         # The owner of a session is never identified by the session itself.
         others = tuple(authenticator for authenticator in guards.authenticators if authenticator.method != "session")
