@@ -84,10 +84,10 @@ class _Confirmation(GateCheck[_Consent]):
     def ask(self, call: Call) -> _Consent:
         """Read the call's token, and look whether it was used. What the person read is compared later."""
         tokens, action = self._tokens, self._action
-        if call.confirmation is None:
+        if call.members.confirmation is None:
             return _Consent(fault=(ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
         try:
-            facts = tokens.read(call.confirmation)
+            facts = tokens.read(call.members.confirmation)
         except Expired:
             return _Consent(fault=(ConfirmationExpired, "The confirmation has expired."))
         except NotOurs:

@@ -63,8 +63,8 @@ class _Identify(GateCheck[Ask]):
         if self._agents is None and call.identified is not None:
             _set(call, call.identified)
             return None
-        find = self._find_at_once
-        if find is None or call.authorization is None or (principal := find(call.authorization)) is None:
+        find, authorization = self._find_at_once, call.members.authorization
+        if find is None or authorization is None or (principal := find(authorization)) is None:
             return self._identify(call)
         _set(call, principal)
         return None

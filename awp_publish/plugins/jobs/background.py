@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import Call, Carrier, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.callers import CALLER
 from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
@@ -89,9 +89,10 @@ class Background:
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}
-        if self._sessions is not None and call.on_cookies is not None:  # a caller without a cookie jar
-            conversation = call.conversation if self._sessions.is_own(call.conversation or "") else None
-            context["session"] = call.session_id or (session_key(conversation) if conversation else "")
+        if self._sessions is not None and call.carrier is not None:  # a caller without a cookie jar
+            conversation = call.conversation.id if call.conversation is not None else ""
+            own = session_key(conversation) if self._sessions.is_own(conversation) else ""
+            context["session"] = call.session_id or own
             context["has_begun"] = bool(call.session_id)
         job = await self.jobs.accept(
             call.action.id,
@@ -123,7 +124,7 @@ class Background:
             call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
-            call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
+            call.carrier = Carrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
         CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:

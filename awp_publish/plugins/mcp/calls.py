@@ -293,7 +293,7 @@ class ToolCall:
                 await self._deliver(cast(Problem, outcome))
                 break
             self._make()
-            self._call.confirmation = question["token"]
+            self._call.members = self._call.members._replace(confirmation=question["token"])
             outcome = await self._run()
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
@@ -379,7 +379,7 @@ class ToolCall:
             except ClientDisconnect:
                 # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
                 # come back.
-                if is_modern(context) and call.idempotency_key is None:
+                if is_modern(context) and call.members.idempotency_key is None:
                     with suppress(Problem):
                         await tools.jobs.cancel(job_id, caller)
                 return None

@@ -200,5 +200,7 @@ class _AtRoutes:
 
 async def _may_arrive(call: Call, scope: Scope) -> bool:
     """Return whether a call may go on to its route, with the scope that all middleware has made."""
-    on_arrival, call.on_arrival = call.on_arrival, None
+    if call.carrier is None:
+        return True
+    on_arrival, call.carrier.on_arrival = call.carrier.on_arrival, None
     return on_arrival is None or await on_arrival(scope)
