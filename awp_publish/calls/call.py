@@ -197,7 +197,7 @@ class Conversation(NamedTuple):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Carrier:
+class CallCarrier:
     """What a plug-in that runs a call within something of its own does where the route is called.
 
     `on_cookies` receives every Set-Cookie of the route's answer; `is_fresh` means that the route is called from
@@ -211,7 +211,7 @@ class Carrier:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Run:
+class RunningCall:
     """A call while its handler runs. Exactly one result is delivered, before the `deadline` or because of it.
 
     The deadline is in seconds of perf_counter. `needs_whole` says whether the whole answer has to be there before any
@@ -273,7 +273,7 @@ class Call:
     on_part: "TakePart | None" = None
     _presented: Credentials | None = None
 
-    carrier: Carrier | None = None
+    carrier: CallCarrier | None = None
     identified: Principal | None = None
     session_id: str = ""
 
@@ -285,7 +285,7 @@ class Call:
 
     started: float = 0.0
     answer: "Result | None" = None
-    run: Run = field(init=False)
+    run: RunningCall = field(init=False)
 
     @property
     def has_credentials(self) -> bool:

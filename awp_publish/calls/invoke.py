@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 from starlette.exceptions import HTTPException
 
-from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result, Run
+from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result, RunningCall
 from awp_publish.calls.gates.gate import Facts, Guards
 from awp_publish.calls.guard import Guard, guard_of
 from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
@@ -409,7 +409,7 @@ class Invoker:
         if call.on_part is not None:
             is_checked = action.enforces_outputs and not prepared.takes_any_text
             needs_whole = is_checked or (guard is not None and guard.needs_answer(call))
-        running = call.run = Run(deliver, perf_counter() + action.timeout, current_task(loop), needs_whole)
+        running = call.run = RunningCall(deliver, perf_counter() + action.timeout, current_task(loop), needs_whole)
         calls.add(call)
         try:
             try:
@@ -554,7 +554,7 @@ async def _listen(call: Call) -> None:
         call.run.interrupt()
 
 
-async def _settle(run: Run) -> None:
+async def _settle(run: RunningCall) -> None:
     """Wait for the tasks that a call owns."""
     if run.interrupted and run.task is not None:
         run.task.uncancel()

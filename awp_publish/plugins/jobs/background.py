@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.call import Call, Carrier, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import Call, CallCarrier, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.callers import CALLER
 from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
@@ -124,7 +124,7 @@ class Background:
             call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
-            call.carrier = Carrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
+            call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
         CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Carrier, Deliver, Outcome, Result
+from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, CallCarrier, Deliver, Outcome, Result
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
@@ -96,7 +96,7 @@ class SessionCalls:
                     logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
-        call.carrier = Carrier(take, self._reentry.outside is not None)
+        call.carrier = CallCarrier(take, self._reentry.outside is not None)
         await run(call, hand_out)
         call.carrier = None  # refers back to the call: a reference cycle
 
@@ -104,7 +104,7 @@ class SessionCalls:
         """Run a call with the cookies of its session, and keep those that it sets."""
         taken = list[str]()
         call.session_id = session.key
-        call.carrier = Carrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
+        call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
 
         async def keep(result: Result) -> None:
             # The cookies stay in the session: a client that stored them would send them instead of the session's id.

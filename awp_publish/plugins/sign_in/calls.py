@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, cast
 
 from awp_publish.browsing.addresses import WebAddress
-from awp_publish.calls.call import Call, Carrier, Credentials, Deliver, Result
+from awp_publish.calls.call import Call, CallCarrier, Credentials, Deliver, Result
 from awp_publish.calls.challenges import BEARER, DPOP, Challenges, challenges_of
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
@@ -144,7 +144,7 @@ class _PersonCall:
             await self._deliver(self._signed_out())
             return
         read = self._calls.reader_of(call)
-        carrier = call.carrier = Carrier(self._take)
+        carrier = call.carrier = CallCarrier(self._take)
         if call.action.id not in self._calls.asked_at_route:
             await self._run_asked_before(run, own, read())
         else:
