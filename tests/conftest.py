@@ -110,7 +110,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from looking at half a million objects that stay, over and over."""
     gc.enable()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
 

@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,8 +24,17 @@ def installed(*plugins: str) -> list[str]:
 
 
 @cache
+def is_complete() -> bool:
+    """Tell whether no plug-in of the project has been taken out."""
+    plugins = entry_points(group="awp_publish.plugins")
+    return all(is_installed(plugin.module.split(".")[2]) for plugin in plugins)
+
+
+@cache
 def can_be_imported(file: Path) -> bool:
     """Tell whether all plug-ins are there from which a file of tests, or one that it imports, imports."""
+    if is_complete():
+        return True
     names = [
         f"{node.module}.{alias.name}"
         for node in ast.walk(ast.parse(file.read_text()))

@@ -23,6 +23,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from awp_publish import ApiKey, JwtBearer, Principal, SessionUser, WebBotAuth
 from awp_publish.http.exchange import Scope
 from tests.direct_client import Line
+from tests.rsa_keys import rsa_key
 
 ISSUER: Final = "https://login.example"
 SECOND_ISSUER: Final = "https://second.example"
@@ -32,9 +33,9 @@ SHOP: Final = "https://shop.example"
 COOKIE_SECRET: Final = "the-secret-of-the-cookies"
 KIMS_KEY: Final = "the-api-key-of-kim"
 
-ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
-SECOND_ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
-OTHER_ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
+ISSUER_KEY: Final = rsa_key("first")
+SECOND_ISSUER_KEY: Final = rsa_key("second")
+OTHER_ISSUER_KEY: Final = rsa_key("stranger")
 KEY: Final = ec.generate_private_key(ec.SECP256R1())
 OTHER_KEY: Final = ec.generate_private_key(ec.SECP256R1())
 

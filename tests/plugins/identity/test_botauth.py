@@ -38,12 +38,13 @@ from awp_publish.plugins.identity.own_address import address_of
 from tests.client import TestClient
 from tests.examples import examples
 from tests.plugins.awp.awp_client import AwpClient
+from tests.rsa_keys import rsa_key
 
 SIGNER = "https://signer.example"
 SHOP = "https://shop.example"
 ED_KEY = ed25519.Ed25519PrivateKey.generate()
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
-RSA_KEY = rsa.generate_private_key(65537, 2048)
+RSA_KEY = rsa_key("first")
 
 
 def text(data: bytes) -> str:

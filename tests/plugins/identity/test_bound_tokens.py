@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from fastapi import FastAPI
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
@@ -17,9 +17,10 @@ from awp_publish import AgentPublisher, JwtBearer, OAuth, Site, current_caller
 from tests.client import TestClient
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import headers_of, message
+from tests.rsa_keys import rsa_key
 
 ISSUER, SHOP, MCP = "https://login.example", "https://shop.example", "https://shop.example/mcp"
-ISSUER_KEY = rsa.generate_private_key(65537, 2048)
+ISSUER_KEY = rsa_key("first")
 KEY, OTHER_KEY = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
 KEYS = {"keys": [RSAAlgorithm.to_jwk(ISSUER_KEY.public_key(), as_dict=True) | {"kid": "one"}]}
 

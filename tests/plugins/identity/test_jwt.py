@@ -11,13 +11,12 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, strategies as st
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
@@ -27,14 +26,10 @@ from awp_publish.calls.authenticators import published_facts
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.plugins.identity.jwt import JwtBearer
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, Problem, TemporarilyUnavailable
+from tests.rsa_keys import rsa_key
 
 ISSUER = "https://login.example"
 AUDIENCE = "https://shop.example"
-
-
-@cache
-def rsa_key(name: str) -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(65537, 2048)
 
 
 CURVES = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
@@ -283,7 +278,7 @@ def test_a_missing_extra_is_named(monkeypatch):
 
 
 def test_short_rsa_keys_are_no_keys():
-    short = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 1024).public_key(), as_dict=True)
+    short = RSAAlgorithm.to_jwk(rsa_key("short", 1024).public_key(), as_dict=True)
     with pytest.raises(DeclarationError):
         bearer(jwks={"keys": [short]})
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx2
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from mcp.client.auth.extensions.client_credentials import PrivateKeyJWTOAuthProvider, SignedJWTParameters
@@ -20,9 +20,10 @@ from tests.client import TestClient
 from tests.live_server import serve
 from tests.plugins.sign_in.people import Storage
 from tests.plugins.sign_in.shop import BACK, URL, Agent, invoke, make_shop
+from tests.rsa_keys import rsa_key
 
 KEY, OTHER_KEY = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-RSA_KEY, SMALL_KEY = (rsa.generate_private_key(65537, bits) for bits in (2048, 1024))
+RSA_KEY, SMALL_KEY = rsa_key("first"), rsa_key("short", 1024)
 ED_KEY = ed25519.Ed25519PrivateKey.generate()
 TOKEN_ENDPOINT = f"{URL}/agents/sign-in/token"
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
