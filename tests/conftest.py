@@ -24,7 +24,7 @@ from awp_publish.checks import Finding, check_documents
 from awp_publish.http import startup
 from awp_publish.http.exchange import AsgiApp
 from tests.client import TestClient
-from tests.installed import can_be_imported, installed, is_installed
+from tests.installed import can_be_imported, installed, is_installed, missing_plugin
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster
@@ -78,6 +78,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out files of tests that import from a plug-in which has been taken out."""
     is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
     return True if is_test and not can_be_imported(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Skip a test that asks a site for a plug-in which has been taken out."""
+    if call.excinfo is not None and (plugin := missing_plugin(call.excinfo.value)) is not None:
+        skipped = pytest.skip.Exception(f"taken out: {plugin}").with_traceback(call.excinfo.tb)
+        call.excinfo = pytest.ExceptionInfo.from_exception(skipped)
+    return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,12 +1,15 @@
 """Which plug-ins are there: each folder of `plugins/` may be taken out, and the core's tests pass without it."""
 
 import ast
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 import awp_publish
+from awp_publish import DeclarationError
 
 FOLDERS = {"bridge": "actions_json"}
 """Where a plug-in is that is not called as its folder."""
@@ -24,16 +27,39 @@ def installed(*plugins: str) -> list[str]:
 
 
 @cache
-def is_complete() -> bool:
-    """Tell whether no plug-in of the project has been taken out."""
+def taken_out() -> frozenset[str]:
+    """Return the names of the project's plug-ins whose folders are not there."""
     plugins = entry_points(group="awp_publish.plugins")
-    return all(is_installed(plugin.module.split(".")[2]) for plugin in plugins)
+    return frozenset(plugin.name for plugin in plugins if not is_installed(plugin.module.split(".")[2]))
+
+
+def missing_plugin(error: BaseException | None) -> str | None:
+    """Return the plug-in that has been taken out and that a test asked for, if its error comes of that."""
+    for cause in _causes(error):
+        if isinstance(cause, DeclarationError):
+            named = re.findall(r'there is no plug-in "(\w+)"', str(cause))
+        elif isinstance(cause, ModuleNotFoundError):
+            named = re.findall(r"^awp_publish\.plugins\.(\w+)", cause.name or "")
+        else:
+            continue
+        if missing := taken_out().intersection(named):
+            return min(missing)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    if error is not None:
+        yield error
+        for inner in (
+            error.exceptions if isinstance(error, BaseExceptionGroup) else (error.__cause__ or error.__context__,)
+        ):
+            yield from _causes(inner)
 
 
 @cache
 def can_be_imported(file: Path) -> bool:
     """Tell whether all plug-ins are there from which a file of tests, or one that it imports, imports."""
-    if is_complete():
+    if not taken_out():
         return True
     names = [
         f"{node.module}.{alias.name}"

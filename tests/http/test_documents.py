@@ -48,7 +48,7 @@ def make_full_site() -> Site:
         "Sells things.",
         url="https://shop.example",
         about=About(security=SECURITY),
-        plugins=["mcp", "a2a", people],
+        plugins=[*installed("mcp", "a2a"), people],
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
     )
     site.page("/", title="The shop")
