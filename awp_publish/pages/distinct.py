@@ -56,17 +56,15 @@ def _in_items(tree: Tree, links: Iterable[tuple[int, str]]) -> Iterator[dict[int
     for text, alike in by_text.items():
         if len(alike) < 2 or not any(map(str.isalpha, text)):
             continue
-        by_list = defaultdict[int, dict[int, int]](dict)
+        by_list: dict[int, dict[int, int]] = {}
         for link in alike:
             if (item := item_of(tree, link)) is not None:
-                by_list[tree.parents[item]][link] = item
+                by_list.setdefault(tree.parents[item], {})[link] = item
         for items in by_list.values():
+            if not 1 < len(items) == len(set(items.values())):
+                continue
             addresses = {tree.attributes[link].get("href", "") for link in items}
-            if (
-                not any(address.startswith("#") for address in addresses)
-                and len(addresses) > 1
-                and 1 < len(items) == len(set(items.values()))
-            ):
+            if len(addresses) > 1 and not any(address.startswith("#") for address in addresses):
                 yield items
 
 

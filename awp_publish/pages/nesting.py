@@ -271,7 +271,12 @@ _DRAWN_TEXTS: Final = (b"desc", b"style", b"title")
 _MAX_DRAWN: Final = 400
 """Tags in a drawing that is not looked into."""
 
-_TAG_REST: Final = rb"(?:>|(?:[ \t\n\f\r/]*+" + _ATTRIBUTE + rb"){0,%d}+[ \t\n\f\r/]*+>)" % MAX_ATTRIBUTES
+_TAG_REST: Final = (
+    rb"(?:>|(?: [a-z-]++=\"[^\"]*+\"){1,%d}+>|(?:[ \t\n\f\r/]*+" % MAX_ATTRIBUTES
+    + _ATTRIBUTE
+    + rb"){0,%d}+[ \t\n\f\r/]*+>)" % MAX_ATTRIBUTES
+)
+"""What follows the name of a tag: nothing, attributes as they are usually written, or any attributes."""
 
 
 def _any_of(names: Iterable[bytes]) -> bytes:
@@ -298,14 +303,15 @@ _TAG: Final = re.compile(
             + rb"|!--(?!-?>)[^<-]*+(?:-(?!-!?>)[^<-]*+)*+-->"
             + rb"".join(rb"|%b" % name + _AFTER_NAME + _TAG_REST + rb"[^<]*+</%b>" % name for name in _DRAWN_TEXTS)
             + rb")){0,%d}+[^<]*+</svg>" % _MAX_DRAWN,
-            rb"(/?[a-z][^ \t\n\f\r/<>]*+)" + _TAG_REST,
+            rb"(/?[a-z][^ \t\n\f\r/<>]*+)" + _TAG_REST + rb"(?:[^<]*+</(?!html>|body>)\1(>))?+",
             rb"(?:/?[a-z]|!\[cdata\[).*+",
         )
     )
     + rb")",
     re.DOTALL,
 )  # fmt: skip
-"""In lower case: the name of a tag; "" for a drawing, a comment, and an element whose content is text.
+"""In lower case: the name of a tag, and ">" if that of its end follows; "" for a drawing, a comment, and an element
+whose content is text.
 
 A tag that has too many attributes, an odd name or no end, and a character section, reach to the end of the page.
 """
@@ -321,7 +327,7 @@ _MAX_FORMATTING_ROUNDS: Final = MAX_FORMATTING - _MAX_FORMATTING_LEFT
 _MAX_ROUNDS: Final = 150
 """Start tags that may be left after so many rounds. Each round removes the innermost elements, with formatting ones."""
 
-_LOOKED_THROUGH: Final = 8
+_LOOKED_THROUGH: Final = 12
 """Times the length of the tags that is looked through in all rounds."""
 
 _PAIR: Final = re.compile(rb"<([^/>]++)></\1>")
@@ -353,7 +359,7 @@ def may_exceed(html: bytes) -> bool:
     An element that begins and ends leaves nothing open, so that the innermost elements are removed, again and again,
     until few are left. What is nested deeper than the number of rounds is left.
     """
-    names = _TAG.findall(b"%b<%b>" % (html.lower(), _LAST))
+    names = [name for name, is_closed in _TAG.findall(b"%b<%b>" % (html.lower(), _LAST)) if not is_closed]
     kinds = set(names)
     if names[-1] != _LAST or not kinds.isdisjoint(_ODD):
         return True

@@ -1,10 +1,12 @@
 """Reads style sheets as far as their rules hide something (CSS 2.2, 6.4; CSS Nesting; CSS Cascade 5, layers)."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import count, islice
+from threading import Lock
 from typing import Final, TypeAlias
 
 from awp_publish.pages.declarations import (
@@ -25,8 +27,11 @@ MAX_RULES: Final = 20_000
 MAX_NESTED: Final = 4
 """Levels of conditional rules, and of rules in rules."""
 
-_MAX_CACHED: Final = 250_000
-"""Characters of a sheet that is cached. The pages of a site share their sheets."""
+MAX_CACHED: Final = 2_000_000
+"""Characters of sheets that are cached. The pages of a site share their sheets, and a page may have a hundred."""
+
+_cached: OrderedDict[str, "Sheet"] = OrderedDict()
+_cache_lock: Final = Lock()
 
 Layer: TypeAlias = tuple[str, ...]
 """The names of a cascade layer, from the outermost one; empty for what is in none."""
@@ -202,16 +207,20 @@ def _selectors(prelude: str) -> Iterator[Selector]:
         yield from (selector for selector in selectors if not selector.unread)
 
 
-def read_sheet(sheet: str) -> Sheet:
+def read_sheet(text: str) -> Sheet:
     """Return the rules of a sheet, as far as they are needed."""
-    return _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else _read_sheet(sheet)
+    with _cache_lock:
+        if text in _cached:
+            _cached.move_to_end(text)
+            return _cached[text]
+    sheet = Sheet(list(islice(_blocks(COMMENTS.sub(" ", text), "", (), count(), 0), MAX_RULES)))
+    with _cache_lock:
+        _cached[text] = sheet
+        while sum(map(len, _cached)) > MAX_CACHED:
+            _cached.popitem(last=False)
+    return sheet
 
 
-def _read_sheet(sheet: str) -> Sheet:
-    return Sheet(list(islice(_blocks(COMMENTS.sub(" ", sheet), "", (), count(), 0), MAX_RULES)))
-
-
-_read_short_sheet = lru_cache(maxsize=32)(_read_sheet)
 _SIGN: Final = re.compile(
     r"""\{[^{}"'\\(]*+\}|[{};]|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\\.|url\(\s*+[^"'()\s][^"'()\s]*+\s*+\)""",
     re.DOTALL | re.IGNORECASE,

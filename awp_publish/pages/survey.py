@@ -71,7 +71,9 @@ class Survey:
     summary; `forms` has the form for each submit button of a form that is not a region.
     """
 
-    __slots__ = ("ends", "forms", "nodes", "parts", "pieces", "regions", "roles", "shadows", "starts", "states")
+    __slots__ = (
+        *("_texts", "ends", "forms", "nodes", "parts", "pieces", "regions", "roles", "shadows", "starts", "states"),
+    )
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
@@ -84,6 +86,7 @@ class Survey:
         self.shadows: dict[int, Region] = {}
         self.parts: dict[int, int] = {}
         self.forms: dict[int, int] = {}
+        self._texts: dict[int, str] = {}
 
     def add(self, node: int, role: str, state: int) -> int:
         """Add a candidate that begins here, and return its number."""
@@ -109,8 +112,12 @@ class Survey:
 
     def text(self, candidate: int) -> str:
         """Return the visible text of a candidate, with white space collapsed (4.6)."""
-        start, end = self.starts[candidate], self.ends[candidate]
-        return " ".join((self.pieces[start] if end == start + 1 else "".join(self.pieces[start:end])).split())
+        text = self._texts.get(candidate)
+        if text is None:
+            start, end = self.starts[candidate], self.ends[candidate]
+            text = self.pieces[start] if end == start + 1 else "".join(self.pieces[start:end])
+            text = self._texts[candidate] = " ".join(text.split())
+        return text
 
 
 MAX_SHADOWS: Final = 8

@@ -33,7 +33,7 @@ _SCRIPT: Final = re.compile("\\s*javascript:", re.IGNORECASE)
 """The address of a link that acts as a button."""
 
 _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
-_FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
+_FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]()]*")
 """Characters of an address that are not changed in a link."""
 
 _SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-original")
@@ -92,9 +92,7 @@ class Inline:
             if not found.lower().startswith(_SCHEMES):
                 return None
         # Characters that would end a link are percent-encoded, and so are parentheses that do not pair.
-        if _FIT.fullmatch(found):
-            return found
-        fit = quote(found, safe=_PLAIN)
+        fit = found if _FIT.fullmatch(found) else quote(found, safe=_PLAIN)
         if fit.count("(") != fit.count(")") or ")" in fit.partition("(")[0]:
             fit = fit.replace("(", "%28").replace(")", "%29")
         return fit

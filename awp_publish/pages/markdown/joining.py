@@ -5,7 +5,7 @@ stray characters.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -47,7 +47,7 @@ _ROUNDS: Final = 3
 """Leaving out one delimiter may invalidate another. After so many rounds all are left out."""
 
 
-def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
+def join_pieces(pieces: Sequence[Piece]) -> list[list[str]]:
     """Return the paragraphs, each a list of lines, that pieces make; two consecutive breaks end a paragraph.
 
     White space moves out of emphasis, emphasis without text is dropped, and adjacent emphasis of the same kind is
@@ -55,7 +55,7 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     which has all present emphasis with its span on this line. `closed` are the spans that end at the present end of the
     line.
     """
-    if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
+    if len(pieces) == 1 and isinstance(pieces[0], str):
         text = pieces[0].strip(" ")
         return [[text]] if text else []
     parts: list[str] = []
@@ -64,12 +64,6 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     opened: list[tuple[str, _Span | None]] = []
     closed: list[_Span] = []
     waits = has_space = False
-
-    def close(span: _Span | None) -> None:
-        if span is not None and span.closes < 0:
-            span.closes = len(parts)
-            parts.append("")
-            closed.append(span)
 
     for piece in pieces:
         if isinstance(piece, str):
@@ -81,11 +75,11 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
         else:
             kind, text, ends_with_space = piece.kind, piece.text, False
             if piece is CLOSE:
-                close(opened.pop()[1])
+                _close(opened.pop()[1], closed, parts)
                 continue
             if piece is BREAK:
                 for _, span in reversed(opened):
-                    close(span)
+                    _close(span, closed, parts)
                 opened = [(kind, None) for kind, _ in opened]
                 waits, has_space = bool(opened), False
                 parts, spans = [], []
@@ -145,6 +139,13 @@ def _open(opened: list[tuple[str, _Span | None]], closed: list[_Span], parts: li
             parts.append("")
             spans.append(span)
         opened[number] = kind, span
+
+
+def _close(span: _Span | None, closed: list[_Span], parts: list[str]) -> None:
+    if span is not None and span.closes < 0:
+        span.closes = len(parts)
+        parts.append("")
+        closed.append(span)
 
 
 def _join_line(parts: list[str], spans: list[_Span]) -> str:

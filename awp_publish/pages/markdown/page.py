@@ -329,8 +329,9 @@ class _Page:
             if not tag or not self._is_block(node) or not self._visible.shows(node):
                 pieces += self._inline.pieces(node, linked=self._link is not None)
                 continue
-            self._text(pieces)
-            pieces = []
+            if pieces:
+                self._text(pieces)
+                pieces = []
             if depth >= MAX_BLOCK_DEPTH:
                 self._text([escape_text(self._visible.plain_text(node))])
             elif tag in HEADINGS or given.get("role", "").strip().lower() == "heading":
@@ -393,7 +394,7 @@ class _Page:
             return False
         return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
 
-    def _text(self, pieces: Iterable[Piece]) -> None:
+    def _text(self, pieces: Sequence[Piece]) -> None:
         """Write running text, as one paragraph or several."""
         for lines in join_pieces(pieces):
             if self._link is not None:

@@ -8,7 +8,7 @@ from typing import Final
 from a2a.types.a2a_pb2 import Message
 from a2a.utils.errors import A2AError
 
-from awp_publish.calls.call import Principal, scopes_of
+from awp_publish.calls.call import Principal
 from awp_publish.http.client_address import client_address
 from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
@@ -105,7 +105,7 @@ class Callers:
         if action.is_public:
             return True
         principal = await self.principal(request, of_call=True)
-        return action.is_for(scopes_of(principal))
+        return action.is_for(principal.scopes if principal is not None else None)
 
 
 def key_of(caller: Principal | None) -> str:

@@ -8,7 +8,7 @@ import orjson
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import Principal, Signed, scopes_of
+from awp_publish.calls.call import Principal, Signed
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
@@ -65,7 +65,7 @@ class AwpSkills:
 
     def list(self, caller: Principal | None) -> JsonObject:
         """Return the result of skills.list: skills that a caller may see, or call (`Awp(list_only_allowed=)`)."""
-        scopes = scopes_of(caller)
+        scopes = caller.scopes if caller is not None else None
         visible = [self._listed[action.id] for action in self._actions.values() if self._listing.shows(action, scopes)]
         return {"skills": visible, "count": len(visible)}
 

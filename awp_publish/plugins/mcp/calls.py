@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.methods import validate_client_request
 
-from awp_publish.calls.call import Call, Outcome, Result, scopes_of
+from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.http.body import ClientDisconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
@@ -131,7 +131,7 @@ class Tools:
                 caller = await self._identify(read_credentials(exchange.scope, exchange.fields, self._proxies))
             except Problem as problem:
                 raise exchange.refuse(problem) from problem
-            scopes = scopes_of(caller)
+            scopes = caller.scopes if caller is not None else None
         has_jobs = any(tool.action.is_background for tool in tools.values() if tool.action.is_for(scopes))
         visible = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
         cache_scope = "public" if self._identify is None else "private"
@@ -293,7 +293,7 @@ class ToolCall:
                 await self._deliver(cast(Problem, outcome))
                 break
             self._make()
-            self._call.members = self._call.members._replace(confirmation=question["token"])
+            self._call.confirmation = question["token"]
             outcome = await self._run()
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
@@ -379,7 +379,7 @@ class ToolCall:
             except ClientDisconnect:
                 # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
                 # come back.
-                if is_modern(context) and call.members.idempotency_key is None:
+                if is_modern(context) and call.idempotency_key is None:
                     with suppress(Problem):
                         await tools.jobs.cancel(job_id, caller)
                 return None

@@ -95,7 +95,7 @@ def read_reply(call: Call, params: Mapping[str, Any]) -> None:
         return
     if reply.action != "accept":
         raise not_agreed()
-    call.members = call.members._replace(confirmation=sent.request_state)
+    call.confirmation = sent.request_state
 
 
 def _question_of(result: object) -> Mapping[str, str] | None:

@@ -21,7 +21,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from awp_publish.calls.call import Call, Members, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
@@ -220,7 +220,7 @@ class TaskExtension:
         if isinstance(result, Problem) and question_for(result, context) is None:
             return None
         is_open = False
-        if call.caller_key and call.members.session is not None:
+        if call.caller_key and call.session is not None:
             with suppress(Problem):
                 is_open = _id_of(await find_caller(context, self._identify)) != call.caller_key
         principal, owner = ("", call.caller_key) if is_open else (call.caller_key, "")
@@ -239,9 +239,9 @@ class TaskExtension:
             given=call.input,
             principal=principal,
             owner=owner,
-            receipts=call.members.receipts,
-            session=call.members.session,
-            key=call.members.idempotency_key,
+            receipts=call.receipts,
+            session=call.session,
+            key=call.idempotency_key,
             created=now,
             updated=now,
             question=(asked["token"], asked["summary"]),
@@ -427,12 +427,8 @@ class TaskExtension:
             return
         call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
         call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-        call.members = Members(
-            idempotency_key=pending.key,
-            confirmation=pending.question[0],
-            receipts=pending.receipts,
-            session=pending.session,
-        )
+        call.receipts, call.session, call.idempotency_key = pending.receipts, pending.session, pending.key
+        call.confirmation = pending.question[0]
         results: list[Result] = []
 
         async def keep(result: Result) -> None:

@@ -52,10 +52,10 @@ def _at(context: Context) -> Any:
         context.settings,
         context.options,
         context.catalog,
-        context.application.app,
+        context.app,
         context.service,
-        context.application.owns,
-        context.application.lifespan_state,
+        context.owns,
+        context.lifespan_state,
         negotiated_at(context).links,
     )
 

@@ -1,2 +1,0 @@
-settings: dict[str, str] = {}
-url = settings["URL"]
