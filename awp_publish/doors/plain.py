@@ -8,17 +8,17 @@ the members of a JSON object, and gets JSON or problem+json. All gates apply, as
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cached_property, partial
-from typing import Final
+from typing import ClassVar, Final
 
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import CallEndpoint, describe_type
+from awp_publish.http.calling import CallEndpoint, Dialect, describe_type
 from awp_publish.http.cors import Cors
 from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import Fields, Receive, Scope, Send
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import is_form, read_form, read_query
 from awp_publish.http.origins import is_cross_site, refuse_foreign_pages
-from awp_publish.http.problem_details import DIALECT, ProblemRenderer
+from awp_publish.http.problem_details import PLAIN_RECOVERIES, ProblemRenderer
 from awp_publish.http.request import DoorRequest, PlainRequest
 from awp_publish.http.strict_json import is_json, parse_json
 from awp_publish.model import Action
@@ -43,13 +43,16 @@ BROWSER_SCHEMES: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 MAX_COMPARED: Final = 1000
 """Maximum action ids that an unknown one is compared with for suggestions."""
 
-_PLACES: Final = {
-    "input": "send its members directly, in the query, a form or the body",
-    "idempotency_key": "send it in the header Idempotency-Key",
-    "confirmation": "send it in the header AWP-Confirmation",
-    "receipts": "send them in the header AWP-Receipt, separated by commas",
-    "session": "send it in the header AWP-Session",
-}
+DIALECT: Final = Dialect(
+    places={
+        "input": "send its members directly, in the query, a form or the body",
+        "idempotency_key": "send it in the header Idempotency-Key",
+        "confirmation": "send it in the header AWP-Confirmation",
+        "receipts": "send them in the header AWP-Receipt, separated by commas",
+        "session": "send it in the header AWP-Session",
+    },
+    recoveries=PLAIN_RECOVERIES,
+)
 
 
 def open_plain(context: Context) -> Endpoints:
@@ -59,7 +62,7 @@ def open_plain(context: Context) -> Endpoints:
     which nobody may know of.
     """
     catalog, absent = context.catalog, context.invoker.absent
-    renderer = ProblemRenderer(catalog, DIALECT)
+    renderer = ProblemRenderer(catalog, DIALECT.recoveries)
     known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
 
     def unknown(named: str) -> Problem:
@@ -101,6 +104,7 @@ class PlainDoor(CallEndpoint):
     """Answers calls of one action at its own address. `unknown` makes the problem for an unknown action from its id."""
 
     request_type = PlainRequest
+    dialect: ClassVar[Dialect] = DIALECT
 
     def __init__(
         self, action: Action, context: Context, renderer: ProblemRenderer, unknown: Callable[[str], Problem]
@@ -109,7 +113,7 @@ class PlainDoor(CallEndpoint):
         self._own_usage = f"Action {action.id} is called with {action.method}"
         self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
         self.usage = self._own_usage if action.is_public else UnknownActionDoor.usage
-        super().__init__(DOOR, context, _PLACES, renderer)
+        super().__init__(DOOR, context, renderer)
         self._action = action
         self._unknown = unknown
         # Members that may accompany the inputs, unless the action itself has an input of that name.

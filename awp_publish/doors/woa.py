@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.http.accept import accepts
-from awp_publish.http.calling import CallEndpoint, not_an_object
+from awp_publish.http.calling import CallEndpoint, Dialect, not_an_object
 from awp_publish.http.exchange import Scope
 from awp_publish.http.request import DoorRequest
 from awp_publish.http.strict_json import json_kind
@@ -15,19 +15,17 @@ from awp_publish.model import Catalog
 from awp_publish.plugin import Answer, Context, Endpoints
 from awp_publish.problems import AgentMismatch, InvalidEnvelope, MissingInput, NotAcceptable
 
-PLACES: Final[Mapping[str, str]] = {
-    "agent": "it belongs in the envelope, beside input",
-    "operation": "it belongs in the envelope, beside input",
-    "input": "put its members directly into input",
-    "idempotency_key": "send it beside input, as idempotency_key, or in the header Idempotency-Key",
-    "confirmation": "send it beside input, as confirmation, or in the header AWP-Confirmation",
-    "receipts": "send them beside input, as receipts, or in the header AWP-Receipt",
-    "session": "send it beside input, or in the header AWP-Session",
-}
-"""Hints for envelope members that a caller has put into the input by mistake."""
-
-_MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
-"""Names of the input at other doors and in other protocols."""
+DIALECT: Final = Dialect(
+    places={
+        "agent": "it belongs in the envelope, beside input",
+        "operation": "it belongs in the envelope, beside input",
+        "input": "put its members directly into input",
+        "idempotency_key": "send it beside input, as idempotency_key, or in the header Idempotency-Key",
+        "confirmation": "send it beside input, as confirmation, or in the header AWP-Confirmation",
+        "receipts": "send them beside input, as receipts, or in the header AWP-Receipt",
+        "session": "send it beside input, or in the header AWP-Session",
+    }
+)
 
 
 class InvokeAddress:
@@ -98,9 +96,10 @@ class WoaDoor(CallEndpoint):
 
     methods = "POST, OPTIONS"
     usage = "Invoke with POST"
+    dialect: ClassVar[Dialect] = DIALECT
 
     def __init__(self, context: Context) -> None:
-        super().__init__(PROTOCOL, context, PLACES)
+        super().__init__(PROTOCOL, context)
         self._offered, self._absent = self._invoker.offered(PROTOCOL), self._invoker.absent
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
@@ -124,7 +123,7 @@ class WoaDoor(CallEndpoint):
             raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
         if not isinstance(inputs, dict):
             if "input" not in envelope:
-                misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
+                misnamed = self.dialect.misnamed(envelope)
                 instead = f": its {misnamed} has to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
             raise not_an_object(inputs)

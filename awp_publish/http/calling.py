@@ -5,10 +5,11 @@ said how its credentials are read is a call by nobody.
 """
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from awp_publish.calls.call import KEY, RECEIPT, SESSION_HEADER, Call, read_key
 from awp_publish.calls.invoke import Invoker
@@ -37,6 +38,27 @@ from awp_publish.problems import (
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+_INPUT_NAMES: Final = ("input", "inputs", "args", "arguments", "params", "parameters")
+"""Names of an action's input at our doors and in other protocols."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words of a door for what is in its calls.
+
+    `input` is its name for the input of an action. `places` say where it expects what callers put among the inputs by
+    mistake. `recoveries` replace recovery texts, by code.
+    """
+
+    input: str = "input"
+    places: Mapping[str, str] = field(default_factory=dict)
+    recoveries: Mapping[str, str] = field(default_factory=dict)
+
+    def misnamed(self, envelope: Container[str]) -> str | None:
+        """Return the name that an envelope has for the input instead of the door's own, None if it has none."""
+        return next((name for name in _INPUT_NAMES if name != self.input and name in envelope), None)
+
+
 class Source(Protocol):
     """The request of a call."""
 
@@ -51,11 +73,11 @@ class Source(Protocol):
 
 
 class Calls:
-    """Makes the calls of one door. `places` say where it expects what callers put among the inputs by mistake."""
+    """Makes the calls of one door."""
 
-    def __init__(self, door: str, invoker: Invoker, admission: Admission, places: Mapping[str, str] = _NONE) -> None:
+    def __init__(self, door: str, invoker: Invoker, admission: Admission, dialect: Dialect) -> None:
         self.door = door
-        self.places = places
+        self._places = dialect.places
         self._guarded = invoker.guarded
         self._admission = admission
         self._small = admission.smallest_body_bytes
@@ -79,7 +101,7 @@ class Calls:
         for others the gates raise it once the caller may know of the action.
         """
         call = Call(action, inputs, source.request_id, self.door, source.scope, source.disconnected)
-        call.places = self.places
+        call.places = self._places
         is_guarded = action.id in self._guarded
         if is_guarded or size > self._small or objection is not None:
             if unknown is not None:
@@ -101,26 +123,20 @@ class Calls:
 class CallEndpoint(Endpoint):
     """Base class of a door at which actions are called: `handle` reads its envelope, and `call` does the rest.
 
-    `context` is the address of the site at which the door is opened. `places` say where the door expects what callers
-    put among the inputs by mistake.
+    `context` is the address of the site at which the door is opened.
     """
 
     request_type = DoorRequest
+    dialect: ClassVar[Dialect] = Dialect()
 
-    def __init__(
-        self,
-        door: str,
-        context: Context,
-        places: Mapping[str, str] = _NONE,
-        renderer: ProblemRenderer | None = None,
-    ) -> None:
+    def __init__(self, door: str, context: Context, renderer: ProblemRenderer | None = None) -> None:
         admission: Admission = context.admission
-        renderer = renderer or ProblemRenderer(context.catalog)
+        renderer = renderer or ProblemRenderer(context.catalog, self.dialect.recoveries)
         super().__init__(renderer, Cors(admission.allow_origins), admission.own_origins)
         self.door = door
         self._admission = admission
         self._invoker: Invoker = context.invoker
-        self._calls = Calls(door, context.invoker, admission, places)
+        self._calls = Calls(door, context.invoker, admission, self.dialect)
         self._catalog = context.catalog
 
     @cached_property
@@ -138,13 +154,8 @@ class CallEndpoint(Endpoint):
         Raises UnsupportedMediaType, BodyTooLarge, NotJson, EnvelopeNotAnObject.
         """
         fields = request.fields
-        content_type = fields.get(b"content-type", b"")
-        if content_type != b"application/json" and not is_json(content_type):
-            raise UnsupportedMediaType(
-                f"The body must be application/json in UTF-8; the request has {describe_type(content_type)}."
-            )
-        if fields.get(b"content-encoding", b"identity") != b"identity":
-            raise UnsupportedMediaType("The body must not be content-encoded.")
+        if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
+            require_json(fields)
         body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         sent = parse_json(body)
         if not isinstance(sent, dict):
@@ -183,6 +194,16 @@ class CallEndpoint(Endpoint):
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Report a request that never became a call."""
         self._invoker.note_refusal(self.door, request.request_id, problem)
+
+
+def require_json(fields: Fields, is_type: Callable[[bytes], bool] = is_json) -> None:
+    """Raise UnsupportedMediaType unless a request says that its body is JSON, as it is."""
+    if not is_type(content_type := fields.get(b"content-type", b"")):
+        raise UnsupportedMediaType(
+            f"The body must be application/json in UTF-8; the request has {describe_type(content_type)}."
+        )
+    if fields.get(b"content-encoding", b"identity") != b"identity":
+        raise UnsupportedMediaType("The body must not be content-encoded.")
 
 
 def describe_type(content_type: bytes) -> str:

@@ -16,7 +16,7 @@ from awp_publish.browsing.page import Fetch
 from awp_publish.calls.call import Call, RawHeaders, Result, Signed
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import wait_for_disconnect
-from awp_publish.http.calling import Calls
+from awp_publish.http.calling import Calls, Dialect
 from awp_publish.http.exchange import Fields, Pair, Receive, Scope, Send, read_fields, with_header
 from awp_publish.http.signed import SIGNED
 from awp_publish.http.site_client import SiteClient
@@ -51,7 +51,7 @@ class InnerCall:
     """A call that is sent through the application, and its result.
 
     `members` are envelope members other than the input. `invoker` runs the call, the door's own if None. `unknown`
-    makes the door's problem for an unknown action; `objection` is a problem that the door has found in the request.
+    makes the door's problem for an unknown action; `size` is that of the caller's message, in bytes.
     """
 
     action: Action
@@ -63,7 +63,7 @@ class InnerCall:
     has_cookie_jar: bool = False
     invoker: Invoker | None = None
     unknown: Callable[[], Problem] | None = None
-    objection: Problem | None = None
+    size: int = 0
     call: Call | None = None
     result: Result | None = None
 
@@ -71,9 +71,9 @@ class InnerCall:
 class InnerCalls:
     """Sends the calls of one door through the application, to the door's own path."""
 
-    def __init__(self, door: Context, protocol: str, path: str, places: Mapping[str, str]) -> None:
+    def __init__(self, door: Context, protocol: str, path: str, dialect: Dialect) -> None:
         self._catalog, self._invoker, self._path = door.catalog, door.invoker, path
-        self._calls_of = partial(Calls, protocol, admission=door.admission, places=places)
+        self._calls_of = partial(Calls, protocol, admission=door.admission, dialect=dialect)
         self._calls: dict[Invoker, Calls] = {}
 
     async def send(
@@ -139,8 +139,8 @@ class InnerCalls:
                 inner_call.given,
                 source,
                 inner_call.members,
+                size=inner_call.size,
                 unknown=inner_call.unknown,
-                objection=inner_call.objection,
             )
         except Problem as problem:
             self._invoker.note_refusal(calls.door, inner_call.trace, problem)

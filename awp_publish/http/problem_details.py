@@ -25,14 +25,14 @@ _CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
 class ProblemRenderer:
     """Renders problems for all doors, with the URLs of their types and the site's own recovery texts.
 
-    `dialect` replaces recovery texts, by code, at a door whose callers send keys and the like in another way than at
+    `recoveries` replace recovery texts, by code, at a door whose callers send keys and the like in another way than at
     the WoA door. Without a `catalog`, problems are of no site.
     """
 
     __slots__ = ("_prefix", "_recoveries", "_types")
 
-    def __init__(self, catalog: Catalog | None, dialect: Mapping[str, str] | None = None) -> None:
-        self._types, self._prefix, self._recoveries = "", "", dict(dialect or {})
+    def __init__(self, catalog: Catalog | None, recoveries: Mapping[str, str] | None = None) -> None:
+        self._types, self._prefix, self._recoveries = "", "", dict(recoveries or {})
         if catalog is not None:
             self._types, self._prefix = catalog.absolute(catalog.paths.problems), catalog.prefix
             own = unlinked_recoveries(catalog) | own_recoveries(catalog)
@@ -94,7 +94,7 @@ def _printable(value: object) -> object:
     return value if isinstance(value, (int, float, bool)) or value is None else str(value)
 
 
-DIALECT: Final = {
+PLAIN_RECOVERIES: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
     "with confirmation.token in the header AWP-Confirmation.",
     "PREREQUISITE_REQUIRED": "Call the actions listed in missing, unless they have already succeeded, then send this "

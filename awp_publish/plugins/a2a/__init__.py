@@ -35,9 +35,15 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 
 
 def _open(context: Context) -> Endpoints:
-    from awp_publish.plugins.a2a.door import open_door
+    from awp_publish.http.sdk_logs import keep_contents_out
+    from awp_publish.plugins.a2a.handler import A2aHandler
+    from awp_publish.plugins.a2a.jsonrpc import RpcDoor
+    from awp_publish.plugins.a2a.rest import RestDoor
 
-    return open_door(context)
+    path, handler = context.catalog.paths.a2a, A2aHandler(context)
+    rpc, rest = RpcDoor(context, handler), RestDoor(context, handler)
+    keep_contents_out()
+    return Endpoints(exact={path: rpc, f"{path}/": rpc}, below={f"{path}/": rest}, running=handler.running)
 
 
 PLUGIN = Plugin(

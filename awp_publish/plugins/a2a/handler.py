@@ -50,14 +50,16 @@ from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.callers import Callers, key_of
+from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.messages import Messages
 from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
 from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_update, updates_of
-from awp_publish.plugins.a2a.request import REQUEST, A2aRequest, Callers, key_of
+from awp_publish.plugins.a2a.request import REQUEST, A2aRequest
 from awp_publish.plugins.a2a.running import RunningCalls, first
 from awp_publish.plugins.a2a.selecting import SkillSelector
-from awp_publish.plugins.a2a.tasks import CANCELED, RECOVERIES, TERMINAL, WORKING, describe, set_state
+from awp_publish.plugins.a2a.tasks import CANCELED, TERMINAL, WORKING, describe, set_state
 from awp_publish.problems import Problem
 
 MAX_WAIT: Final = 30.0
@@ -76,7 +78,7 @@ class A2aHandler(RequestHandler):
     """Answers the requests that the SDK has read."""
 
     def __init__(self, door: Context) -> None:
-        self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
+        self.renderer = ProblemRenderer(door.catalog, DIALECT.recoveries)
         self._callers = Callers(door)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)

@@ -13,13 +13,15 @@ from awp_publish.http.doors import session_ids_of
 from awp_publish.model import Action, Event, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
+from awp_publish.plugins.a2a.callers import Callers
+from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.history import keep, leave_out, replace_parts
 from awp_publish.plugins.a2a.pushes import Pushes
 from awp_publish.plugins.a2a.records import LEFT_OUT, TaskRecord, Tasks
-from awp_publish.plugins.a2a.request import DOOR, A2aRequest, Callers
+from awp_publish.plugins.a2a.request import DOOR, A2aRequest
 from awp_publish.plugins.a2a.running import RunningCalls
-from awp_publish.plugins.a2a.selecting import PLACES, SkillSelector
+from awp_publish.plugins.a2a.selecting import SkillSelector
 from awp_publish.plugins.a2a.tasks import INTERRUPTED, make_data_parts
 from awp_publish.problems import InvalidInput, Problem, UnknownOperation
 
@@ -40,7 +42,7 @@ class Messages:
         running: RunningCalls,
     ) -> None:
         self._invoker = door.invoker
-        self._calls = Calls(DOOR, door.invoker, door.admission, PLACES)
+        self._calls = Calls(DOOR, door.invoker, door.admission, DIALECT)
         self._callers, self._tasks, self._pushes = callers, tasks, pushes
         self._skills, self._running = skills, running
         self._has_jobs = door.ask("jobs") is not None

@@ -1,37 +1,39 @@
-"""One request to the A2A door, and who sends it."""
+"""One request to the A2A door, and the SDK's response to it."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from abc import ABC, abstractmethod
+from typing import Any, Final, cast
 
-from a2a.types.a2a_pb2 import Message
+import orjson
+from a2a.types.a2a_pb2 import Message as A2aMessage
+from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
 from a2a.utils.errors import A2AError
 
-from awp_publish.calls.call import Principal
-from awp_publish.http.client_address import client_address
+from awp_publish.calls.call import Result
+from awp_publish.http.accept import accepts
 from awp_publish.http.cors import Cors
-from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import RawHeaders, Receive, Scope, Send
+from awp_publish.http.exchange import NO_SNIFFING, Message, RawHeaders, Receive, Reply, Scope, Send
 from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.http.request import DoorRequest
-from awp_publish.model import Action, Event, JsonObject
-from awp_publish.plugin import Context
+from awp_publish.http.request import STATIC_HEADERS, DoorRequest
+from awp_publish.model import Event, JsonObject
 from awp_publish.plugins.a2a.records import TaskRecord
+from awp_publish.plugins.a2a.tasks import describe, with_integers
 from awp_publish.problems import Problem
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"
 """The key of the scope, and of the SDK's context, for the request."""
 
+_JSON, _NO_STORE = STATIC_HEADERS[:2]
+_A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
 
-class A2aRequest(DoorRequest):
+
+class A2aRequest(DoorRequest, ABC):
     """One HTTP request, the task to which its message belongs, and the call that the message becomes.
 
-    `document` are its parameters, strictly parsed; `envelope` is the whole JSON-RPC call, None for other requests.
-    `is_read` is set once the SDK has understood it, `refused` if a refusal needs its HTTP status, `error` if our
-    handler refuses. `headers` are those of every response, `cookies` those that the action has set: agents do not see
-    them, but a caller's HTTP client stores them.
+    `document` are its parameters, strictly parsed. `is_read` is set once the SDK has understood it, `refused` if a
+    refusal needs its HTTP status, `error` if our handler refuses. `headers` are those of every response, `cookies`
+    those that the action has set: agents do not see them, but a caller's HTTP client stores them.
 
     A message has a `call`, or the `problem` because of which it did not become one; `before` are the skill and the
     input that its task had before it. `event` is the event to which it subscribes, instead of a call. `is_new` means
@@ -42,7 +44,6 @@ class A2aRequest(DoorRequest):
     body: bytes = b""
     size = 0
     document: object = None
-    envelope: Mapping[str, object] | None = None
     extensions: set[str]
     is_read = False
     error: A2AError | None = None
@@ -53,15 +54,25 @@ class A2aRequest(DoorRequest):
     is_new = True
     problem: Problem | None = None
     event: tuple[Event, JsonObject] | None = None
-    sent: Message
+    sent: A2aMessage
     is_background = False
     _is_disconnected = False
+    _start: Message | None = None
+    _is_replaced = False
 
     def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(renderer, cors, scope, receive, send)
         self.headers = self._cors
         self.cancelled = asyncio.Event()
         self._leaving = asyncio.Lock()
+
+    @abstractmethod
+    def refusal(self, problem: Problem) -> Reply:
+        """Return the response for a problem of a request that the SDK does not get."""
+
+    @abstractmethod
+    def correction(self, start: Message, body: bytes) -> Reply | None:
+        """Return a response to replace the SDK's, whose body begins with `body`, or None if that is right."""
 
     async def disconnected(self) -> None:
         """Return when the client has disconnected. Several tasks may wait; only one of them reads."""
@@ -70,44 +81,68 @@ class A2aRequest(DoorRequest):
                 await super().disconnected()
                 self._is_disconnected = True
 
+    async def deliver(self, result: Result) -> None:
+        """Answer a request that the SDK does not get."""
+        await self.reply(self.refusal(cast(Problem, result)))
 
-class Callers:
-    """Who sends a request, and what they may see."""
+    async def send(self, message: Message) -> None:
+        """Send a part of the SDK's response. Its start is held back until the first part of its body is checked."""
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        body = sent = message.get("body", b"")
+        if start is not None and (reply := self.correction(start, body)) is not None:
+            self._is_replaced = True
+            await self.reply(reply)
+        if self._is_replaced:
+            return
+        if b".0" in body:
+            sent = with_integers(body)
+            message = {**message, "body": sent}
+        if start is not None:
+            await self._send(self._begin(start, len(sent)))
+        await self._send(message)
 
-    def __init__(self, door: Context) -> None:
-        self._trusted = door.admission.trusted_proxies
-        self._identify = door.guards.identify()
-        self._identify_uncounted = replace(self._identify, store=None)
+    def _begin(self, start: Message, length: int) -> Message:
+        """Return the start of the SDK's response, with our headers and the status of a refusal.
 
-    def address(self, request: A2aRequest) -> str:
-        """Return the address that a request came from."""
-        return client_address(request.scope, request.fields, self._trusted)
-
-    async def principal(self, request: A2aRequest, *, of_call: bool = False) -> Principal | None:
-        """Return the caller, None if unknown. Raises a Problem for invalid credentials.
-
-        With `of_call` wrong credentials are ignored: the call itself reports and counts them.
+        JSON-RPC returns errors with 200, but a demand for credentials needs its HTTP status. A2A 1.0.0 has the media
+        type application/json, 1.0.1 application/a2a+json: a caller gets the one that it accepts.
         """
-        identify = self._identify_uncounted if of_call else self._identify
-        try:
-            return await identify(read_credentials(request.scope, request.fields, self._trusted))
-        except Problem:
-            if of_call:
-                return None
-            raise
+        refused, status, own = self.refused, start["status"], self.own_headers(self.refused)
+        if refused is not None and (status != 200 or refused.status in (401, 403)):
+            status = refused.status
+        names, headers = {name for name, _ in own}, list[tuple[bytes, bytes]]()
+        for name, value in start.get("headers", ()):
+            if value == _A2A_JSON and self._prefers_json:
+                headers.append(_JSON)
+            elif name == b"content-length":
+                headers.append((name, b"%d" % length))
+            elif name not in names:
+                headers.append((name, value))
+        return {**start, "status": status, "headers": [*headers, *own]}
 
-    async def key(self, request: A2aRequest, *, of_call: bool = False) -> str:
-        """Return the key of the caller, "" if unknown. Raises a Problem for invalid credentials."""
-        return key_of(await self.principal(request, of_call=of_call))
+    @property
+    def _prefers_json(self) -> bool:
+        accept, content_type = self.fields.get(b"accept", b""), self.fields.get(b"content-type", b"")
+        sends_json = content_type.partition(b";")[0].strip().lower() == _JSON[1]
+        return not accepts(accept, A2A_JSON_MEDIA_TYPE) or (_A2A_JSON not in accept and sends_json)
 
-    async def may_see(self, action: Action, request: A2aRequest) -> bool:
-        """Return True if the caller of a request may know of an action."""
-        if action.is_public:
-            return True
-        principal = await self.principal(request, of_call=True)
-        return action.is_for(principal.scopes if principal is not None else None)
+    def describe(self, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the members of a problem, and the same as the details of an error."""
+        described = describe(problem, self.renderer, self.request_id)
+        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
+        return described, [{**info, "domain": "a2a-protocol.org", "metadata": described}]
 
+    def own_headers(self, problem: Problem | None) -> RawHeaders:
+        """Return the headers of a response, for a problem with those of the problem."""
+        added = problem.headers if problem is not None else ()
+        pairs = tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in added)
+        request_id = (b"x-request-id", self.request_id.encode())
+        return (*pairs, _NO_STORE, NO_SNIFFING, request_id, *self.cookies, *self.headers)
 
-def key_of(caller: Principal | None) -> str:
-    """Return the key of a caller, "" for an unknown one."""
-    return caller.key if caller is not None else ""
+    def make_reply(self, status: int, answer: dict[str, Any], problem: Problem | None = None) -> Reply:
+        """Return a response of ours."""
+        body = orjson.dumps(answer)
+        return Reply(status, (_JSON, (b"content-length", b"%d" % len(body)), *self.own_headers(problem)), body)

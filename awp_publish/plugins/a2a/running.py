@@ -12,9 +12,10 @@ from a2a.utils.errors import TaskNotFoundError, UnsupportedOperationError
 from awp_publish.calls.call import Call, Result
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.history import leave_out
 from awp_publish.plugins.a2a.records import TaskRecord, Tasks
-from awp_publish.plugins.a2a.request import DOOR, A2aRequest, Callers
+from awp_publish.plugins.a2a.request import DOOR, A2aRequest
 from awp_publish.plugins.a2a.tasks import (
     INPUT_REQUIRED,
     INTERRUPTED,

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.records import TaskRecord
 from awp_publish.problems import (
     InvalidEnvelope,
@@ -24,15 +25,6 @@ from awp_publish.schema.large_numbers import EXACT
 
 MAX_CHOICES: Final = 50
 """Skills that a refusal lists to a caller who names none; the card lists all of them."""
-
-PLACES: Final[Mapping[str, str]] = {
-    "skill": "it is a member of the data part, beside input",
-    "input": "put its members directly into input",
-    "idempotency_key": "send it as idempotency_key in the data part, beside input",
-    "confirmation": "send it as confirmation in the data part, beside input",
-    "receipts": "send them as receipts in the data part, beside input",
-}
-"""Where members belong that callers put into the input of a data part by mistake."""
 
 _RECOVERY: Final = (
     'Send a data part {"skill": "<id>", "input": {...}} with the id of a skill of the agent card, and the input that '
@@ -156,9 +148,8 @@ class SkillSelector:
     ) -> JsonObject:
         """Return the input of a message: from its data, from its text, or from the task."""
         earlier = self._actions.get(before.skill)
-        for name in ("args", "arguments"):
-            if given is None and found and name in found[0]:
-                raise InvalidEnvelope(f"A data part carries the input of a skill in its member input, not in {name}.")
+        if given is None and found and (misnamed := DIALECT.misnamed(found[0])):
+            raise InvalidEnvelope(f"A data part carries the input of a skill in its member input, not in {misnamed}.")
         # A person's "yes" is not a new input: the message before the last one was a question.
         asked = [part.data.struct_value.fields for message in before.task.history[-2:-1] for part in message.parts]
         is_answer = action is earlier and any("confirmation" in fields for fields in asked)

@@ -22,7 +22,7 @@ from awp_publish import problems
 from awp_publish.calls.progress import Progress
 from awp_publish.http.exchange import RawHeaders, header_members
 from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.problems import Problem, code_of
+from awp_publish.problems import Problem
 from awp_publish.schema import media
 from awp_publish.schema.large_numbers import EXACT
 
@@ -58,23 +58,6 @@ _WAITING: Final[Mapping[str, TaskState]] = {
     "credentials": TaskState.TASK_STATE_AUTH_REQUIRED,
 }
 """The states of a task that waits for what its call lacks."""
-
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(problems.ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, send a message in the same task with the data "
-        'part {"confirmation": "<confirmation.token>"}.'
-    ),
-    code_of(problems.PrerequisiteRequired.slug): (
-        "Call the skills listed in missing, unless they have already succeeded, then send a message in the same task. "
-        'If you are not authenticated, add the data part {"receipts": [...]} with the awp-receipt in metadata.headers '
-        "of each of their tasks. Do not repeat a call only to get its receipt."
-    ),
-    code_of(problems.InvalidEnvelope.slug): (
-        'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '
-        "key as strings, receipts as a list of strings."
-    ),
-}
-"""Recovery texts that are different at this door."""
 
 
 def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:

@@ -36,7 +36,7 @@ from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json.connection import BridgeConnection, BridgeServices
 from awp_publish.plugins.actions_json.dispatching import Dispatcher
 from awp_publish.plugins.actions_json.document import SITE_TOOL
-from awp_publish.plugins.actions_json.items import CONNECTIONS, PROTOCOL, RECOVERIES, STATUSES, Selectors
+from awp_publish.plugins.actions_json.items import CONNECTIONS, DIALECT, PROTOCOL, STATUSES, Selectors
 from awp_publish.plugins.actions_json.offers import Offers
 from awp_publish.plugins.actions_json.pairing import PairedRuntimes
 from awp_publish.plugins.actions_json.runtimes import MAX_OWNERS, BridgeCall, Owner
@@ -53,10 +53,10 @@ class BridgeDoor:
 
     def __init__(self, door: Context) -> None:
         self.door, path = door, door.catalog.paths.bridge
-        renderer = ProblemRenderer(door.catalog, RECOVERIES)
+        renderer = ProblemRenderer(door.catalog, DIALECT.recoveries)
         self._gate = SocketGate(door, PROTOCOL, path, renderer)
         self._identify = door.guards.identify()
-        self._inner = inner = InnerCalls(door, PROTOCOL, path, {})
+        self._inner = inner = InnerCalls(door, PROTOCOL, path, DIALECT)
         self._tasks = OwnedTasks()
         self._connections: set[BridgeConnection] = set()
         self._open = OpenStreams("connections", CONNECTIONS)

@@ -8,6 +8,7 @@ import orjson
 
 from awp_publish.calls.call import RECEIPT
 from awp_publish.calls.gates.idempotency import REPLAYED
+from awp_publish.http.calling import Dialect
 from awp_publish.http.exchange import header_members
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.sockets import MAX_PENDING, Frame
@@ -71,18 +72,21 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 """Members that may accompany the arguments of a call, as in the envelopes of other doors."""
 
 
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id and "
-        "confirmation.token as confirmation beside arguments."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Call the actions listed in missing, unless they have already succeeded, then send this call again with a new "
-        "call_id. If you are not authenticated and use another connection, add receipts beside arguments: a list of "
-        "the awp-receipt in the headers of each of their answers. Do not repeat a call only to get its receipt."
-    ),
-}
-"""Recovery texts that differ at this door."""
+DIALECT: Final = Dialect(
+    input="arguments",
+    recoveries={
+        code_of(ConfirmationRequired.slug): (
+            "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id "
+            "and confirmation.token as confirmation beside arguments."
+        ),
+        code_of(PrerequisiteRequired.slug): (
+            "Call the actions listed in missing, unless they have already succeeded, then send this call again with a "
+            "new call_id. If you are not authenticated and use another connection, add receipts beside arguments: a "
+            "list of the awp-receipt in the headers of each of their answers. Do not repeat a call only to get its "
+            "receipt."
+        ),
+    },
+)
 
 STATUSES: Final[Mapping[str, int]] = {
     "unknown_action": 404,

@@ -1,10 +1,10 @@
-"""Problems as errors of AWP."""
+"""Problems as errors of AWP, and the words of the door for what is in its calls."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.browsing.errors import AwpError, Code
 from awp_publish.calls.call import RawHeaders
+from awp_publish.http.calling import Dialect
 from awp_publish.http.exchange import header_members
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import ConfirmationRequired, PrerequisiteRequired, Problem, StoreUnavailable, code_of
@@ -19,18 +19,28 @@ _CODES: Final[dict[int, Code]] = {
     429: "RATE_LIMITED",
     504: "TIMEOUT",
 }
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again with "
-        "details.confirmation.token as params.confirmation."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills listed in details.missing, unless they have already succeeded, then retry. If you are not "
-        "authenticated, add params.receipts: a list of the awp-receipt in result.headers of each of their answers. "
-        "Do not repeat a call only to get its receipt."
-    ),
-}
-"""Recovery texts that are different at this door."""
+DIALECT: Final = Dialect(
+    input="args",
+    places={
+        "skill": "it is a parameter of skills.invoke, beside args",
+        "args": "put its members directly into args",
+        "input": "put its members directly into args",
+        "idempotency_key": "send it as meta.idempotency_key of the message",
+        "confirmation": "it is a parameter of skills.invoke, beside args",
+        "receipts": "they are a parameter of skills.invoke, beside args",
+    },
+    recoveries={
+        code_of(ConfirmationRequired.slug): (
+            "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again "
+            "with details.confirmation.token as params.confirmation."
+        ),
+        code_of(PrerequisiteRequired.slug): (
+            "Invoke the skills listed in details.missing, unless they have already succeeded, then retry. If you are "
+            "not authenticated, add params.receipts: a list of the awp-receipt in result.headers of each of their "
+            "answers. Do not repeat a call only to get its receipt."
+        ),
+    },
+)
 
 _NOT_SHOWN: Final = (b"set-cookie", b"x-ratelimit-", b"content-type", b"content-length")
 """Prefixes of headers that an agent must not see, sees under another name, or that describe only the body."""

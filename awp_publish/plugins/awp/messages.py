@@ -38,7 +38,10 @@ Frame: TypeAlias = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class AwpRequest:
-    """One request. `trace` is the caller's trace id or one of ours; `is_packed` is the encoding of the response."""
+    """One request. `trace` is the caller's trace id or one of ours; `is_packed` is the encoding of the response.
+
+    `size` is that of its frame in bytes.
+    """
 
     id: str
     method: str
@@ -46,6 +49,7 @@ class AwpRequest:
     key: str | None
     trace: str
     is_packed: bool
+    size: int
 
 
 class InvalidFrame(AwpError):
@@ -59,10 +63,9 @@ class InvalidFrame(AwpError):
 def read_request(frame: Frame) -> AwpRequest:
     """Read the request in a frame. Raises InvalidFrame. A trace id that is not safe in logs is replaced."""
     is_packed = isinstance(frame, bytes)
+    body = frame if isinstance(frame, bytes) else frame.encode("utf-8", "surrogatepass")
     try:
-        document = (
-            read_msgpack(frame) if isinstance(frame, bytes) else parse_json(frame.encode("utf-8", "surrogatepass"))
-        )
+        document = read_msgpack(body) if is_packed else parse_json(body)
     except NotJson as problem:
         form, detail = "MessagePack" if is_packed else "JSON", problem.detail.replace("The body", "the message", 1)
         raise InvalidFrame("", f"Invalid {form}: {detail}") from problem
@@ -86,7 +89,7 @@ def read_request(frame: Frame) -> AwpRequest:
         raise InvalidFrame(given, "meta.idempotency_key must be a string.", member="meta.idempotency_key")
     if not isinstance(trace, str) or not _TRACE.fullmatch(trace):
         trace = new_trace()
-    return AwpRequest(given, method, params or {}, key, trace, is_packed)
+    return AwpRequest(given, method, params or {}, key, trace, is_packed, len(body))
 
 
 def read_msgpack(packed: bytes) -> object:

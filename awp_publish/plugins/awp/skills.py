@@ -1,10 +1,6 @@
 """Skills: the actions of the site."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Final
-
-import orjson
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import Session
@@ -15,31 +11,20 @@ from awp_publish.http.site_client import SiteClient
 from awp_publish.model import DEFAULT_OPERATION, JsonObject, listing_of
 from awp_publish.plugin import Context
 from awp_publish.plugins.awp.callers import Identity
-from awp_publish.plugins.awp.errors import RECOVERIES, error_of, shown_headers
+from awp_publish.plugins.awp.errors import DIALECT, error_of, shown_headers
 from awp_publish.plugins.awp.messages import PROTOCOL, AwpRequest, JsonText
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 from awp_publish.schema.embedding import answer_schema
-
-_PLACES: Final[Mapping[str, str]] = {
-    "skill": "it is a parameter of skills.invoke, beside args",
-    "args": "put its members directly into args",
-    "input": "put its members directly into args",
-    "idempotency_key": "send it as meta.idempotency_key of the message",
-    "confirmation": "it is a parameter of skills.invoke, beside args",
-    "receipts": "they are a parameter of skills.invoke, beside args",
-}
-"""Where parameters of skills.invoke belong that callers put into its args by mistake."""
 
 
 class AwpSkills:
     """The actions of one catalog, as skills."""
 
     def __init__(self, door: Context) -> None:
-        self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
+        self.renderer = ProblemRenderer(door.catalog, DIALECT.recoveries)
         self._invoker = door.invoker
         self.answer_redactors = door.invoker.answer_redactors
-        self._admission = door.admission
-        self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, _PLACES)
+        self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, DIALECT)
         self._listing = listing_of(door.catalog, door.options.list_only_allowed)
         self._actions = {action.id: action for action in door.catalog.actions}
         self._public = [action.id for action in door.catalog.actions if action.is_public]
@@ -75,9 +60,8 @@ class AwpSkills:
         skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
         if not isinstance(skill, str):
             raise missing("skill")
-        for name in ("input", "arguments"):
-            if name in params:
-                refuse(f"skills.invoke takes the input of a skill as args, not as {name}.", param="args")
+        if "args" not in params and (misnamed := DIALECT.misnamed(params)):
+            refuse(f"skills.invoke takes the input of a skill as args, not as {misnamed}.", param="args")
         if operation is not None and not isinstance(operation, str):
             refuse("action must be a string.", param="action")
         if not isinstance(given, dict):
@@ -88,22 +72,13 @@ class AwpSkills:
         is_own = own is not None and operation in (None, DEFAULT_OPERATION, own.operation, own.id)
         if (action := own if is_own else named) is None:
             raise self.refusal(self.unknown(skill, operation), request.trace)
-        objection: Problem | None = None
-        if action.max_body_bytes is not None or self._admission.max_body_bytes > self._admission.usual_body_bytes:
-            try:
-                self._admission.check_size(action, len(orjson.dumps(given)))
-            except Problem as problem:
-                if action.is_public:
-                    raise self.refusal(problem, request.trace) from problem
-                objection = problem
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"
         beside = ("confirmation", "receipts", "session")
         members = {member: params[member] for member in beside if params.get(member) is not None}
         if request.key is not None:
             members[name] = request.key
-        inner = InnerCall(action, given, members, request.trace, signed)
-        inner.unknown, inner.objection = partial(self.unknown, skill, operation), objection
-        return inner
+        unknown = partial(self.unknown, skill, operation)
+        return InnerCall(action, given, members, request.trace, signed, size=request.size, unknown=unknown)
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
         """Return the refusal for an unknown skill."""

@@ -14,12 +14,12 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.invoke import Invoker, Routes
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import CallEndpoint
+from awp_publish.http.calling import CallEndpoint, Dialect
 from awp_publish.http.cors import Cors
 from awp_publish.http.dispatch import ARRIVED, PASSED
 from awp_publish.http.exchange import AsgiApp, Exchange, Fields, Receive, Scope, Send, route_path
@@ -27,7 +27,7 @@ from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
 from awp_publish.http.origins import refuse_foreign_pages
 from awp_publish.http.position import CalledApplication
-from awp_publish.http.problem_details import DIALECT, ProblemRenderer
+from awp_publish.http.problem_details import PLAIN_RECOVERIES
 from awp_publish.http.request import DoorRequest, PlainRequest
 from awp_publish.http.route_answers import read_answer
 from awp_publish.http.strict_json import parse_json
@@ -235,11 +235,12 @@ class _DirectDoor(CallEndpoint):
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
     usage = "Actions are called with their own methods"
     request_type = _DirectRequest
+    dialect: ClassVar[Dialect] = Dialect(recoveries=PLAIN_RECOVERIES)
 
     def __init__(self, context: Context, invoker: Invoker, guarded: Mapping[str, _GuardedRoute]) -> None:
         direct = copy(context)
         direct.invoker = invoker
-        super().__init__(DOOR, direct, renderer=ProblemRenderer(context.catalog, DIALECT))
+        super().__init__(DOOR, direct)
         self._cors = Cors(())  # the headers of an answer are the route's
         self.app: AsgiApp = context.called.inside
         self._context = context

@@ -29,12 +29,10 @@ from starlette.requests import Request
 from awp_publish.calls.call import never_disconnected
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import read_body
-from awp_publish.http.cors import Cors
+from awp_publish.http.calling import CallEndpoint, Dialect
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import Reply, Scope, replay, send_reply
 from awp_publish.http.origins import is_own_page
-from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
 from awp_publish.http.streams import OpenStreams
@@ -42,22 +40,23 @@ from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
-from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.completion import CompletionHandler
+from awp_publish.plugins.mcp.dialect import DIALECT
 from awp_publish.plugins.mcp.events import STREAM, EventExtension
 from awp_publish.plugins.mcp.exchange import (
     CALL,
     EXCHANGE,
     LATEST_FIELD,
     PROTOCOL,
-    RECOVERIES,
     McpExchange,
     holds_thread,
 )
+from awp_publish.plugins.mcp.plain_calls import PlainCalls
 from awp_publish.plugins.mcp.prompts import PromptHandlers
 from awp_publish.plugins.mcp.resources import Resources
 from awp_publish.plugins.mcp.subscriptions import LISTEN, Subscriptions
 from awp_publish.plugins.mcp.tasks import TaskExtension
+from awp_publish.plugins.mcp.tools import Tools
 from awp_publish.problems import NotJson, Problem
 
 MAX_OWN_HEADERS: Final = 200
@@ -89,21 +88,21 @@ def _fault_of(message: object) -> str:
     return ""
 
 
-class McpDoor(Endpoint):
+class McpDoor(CallEndpoint):
     """Checks requests, and passes valid ones to the SDK."""
 
     methods = "POST, OPTIONS"
     usage = "Messages are sent with POST"
     request_type = McpExchange
+    dialect: ClassVar[Dialect] = DIALECT
     takes_plain_calls: ClassVar[bool] = True
     """Whether plain calls are answered without the SDK, with the same result but in less time."""
 
     def __init__(self, door: Context) -> None:
-        catalog, admission = door.catalog, door.admission
-        super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_origins)
-        self._admission = admission
-        self._invoker = door.invoker
-        self._tools = Tools(door)
+        super().__init__(PROTOCOL, door)
+        catalog = door.catalog
+        self._tools = Tools(door, self._calls)
+        self._plain_calls = PlainCalls(self._tools)
         streams = OpenStreams()
         self._subscriptions = Subscriptions(door, self._tools, streams)
         self._events = EventExtension(door, self._tools, streams)
@@ -125,10 +124,6 @@ class McpDoor(Endpoint):
         if guards.authenticators and actions and not catalog.pages and not any(action.is_public for action in actions):
             self._identify = guards.identify(required=True)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
-
-    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Record a request that never became a call."""
-        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer one message."""
@@ -153,14 +148,14 @@ class McpDoor(Endpoint):
         is_foreign = has_origin and not is_own_page(fields, self._own_origins)
         is_call = type(message) is dict and message.get("method") == CALL and fields.get(VERSION_FIELD) == LATEST_FIELD
         is_plain = is_call and not is_foreign and self.takes_plain_calls and not self._invoker.is_traced()
-        if is_plain and await self._tools.call_directly(exchange, message, fields):
+        if is_plain and await self._plain_calls.answer(exchange, message, fields):
             return
         inner = self._scope_for_sdk(exchange, is_foreign)
         if wrong:
             await self._refuse_message(exchange, inner, code, wrong)
             return
         if message.get("method") == "initialize":
-            self._tools.questions.begin_session(exchange, message)
+            self._tools.calls.questions.begin_session(exchange, message)
         elif message.get("method") is None and await self._takes_reply(exchange, inner, message):
             return
         await self._pass_to_sdk(exchange, inner, body, message)
@@ -232,7 +227,7 @@ class McpDoor(Endpoint):
     async def _takes_reply(self, exchange: McpExchange, inner: Scope, message: dict[str, Any]) -> bool:
         """Take the reply to a question of ours, unless a page of another origin sends it."""
         refusal = await self._security.validate_request(Request(inner), is_post=True)
-        if refusal is not None or not await self._tools.questions.take(message):
+        if refusal is not None or not await self._tools.calls.questions.take(message):
             return False
         await send_reply(Reply(202, (STATIC_HEADERS[1],)), exchange.send)
         return True
@@ -274,12 +269,12 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
     )
     observing = (partial(observe_if_traced, door.invoker, observe) for observe in server.middleware)
     server.middleware[:] = [*observing, tools]
-    tools.results.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
+    tools.calls.results.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
     if (background := door.ask("jobs")) is not None:
         tasks = TaskExtension(door, background, tools)
         tasks.register(server)
-        tools.tasks = tasks
+        tools.calls.tasks = tasks
     if catalog.events:
         events.register(server)
     server.middleware.append(partial(describe_capabilities, bool(catalog.events)))

@@ -82,20 +82,20 @@ def not_agreed(detail: str = "The user declined.") -> ConfirmationRequired:
     return ConfirmationRequired(detail, recovery="Do not repeat the call unless your user asks for it again.")
 
 
-def read_reply(call: Call, params: Mapping[str, Any]) -> None:
-    """Set the confirmation of a call that was sent again with its user's reply. Without a reply they are asked again.
+def agreed_token(params: Mapping[str, Any]) -> str | None:
+    """Return the token of the question to which a call brings its user's consent, None if it brings no reply.
 
-    Raises ConfirmationRequired if they did not agree.
+    Raises ConfirmationRequired if they did not agree. Without a reply they are asked again.
     """
     if params.get("inputResponses") is None or params.get("requestState") is None:
-        return
+        return None
     sent = types.CallToolRequestParams.model_validate(params, by_name=False)
     reply = (sent.input_responses or {}).get(QUESTION)
     if not isinstance(reply, types.ElicitResult):
-        return
+        return None
     if reply.action != "accept":
         raise not_agreed()
-    call.confirmation = sent.request_state
+    return sent.request_state
 
 
 def _question_of(result: object) -> Mapping[str, str] | None:

@@ -29,7 +29,6 @@ from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
     Notice,
@@ -43,6 +42,7 @@ from awp_publish.plugins.mcp.exchange import (
     notify,
 )
 from awp_publish.plugins.mcp.stopping import is_stopping
+from awp_publish.plugins.mcp.tools import Tools
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -173,7 +173,7 @@ class EventExtension:
             for event in self._catalog.events
             if event.is_for(scopes)
         ]
-        return {"events": listed, "resultType": "complete", "_meta": self._tools.results.stamp}
+        return {"events": listed, "resultType": "complete", "_meta": self._tools.calls.results.stamp}
 
     async def poll(self, context: RequestContext, params: PollParams) -> WireResult:
         """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
@@ -188,7 +188,7 @@ class EventExtension:
             "hasMore": batch.has_more,
             "nextPollMs": BUSY_POLL_MS if batch.occurrences else QUIET_POLL_MS,
             "resultType": "complete",
-            "_meta": self._tools.results.stamp,
+            "_meta": self._tools.calls.results.stamp,
         }
 
     async def stream(self, context: RequestContext, params: SubscriptionParams) -> WireResult:
@@ -243,7 +243,7 @@ class EventExtension:
                 if now - spoke >= HEARTBEAT_SECONDS:
                     await send("heartbeat", cursor=self._events.write_cursor(batch.positions))
                     spoke = now
-        return {"resultType": "complete", "_meta": {**self._tools.results.stamp, **meta}}
+        return {"resultType": "complete", "_meta": {**self._tools.calls.results.stamp, **meta}}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -304,7 +304,7 @@ class EventExtension:
             if before.failed_since is not None:
                 status["failedSince"] = _moment(before.failed_since)
             answer["deliveryStatus"] = status
-        return {**answer, "resultType": "complete", "_meta": self._tools.results.stamp}
+        return {**answer, "resultType": "complete", "_meta": self._tools.calls.results.stamp}
 
     async def unsubscribe(self, context: RequestContext, params: UnsubscribeParams) -> WireResult:
         """Answer `events/unsubscribe`. Raises MCPError."""
@@ -314,7 +314,7 @@ class EventExtension:
             if hook is None or hook.has_expired():
                 raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
             await self._webhooks.remove(hook)
-        return {"resultType": "complete", "_meta": self._tools.results.stamp}
+        return {"resultType": "complete", "_meta": self._tools.calls.results.stamp}
 
     def _grant(self, params: SubscribeParams, webhooks: Any) -> float | None:
         """Return when a subscription ends, None for never (Subscription TTL)."""

@@ -19,39 +19,17 @@ from awp_publish.http.doors import Identify
 from awp_publish.http.exchange import HOLDS_THREAD, NO_SNIFFING, Message, Pair, RawHeaders, read_fields
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.streams import OpenStreams
-from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
+from awp_publish.plugins.mcp.dialect import META, SESSION
+from awp_publish.problems import Problem
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
-CONFIRMATION: Final = "confirmation"
-RECEIPTS: Final = "receipts"
-SESSION: Final = "session"
 
 LISTS: Final = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
     | {"skills/list", "events/list"}
 )
 """Methods that take a cursor, where there are many pages."""
-
-META: Final = "awp/"
-"""Prefix of our keys in `_meta` (specification, Basic/General fields)."""
-
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments and "
-        f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Call the tools listed in missing, unless they have already succeeded, then call this one again. If you are "
-        "not authenticated, add the argument receipts: a list of the receipts below their answers (or "
-        f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."
-    ),
-    code_of(InvalidEnvelope.slug): (
-        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
-        "of strings."
-    ),
-}
-"""Recovery texts that are different at this door."""
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 WireResult: TypeAlias = dict[str, Any]
@@ -249,33 +227,3 @@ class Notice:
     def model_dump(self, **_: object) -> dict[str, object]:
         """Return the message, as the types of the SDK do."""
         return self._message
-
-
-class PlainContext:
-    """The members of the SDK's context that `Tools` reads, for a call that bypasses the SDK."""
-
-    method = CALL
-    protocol_version = LATEST
-
-    def __init__(
-        self, exchange: McpExchange, params: Mapping[str, Any], meta: Mapping[str, Any], request_id: str | int
-    ) -> None:
-        self.scope = {EXCHANGE: exchange}
-        self.params = params
-        self.meta = meta
-        self.request_id = request_id
-
-    @property
-    def request(self) -> "PlainContext":
-        """The request, whose scope has the exchange."""
-        return self
-
-    @property
-    def session(self) -> "PlainContext":
-        """The session, which has the client's capabilities."""
-        return self
-
-    @property
-    def client_capabilities(self) -> types.ClientCapabilities:
-        """The capabilities of the client of this call."""
-        return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)

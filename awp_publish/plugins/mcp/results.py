@@ -16,8 +16,9 @@ import orjson
 from mcp.shared.exceptions import MCPError
 
 from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Outcome, Result
+from awp_publish.plugins.mcp.dialect import META
 from awp_publish.plugins.mcp.elicitation import question_for
-from awp_publish.plugins.mcp.exchange import META, McpExchange, RequestContext, WireResult, is_modern
+from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult, is_modern
 from awp_publish.plugins.mcp.tool_list import STRUCTURED_SINCE, Tool
 from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent
 from awp_publish.schema import media
@@ -55,9 +56,9 @@ class Results:
         return _PLAIN_ANSWER % (orjson.dumps(message_id), text, self._stamped, request_id.encode(), body)
 
     def render(
-        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
+        self, exchange: McpExchange, tool: Tool, context: RequestContext, result: Result, call: Call | None = None
     ) -> WireResult:
-        """Render a result.
+        """Render a result, of a `call` with what its gates have added to the answer.
 
         An answer is structured, and the same JSON is its text; of a string, the text is the string itself. What is not
         text is content of its own, and so is a text with a file name. A problem is text for the model, and in `_meta`
@@ -68,14 +69,16 @@ class Results:
             raise MCPError(types.INVALID_PARAMS, result.detail)
         if isinstance(result, Problem) and (question := question_for(result, context)) is not None:
             return {**question, "_meta": self.stamp}
-        meta = {**(self.stamp if is_modern(context) else {}), **exchange.meta_for(result, call.headers)}
+        added = call.headers if call is not None else ()
+        meta = {**(self.stamp if is_modern(context) else {}), **exchange.meta_for(result, added)}
         rendered: WireResult = {"content": [], "isError": isinstance(result, Problem), "_meta": meta}
         if isinstance(result, Problem):
             rendered["content"] = [self._describe(exchange, context, result, meta)]
         else:
             _put_output(rendered, exchange, tool, context, result)
-            rendered["content"] += _header_texts(call, result)
-        rendered["content"] += _added_texts(call)
+            rendered["content"] += _header_texts(tool, result)
+        if call is not None:
+            rendered["content"] += _added_texts(call)
         if is_modern(context):
             rendered["resultType"] = "complete"
         return rendered
@@ -124,9 +127,9 @@ def _put_output(
             rendered["_meta"][f"{META}wrapped"] = True
 
 
-def _header_texts(call: Call, result: Outcome) -> list[WireResult]:
+def _header_texts(tool: Tool, result: Outcome) -> list[WireResult]:
     """Return the headers that are part of an answer as text, since a model does not see `_meta`."""
-    own = PART_OF_ANSWER | call.action.answer_headers if result.headers else frozenset[bytes]()
+    own = PART_OF_ANSWER | tool.action.answer_headers if result.headers else frozenset[bytes]()
     lines = [f"{name.decode()}: {value.decode('latin-1')}" for name, value in result.headers if name in own]
     return [text_block("\n".join(lines))] if lines else []
 

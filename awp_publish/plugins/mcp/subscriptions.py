@@ -31,7 +31,6 @@ from mcp.shared.subscriptions import (
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import (
     Notice,
     RequestContext,
@@ -42,6 +41,7 @@ from awp_publish.plugins.mcp.exchange import (
     notify,
 )
 from awp_publish.plugins.mcp.stopping import ended_by_stop
+from awp_publish.plugins.mcp.tools import Tools
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Store
 from awp_publish.stores.values import read_value, replacement
@@ -109,7 +109,7 @@ class Subscriptions:
 
     async def _listen(self, context: RequestContext, params: types.SubscriptionsListenRequestParams) -> WireResult:
         meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)
-        tasks, wanted_tasks = self._tools.tasks, (params.notifications.model_extra or {}).get("taskIds")
+        tasks, wanted_tasks = self._tools.calls.tasks, (params.notifications.model_extra or {}).get("taskIds")
         followed = await tasks.follow(context, wanted_tasks) if tasks is not None else {}
         if followed:
             honored = types.SubscriptionFilter.model_validate({**honored.model_dump(), "taskIds": [*followed]})
@@ -166,7 +166,7 @@ class Subscriptions:
                         await notify(context, event_to_notification(event, meta))
         finally:
             del self._listening[woken]
-        return {"resultType": "complete", "_meta": {**self._tools.results.stamp, **meta}}
+        return {"resultType": "complete", "_meta": {**self._tools.calls.results.stamp, **meta}}
 
     def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
         """Return the requested notifications that are available here."""

@@ -21,17 +21,16 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import KEY, Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
-from awp_publish.model import utc_text
+from awp_publish.model import Action, utc_text
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.calls import Tools
+from awp_publish.plugins.mcp.dialect import CONFIRMATION, RECEIPTS, SESSION
 from awp_publish.plugins.mcp.elicitation import QUESTION, input_request, not_agreed, question_for
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
-    SESSION,
+    McpExchange,
     RequestContext,
     WireResult,
     admit_caller,
@@ -41,6 +40,7 @@ from awp_publish.plugins.mcp.exchange import (
 )
 from awp_publish.plugins.mcp.results import text_block
 from awp_publish.plugins.mcp.tool_list import session_argument, takes_session
+from awp_publish.plugins.mcp.tools import Tools
 from awp_publish.problems import (
     HandlerFailed,
     HandlerTimeout,
@@ -158,6 +158,28 @@ class Pending:
         """The key of the present question: each question has its own (Task Update Requests)."""
         return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
 
+    def members(self, action: Action) -> dict[str, object]:
+        """Return what accompanies the call once it is confirmed, under the names of other doors' envelopes."""
+        token, key = self.question[0] if self.question is not None else None, action.idempotency
+        return {
+            key.key_field if key is not None else KEY: self.key,
+            CONFIRMATION: token,
+            RECEIPTS: list(self.receipts),
+            SESSION: self.session,
+        }
+
+
+class TaskUpdate:
+    """A `tasks/update` as the request of the call that it confirms: what accompanies that call is kept with the task.
+
+    The call has its caller's credentials, and is made although the client may leave.
+    """
+
+    def __init__(self, exchange: McpExchange) -> None:
+        self.scope, self.request_id, self.disconnected = exchange.scope, exchange.request_id, never_disconnected
+        own = (b"awp-", b"idempotency-key")
+        self.fields = {name: text for name, text in exchange.fields.items() if not name.startswith(own)}
+
 
 @dataclass(frozen=True, slots=True)
 class Followed:
@@ -185,7 +207,7 @@ class TaskExtension:
         self._address = door.catalog.absolute(door.catalog.paths.jobs)
         self._seconds: float = background.jobs.result_seconds
         self._check_visible = background.check_visible
-        self._tools = tools
+        self._tools, self._results = tools, tools.calls.results
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
@@ -232,7 +254,7 @@ class TaskExtension:
                 kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
                 task_id = await self._add(kept) or task_id
             task = self._task(task_id, "working", described["created"], described["updated"])
-            return {"resultType": "task", **task, "_meta": self._tools.results.stamp}
+            return {"resultType": "task", **task, "_meta": self._results.stamp}
         asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
         pending = Pending(
             action=call.action.id,
@@ -249,14 +271,14 @@ class TaskExtension:
         if (new_id := await self._add(pending, call)) is None:
             return None
         task = self._task(new_id, "input_required", now, now)
-        return {"resultType": "task", **task, "_meta": self._tools.results.stamp}
+        return {"resultType": "task", **task, "_meta": self._results.stamp}
 
     async def get_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
         caller = await self._admit(context, params.task_id)
         with self._as_errors(context):
             task = await self._describe(context, params.task_id, caller)
-        return {"resultType": "complete", **task, "_meta": self._tools.results.stamp}
+        return {"resultType": "complete", **task, "_meta": self._results.stamp}
 
     async def update_task(self, context: RequestContext, params: UpdateTaskParams) -> WireResult:
         """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
@@ -272,7 +294,7 @@ class TaskExtension:
                     detail = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
                     raise MCPError(types.INVALID_PARAMS, detail)
                 await self._resume(context, params.task_id, pending, agrees=action == "accept")
-        return {"resultType": "complete", "_meta": self._tools.results.stamp}
+        return {"resultType": "complete", "_meta": self._results.stamp}
 
     async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
@@ -287,7 +309,7 @@ class TaskExtension:
             elif self._is_waiting(pending):
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
-        return {"resultType": "complete", "_meta": self._tools.results.stamp}
+        return {"resultType": "complete", "_meta": self._results.stamp}
 
     async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
         """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
@@ -342,14 +364,13 @@ class TaskExtension:
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
-            return self._tools.results.render(
-                exchange, tool, Call(tool.action, {}, exchange.request_id, PROTOCOL), context, problem
-            )
+            return self._results.render(exchange, tool, context, problem)
         described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
             described["problem"] = exchange.describe(job.problem)
         text = orjson.dumps(described).decode()
-        meta = {**(self._tools.results.stamp if is_modern(context) else {}), **exchange.meta_for(Outcome(b"", None))}
+        stamp = self._results.stamp if is_modern(context) else {}
+        meta = {**stamp, **exchange.meta_for(Outcome(b"", None))}
         rendered = {"content": [text_block(text)], "isError": False, "_meta": meta}
         rendered["structuredContent"] = orjson.loads(text)
         return {**rendered, "resultType": "complete"} if is_modern(context) else rendered
@@ -425,10 +446,13 @@ class TaskExtension:
         taken = replace(pending, taken=now, updated=now)
         if not await self._replace(task_id, pending, taken):
             return
-        call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
-        call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-        call.receipts, call.session, call.idempotency_key = pending.receipts, pending.session, pending.key
-        call.confirmation = pending.question[0]
+        call = self._tools.calls.make(
+            tool.action,
+            dict(pending.given),
+            TaskUpdate(exchange),
+            pending.members(tool.action),
+            unknown=partial(self._tools.unknown, context, tool.action.id),
+        )
         results: list[Result] = []
 
         async def keep(result: Result) -> None:
@@ -446,7 +470,7 @@ class TaskExtension:
                 asked = cast(dict[str, str], result.members["confirmation"])
                 done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
             else:
-                rendered = self._tools.results.render(exchange, tool, call, context, result)
+                rendered = self._results.render(exchange, tool, context, result, call)
                 done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
         except BaseException:
             await self._replace(task_id, taken, pending)
@@ -484,14 +508,13 @@ class TaskExtension:
         if job.status == "cancelled":
             return task | {"status": "cancelled"}
         tool = self._tools.tool_of(job.action, context)
-        call = Call(tool.action, {}, job.request_id, PROTOCOL)
         if job.problem is None:
             result: Result = Outcome(orjson.dumps(described), None, 200, job.result.headers if job.result else ())
         else:
             result = job.problem
         try:
             if not isinstance(result, _CRASHES):
-                rendered = self._tools.results.render(exchange, tool, call, context, result)
+                rendered = self._results.render(exchange, tool, context, result)
                 return task | {"status": "completed", "result": rendered}
             error = {"code": types.INTERNAL_ERROR, "message": result.detail}
             error["data"] = exchange.describe(result)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
+from awp_publish.plugins.mcp.dialect import CONFIRMATION, META, RECEIPTS, SESSION
 from awp_publish.schema import compile_schema, media
 from awp_publish.schema.embedding import answer_schema, embedded
 from awp_publish.schema.reading import DIALECT
