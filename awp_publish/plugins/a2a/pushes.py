@@ -13,7 +13,6 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
-from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -66,7 +65,7 @@ class Pushes:
         self._webhooks: Any = None
         self._events: Any = None
         if served is not None:
-            self._webhooks, self._events = served.webhooks, served.log
+            self._webhooks, self._events, self._delivery = served.webhooks, served.log, served.delivery
             self._webhooks.kinds[KIND] = self.carry
         self._catalog = door.catalog
         self._tasks = tasks
@@ -177,7 +176,7 @@ class Pushes:
                 if len(body) > MAX_BODY:  # too large: it can be read with GetTask
                     continue
                 answer = await self._webhooks.send(hook, _hook_message(hook, f"{record.task.id}.{shown}.{place}", body))
-                if isinstance(answer, Posted) and answer.status == 410:
+                if _is_gone(answer):
                     return None
                 if isinstance(answer, str) or not 200 <= answer.status < 300:
                     break
@@ -196,32 +195,17 @@ class Pushes:
     async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
         wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
-        caller = _subscriber_of(wanted)
-        event = self._events.find(wanted["event"], caller)
+        event = self._events.find(wanted["event"], _subscriber_of(wanted))
         if event is None:
             return None
-        current: Any = hook
-        while current is not None:
-            batch = await self._events.read(
-                event, self._events.logs_for(event, caller), _positions(current), most=20, arguments=wanted["arguments"]
-            )
-            for occurrence, after in batch.steps():
-                body = _body_of(artifact_of(record, occurrence))
-                answer = await self._webhooks.send(current, _hook_message(current, occurrence.id, body))
-                if isinstance(answer, Posted) and answer.status == 410:
-                    return None
-                if (pause := await self._settle(current, answer, {"positions": dict(after)})) is not None:
-                    return pause
-                current = await self._webhooks.find(hook.id)
-                if current is None:
-                    return None
-            if _positions(current) != batch.positions:
-                current = await self._webhooks.change(current, partial(_put, {"positions": batch.positions}))
-            if current is not None and not batch.has_more:
-                look_again = hook.due_in(MAX_PAUSE)  # to check whether the task was cancelled
-                if not await self._events.has_news(_positions(current), look_again):
-                    return MAX_PAUSE
-        return None
+
+        def write(hook: Any, occurrence: Any, _: object) -> Any:
+            return _hook_message(hook, occurrence.id, _body_of(artifact_of(record, occurrence)))
+
+        pause: float | None = await self._delivery.carry(
+            hook, event, write, arguments=wanted["arguments"], ends=_is_gone, quiet=MAX_PAUSE
+        )  # quiet as long as it takes to notice that the task was cancelled
+        return pause
 
     async def _settle(self, hook: Any, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
         """Record the result of a message. Returns the seconds until it is sent again, or None if it is done."""
@@ -313,12 +297,8 @@ def _read_positions(stored: Mapping[str, Iterable[Any]]) -> dict[str, tuple[str,
     return {log: (epoch, number) for log, (epoch, number) in stored.items()}
 
 
-def _positions(hook: Any) -> dict[str, tuple[str, int]]:
-    return _read_positions(hook.about["positions"])
-
-
-def _put(members: Mapping[str, object], hook: Any) -> None:
-    hook.about = {**hook.about, **members}
+def _is_gone(answer: Posted | Failure | None) -> bool:
+    return isinstance(answer, Posted) and answer.status == 410
 
 
 def _log_of(task_id: str) -> str:

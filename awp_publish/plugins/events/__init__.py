@@ -11,6 +11,7 @@ from awp_publish.calls.verifiers import people_of
 from awp_publish.http.running import INSPECTED
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
+from awp_publish.plugins.events.delivery import EventDelivery
 from awp_publish.plugins.events.log import Events
 from awp_publish.plugins.events.webhooks import Webhooks
 
@@ -21,6 +22,7 @@ class ServedEvents:
 
     log: Events
     webhooks: Webhooks
+    delivery: EventDelivery
 
 
 def _event(
@@ -75,7 +77,8 @@ def _keeps(setup: Setup, catalog: Catalog) -> str | None:
 
 
 def _serve(serving: Serving) -> ServedEvents:
-    return ServedEvents(serving.state, Webhooks(lambda: serving.site.store, serving.state))
+    webhooks = Webhooks(lambda: serving.site.store, serving.state)
+    return ServedEvents(serving.state, webhooks, EventDelivery(serving.state, webhooks))
 
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -25,7 +24,6 @@ from pydantic import BaseModel, Field
 
 from awp_publish.calls.call import Principal
 from awp_publish.http.doors import identify_caller
-from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
 from awp_publish.plugin import Context
@@ -140,6 +138,7 @@ class EventExtension:
         self._invoker = door.invoker
         self._identify = identify_caller(door)
         self._tools = tools
+        self._delivery: Any = served.delivery if served is not None else None
         self._webhooks: Any = served.webhooks if served is not None and door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
@@ -295,7 +294,7 @@ class EventExtension:
         answer: WireResult = {
             "id": hook.id,
             "refreshBefore": _moment(expires),
-            "cursor": self._events.write_cursor(watermark(hook)),
+            "cursor": self._events.write_cursor(self._delivery.watermark(hook)),
             "truncated": truncated,
         }
         if before is not None:
@@ -325,49 +324,27 @@ class EventExtension:
 
     async def carry(self, hook: Any) -> float | None:
         """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""
-        webhooks, about = self._webhooks, hook.about
-        assert webhooks is not None
+        about = hook.about
         event = self._events.find(about["name"], Principal.of_key(hook.principal, frozenset(about["scopes"])))
         if event is None:
             error = {"code": NOT_FOUND, "message": "NotFound", "data": {"kind": "event"}}
-            await webhooks.send(hook, hook.control("terminated", orjson.dumps({"type": "terminated", "error": error})))
+            await self._webhooks.send(
+                hook, hook.control("terminated", orjson.dumps({"type": "terminated", "error": error}))
+            )
             return None
         since = datetime.fromisoformat(about["since"]) if "since" in about else None
-        current: Any = hook
-        for key, attempts, due in tuple(hook.retries):
-            if current is None or not current.is_active or due > time.time():
-                continue
-            # Nothing is sent of a log that the caller may no longer read since the first attempt.
-            entry = await self._events.find_entry(event, *key) if key[0] in current.logs else None
-            answer = await webhooks.send(current, self._message(current, entry, key)) if entry is not None else None
-            current = await webhooks.change(current, partial(_settle, key, attempts, answer))
-        while current is not None and current.is_active:
-            batch = await self._events.read(
-                event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
-            )
-            if batch.truncated and since is None:  # with `since` it was reported when they subscribed
-                gap = {"type": "gap", "cursor": self._events.write_cursor(batch.before)}
-                await webhooks.send(current, current.control("gap", orjson.dumps(gap)))
-            for entry, after in batch.steps():
-                key = [entry.log, after[entry.log][0], entry.number]
-                answer = await webhooks.send(current, self._message(current, entry, key, after))
-                current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
-                if current is None or not current.is_active:
-                    break
-            else:
-                if positions_of(current) != batch.positions:
-                    current = await webhooks.change(current, partial(_advance, None, None, batch.positions))
-            if current is None or batch.has_more:
-                continue
-            pause: float = min((due for _, _, due in current.retries), default=float("inf")) - time.time()
-            pause = min(max(pause, 0.0), webhooks.QUIET_SECONDS)
-            if not await self._events.has_news(positions_of(current), hook.due_in(pause)):
-                return pause
-        return None if current is None else webhooks.QUIET_SECONDS
+        gap = self._gap if since is None else None  # with `since` it was reported when they subscribed
+        pause: float | None = await self._delivery.carry(
+            hook, event, self._message, arguments=about["arguments"], since=since, gap=gap
+        )
+        return pause
 
-    def _message(self, hook: Any, entry: Any, key: list[Any], after: Positions | None = None) -> Any:
-        body = orjson.dumps({**entry.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
-        return hook.message(entry.id, body, {"X-MCP-Subscription-Id": hook.id})
+    def _message(self, hook: Any, occurrence: Any, watermark: Positions) -> Any:
+        body = orjson.dumps({**occurrence.facts, "cursor": self._events.write_cursor(watermark)})
+        return hook.message(occurrence.id, body, {"X-MCP-Subscription-Id": hook.id})
+
+    def _gap(self, hook: Any, before: Positions) -> Any:
+        return hook.control("gap", orjson.dumps({"type": "gap", "cursor": self._events.write_cursor(before)}))
 
     async def _admit(self, context: RequestContext) -> Principal | None:
         """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""
@@ -427,36 +404,6 @@ def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, ob
     """Return the id of a subscription, a hash of its key (Subscription identity)."""
     key = orjson.dumps([caller.key, url, event_id, arguments], option=orjson.OPT_SORT_KEYS)
     return f"sub_{sha256(key).hexdigest()[:32]}"
-
-
-def positions_of(hook: Any) -> Positions:
-    """Return the positions up to which a subscription has been read."""
-    return {log: (epoch, number) for log, (epoch, number) in hook.about["positions"].items()}
-
-
-def watermark(hook: Any, positions: Positions | None = None, but: object = None) -> Positions:
-    """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
-    safe = dict(positions_of(hook) if positions is None else positions)
-    for key, _, _ in hook.retries:
-        log, epoch, number = key
-        if key != but and safe.get(log, ("", 0))[0] == epoch:
-            safe[log] = (epoch, min(safe[log][1], number - 1))
-    return safe
-
-
-def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Any) -> None:
-    """Record the result of a retried message; None for an event that is gone."""
-    if answer is None or hook.note(answer):
-        hook.give_up(key)
-    else:
-        hook.try_again(key, attempts + 1)
-
-
-def _advance(key: list[Any] | None, answer: Posted | Failure | None, after: Positions, hook: Any) -> None:
-    """Record the result of a message and the position after it; the key is kept for a retry."""
-    hook.about = {**hook.about, "positions": after}
-    if key is not None and answer is not None and not hook.note(answer):
-        hook.try_again(key, 1)
 
 
 def _moment(seconds: float | None) -> str | None:
