@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from awp_publish import AgentPublisher, Mcp, Principal
 from awp_publish.http.running import running
 from awp_publish.plugin import open_store
-from awp_publish.plugins.mcp import subscriptions
+from awp_publish.plugins.mcp import changes, subscriptions
 from awp_publish.problems import InvalidCredentials, StoreUnavailable
 from tests.guarded import Watched, known_callers, make_shop
 from tests.live_server import serve
@@ -146,7 +146,7 @@ async def test_wrong_requests_to_listen_are_refused():
 
 
 async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
-    monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(changes, "LOOK_SECONDS", 0.02)
     first, second = (make_site(store=f"sqlite:///{tmp_path}/agents.db") for _ in range(2))
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
     document = "https://shop.example/agent.json"
@@ -168,7 +168,7 @@ async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
 
 
 async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(changes, "LOOK_SECONDS", 0.02)
     stores = [Watched(open_store(f"sqlite:///{tmp_path}/agents.db", "shop")) for _ in range(2)]
     first, second = (make_site(store=store) for store in stores)
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
