@@ -284,7 +284,7 @@ class _Translation:
                 raise UntranslatablePattern(f"it names an unknown character, {match[1]}") from error
         if match := _OCTAL.match(text, at):
             self._at = match.end()
-            return ("\\0", None) if match[0] == "0" else self._character(int(match[0], 8), "")
+            return self._character(int(match[0], 8), "")
         if re.compile(r"c[A-Za-z]").match(text, at):
             self._at = at + 2
             return self._character(ord(text[at + 1].upper()) - 64, "")

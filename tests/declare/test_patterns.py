@@ -6,7 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+from hypothesis import assume, given, settings, strategies as st
 
+from awp_publish.schema import compile_schema
 from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, portable, to_ecma
 
 SAME = (
@@ -78,3 +80,94 @@ def test_a_schema_loses_only_what_cannot_be_translated_and_says_where():
     }
     assert [one.split(":")[0] for one in lost] == ["/b", "/c", "/"]
     assert portable({"pattern": "("}) == ({"pattern": "("}, ()), "what is no expression is an error, and no finding"
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "a",
+            "B",
+            "1",
+            "_",
+            ".",
+            "-",
+            " ",
+            "é",
+            "a?",
+            "b*",
+            "[ab]+",
+            "[^a]",
+            "a{2}",
+            "a{,2}",
+            "b{1,}?",
+            "{",
+            "}",
+            "a|b",
+            "]",
+        ),
+        *(
+            r"\w",
+            r"\W",
+            r"\d",
+            r"\D",
+            r"\s",
+            r"\.",
+            r"\-",
+            r"\x61",
+            r"\u0061",
+            r"\x09",
+            r"\t",
+            r"\101",
+            r"\0",
+            r"\N{BULLET}",
+        ),
+        *(
+            r"[\w-]",
+            r"[^\w]",
+            r"[\W1]",
+            r"[]a]",
+            r"[^]a]",
+            r"[\]\\a]",
+            r"[a-f\d]",
+            r"[\x41-\x5a]",
+            r"[^\s.]",
+            r"[A-c^]",
+        ),
+        *(
+            "(a)",
+            "(a|b1)",
+            "(?:ab)+",
+            "(?P<x>b)",
+            r"(a)\1",
+            r"(?P<y>a)(?P=y)1",
+            "(?#why)",
+            "(?=a)",
+            "(?!b)",
+            "(?<=a)",
+            "(?<!1)",
+        ),
+        *("(?i:aB)", "(?s:.)", "(?i:[a-f_])", "(?i:a(?-i:b)c)", "(?-i:a)", r"(?i:\x61)", "^", r"\A"),
+    ]
+)
+TEXTS = st.lists(st.text("abcAB1_-. \t^]\\{}\0", max_size=5), min_size=1, max_size=6)
+
+
+@settings(max_examples=300)
+@given(st.lists(PIECES, min_size=1, max_size=4), TEXTS, st.sampled_from([0, re.IGNORECASE, re.DOTALL, re.ASCII]))
+def test_a_translation_matches_what_the_expression_matches(pieces, texts, flags):
+    try:
+        expression = re.compile("".join(pieces), flags)
+    except re.error:  # a group twice, or one that is not there
+        assume(False)
+    for is_unicode in (False, True):
+        try:
+            translated = to_ecma(expression.pattern, flags=flags, is_unicode=is_unicode)
+        except UntranslatablePattern:
+            continue
+        engine = compile_schema({"pattern": translated})
+        for text in texts:
+            expected = expression.search(text) is not None
+            assert (re.search(translated, text) is not None) == expected, (translated, text)
+            assert engine.is_valid(text) == expected, (translated, text)
+            if is_unicode and not flags and expression.search(f"{text}é名"):
+                assert re.search(translated, f"{text}é名"), translated

@@ -1,12 +1,15 @@
 """Instances are judged as a second engine judges them, and every violation points into its instance."""
 
+import json
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions
 from awp_publish.schema.pointers import part_at
+from awp_publish.schema.redaction import HIDDEN, answer_redactor, input_redactor
+from awp_publish.schema.writing import inline_root
 
 NAMES = st.sampled_from(["a", "b", "c/d", "e~f", ""])
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2.0, 1e300])
@@ -75,3 +78,74 @@ def leads_somewhere(value: object, pointer: str) -> bool:
     parent, _, last = pointer.rpartition("/")
     holder = part_at(value, parent) if pointer else value
     return not pointer or isinstance(holder, dict) or (isinstance(holder, list) and int(last) < len(holder))
+
+
+REFERENCES = st.sampled_from([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}, {"$ref": "#/$defs/A", "title": "T"}])
+
+
+@ANY
+@given(st.dictionaries(NAMES, REFERENCES | keywords(REFERENCES), max_size=3), keywords(REFERENCES), SCHEMAS, VALUES)
+def test_a_schema_with_its_definitions_in_place_means_the_same(members, first, second, value):
+    whole = {"properties": members, "items": {"$ref": "#/$defs/A"}, "$defs": {"A": first, "B": second}}
+    inlined = inline_definitions(whole)
+    try:
+        validators = [compile_schema(schema) for schema in (whole, inlined, inline_root(whole))]
+    except UnusableSchema:  # references that lead nowhere but to each other
+        assume(False)
+    assert len({validator.is_valid(value) for validator in validators}) == 1, inlined
+
+
+SECRET = "hunter2"
+MARKED = st.sampled_from([{"writeOnly": True}, {"type": "string", "format": "password"}])
+
+NAME_OF = MARKED.map(lambda marked: ({"propertyNames": marked}, {SECRET: "open"}))
+HIDDEN_PLACES: st.SearchStrategy[tuple[Any, Any]] = st.tuples(MARKED, st.just(SECRET)) | NAME_OF
+
+
+def referring(schema: Any, anchor: str, reference: str) -> dict[str, object]:
+    name = f"x{len(json.dumps(schema))}"  # no other one has it: what is around a schema is longer
+    return {"$defs": {"A": {**schema, anchor: name}}, reference: f"#{name}"}
+
+
+def around(inner: st.SearchStrategy[tuple[Any, Any]]) -> st.SearchStrategy[tuple[Any, Any]]:
+    """Schemas around a marked one, with values in which a secret is at its place."""
+    wrappers = [
+        lambda schema, value: ({"properties": {"a": schema, "b": {}}}, {"a": value, "b": "open"}),
+        lambda schema, value: ({"patternProperties": {"^s": schema}}, {"sa": value, "b": "open"}),
+        lambda schema, value: ({"properties": {"b": {}}, "additionalProperties": schema}, {"a": value, "b": "open"}),
+        lambda schema, value: ({"properties": {"b": {}}, "unevaluatedProperties": schema}, {"a": value, "b": "open"}),
+        lambda schema, value: ({"items": schema}, [value, value]),
+        lambda schema, value: ({"prefixItems": [{}, schema]}, ["open", value, "open"]),
+        lambda schema, value: ({"contains": schema}, [value]),
+        lambda schema, value: ({"unevaluatedItems": schema}, [value]),
+        *(
+            lambda schema, value, keyword=keyword: ({keyword: [{"type": "null"}, schema]}, value)
+            for keyword in ("anyOf", "oneOf", "allOf")
+        ),
+        *(lambda schema, value, keyword=keyword: ({keyword: schema}, value) for keyword in ("if", "then", "else")),
+        lambda schema, value: ({"dependentSchemas": {"b": schema}}, value),
+        *(
+            lambda schema, value, anchor=anchor, ref=ref: (referring(schema, anchor, ref), value)
+            for anchor, ref in (("$anchor", "$ref"), ("$dynamicAnchor", "$dynamicRef"))
+        ),
+    ]
+    return st.tuples(inner, st.sampled_from(wrappers)).map(lambda pair: pair[1](*pair[0]))
+
+
+@ANY
+@given(st.recursive(HIDDEN_PLACES, around, max_leaves=4))
+def test_no_secret_is_left_and_nothing_else_is_hidden(made):
+    schema, value = made
+    redact = input_redactor(schema)
+    assert redact is not None
+    text = json.dumps(redact(value))
+    assert SECRET not in text
+    assert text.count("open") == json.dumps(value).count("open") or HIDDEN in text
+
+
+@ANY
+@given(SCHEMAS, VALUES)
+def test_a_value_without_secrets_is_unchanged(schema, value):
+    redact = answer_redactor({**schema, "$defs": {"T": {"readOnce": True}}})
+    assert redact is not None
+    assert redact(value) == value

@@ -1,10 +1,132 @@
 """What is said of a value that does not conform: of each part what it must be, and nothing of parts that do."""
 
+import json
+
 import pytest
 
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, member_names, write_schema
+from awp_publish.schema.dialects import translate
 from awp_publish.schema.files import MAX_MEDIA_TYPE, with_name
 from awp_publish.schema.handlers import docstring_of
+
+LONG = "x" * 61
+MANY = [f"value-{number:02}" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "words"),
+    [
+        *[
+            ({"type": kind}, {}, f"must be {noun}, not an object")
+            for kind, noun in (
+                ("array", "an array"),
+                ("string", "a string"),
+                ("integer", "an integer"),
+                ("number", "a number"),
+                ("boolean", "a boolean"),
+                ("null", "null"),
+                (["null", "integer"], "an integer"),
+                (["array", "string"], "an array or a string"),
+            )
+        ],
+        *[
+            ({"type": "null"}, value, f"must be null, not {shown}")
+            for value, shown in (
+                ([], "an array"),
+                (True, "true"),
+                (2.0, "2"),
+                (1e15, "1000000000000000.0"),
+                (0.5, "0.5"),
+                ("é", '"é"'),
+                (LONG[:60], f'"{LONG[:60]}"'),
+                (LONG, "a string of 61 characters"),
+            )
+        ],
+        ({"type": "object"}, None, "must be an object, not null"),
+        ({"const": LONG}, 1, f'must be "{LONG[:60]}…", not 1'),
+        ({"enum": [1]}, 2, "must be 1, not 2"),
+        ({"enum": MANY[:20]}, "x", f'must be one of {", ".join(map(json.dumps, MANY[:20]))}, not "x"'),
+        ({"enum": [*MANY, "emma"]}, "ema", 'must be one of 31 values, such as "emma", not "ema"'),
+        ({"enum": MANY}, 7, f"must be one of 30 values, such as {', '.join(map(json.dumps, MANY[:5]))}, not 7"),
+        ({"enum": ["y" * 500, "z" * 500]}, 1, f'must be one of "{"y" * 60}…", "{"z" * 60}…", not 1'),
+        ({"minimum": 1.5}, 1, "must be at least 1.5"),
+        ({"maximum": 2.0}, 3, "must be at most 2"),
+        ({"exclusiveMinimum": 1}, 1, "must be greater than 1"),
+        ({"exclusiveMaximum": 1}, 1, "must be less than 1"),
+        ({"multipleOf": 2}, 1, "must be a multiple of 2"),
+        *[
+            ({f"{side}{what}": limit}, value, f"must {words}")
+            for what, noun, many in (
+                ("Length", "character", "xxx"),
+                ("Items", "item", [1, 2, 3]),
+                ("Properties", "member", {"a": 1, "b": 2, "c": 3}),
+            )
+            for side, limit, value, words in (
+                ("min", 1, type(many)(), "not be empty"),
+                ("min", 4, many, f"have at least 4 {noun}s"),
+                ("max", 1, many, f"have at most 1 {noun}"),
+                ("max", 2, many, f"have at most 2 {noun}s"),
+            )
+        ],
+        ({"pattern": "^a"}, "b", 'must match the pattern ^a, not "b"'),
+        *[
+            ({"format": name}, "?", f'must be {noun}, not "?"')
+            for name, noun in (
+                ("date", "a date such as 2026-01-31"),
+                ("date-time", "a date and time such as 2026-01-31T12:00:00Z"),
+                ("time", "a time such as 12:00:00Z"),
+                ("duration", "a duration such as P1DT12H"),
+                ("email", "an e-mail address"),
+                ("hostname", "a host name"),
+                ("ipv4", "an IPv4 address"),
+                ("ipv6", "an IPv6 address"),
+                ("uri", "an absolute URI such as https://example.com/"),
+                ("uuid", "a UUID"),
+                ("json-pointer", "a JSON Pointer"),
+            )
+        ],
+        ({"contentEncoding": "base64"}, "?", "must be base64"),
+        ({"uniqueItems": True}, [1, 1.0], "must not contain the same item twice"),
+        ({"not": {}}, 1, "is excluded by the schema"),
+        ({"contains": {"type": "string"}}, [1], "does not contain the required number of items"),
+        (False, 1, "is not allowed here"),
+        ({"required": ["a"]}, {}, "is required"),
+        (
+            {"properties": {"a": {}, "b": {}}, "additionalProperties": False},
+            {"c": 1},
+            'is not a known member. Known members: "a", "b"',
+        ),
+    ],
+)
+def test_each_keyword_has_its_words(schema, value, words):
+    [violation] = compile_schema({"properties": {"in": schema}}, asserts_formats=True)({"in": value})
+    assert violation.detail == words
+
+
+@pytest.mark.parametrize(
+    ("schema", "translated"),
+    [
+        ({"exclusiveMinimum": True, "minimum": 1, "maximum": 3}, {"exclusiveMinimum": 1, "maximum": 3}),
+        ({"exclusiveMaximum": False, "maximum": 1}, {"maximum": 1}),
+        (
+            {"exclusiveMaximum": 1, "id": "urn:x", "$recursiveRef": "#"},
+            {"exclusiveMaximum": 1, "$id": "urn:x", "$ref": "#"},
+        ),
+        ({"items": [{"id": 1}], "additionalItems": False}, {"prefixItems": [{"id": 1}], "items": False}),
+        ({"items": [{}]}, {"prefixItems": [{}], "items": True}),
+        ({"items": {"$ref": "#", "type": "array", "definitions": {}}}, {"items": {"$ref": "#", "definitions": {}}}),
+        (
+            {"dependencies": {"a": ["b"], "c": {"exclusiveMinimum": True, "minimum": 1}}},
+            {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"exclusiveMinimum": 1}}},
+        ),
+        ({"dependencies": {}, "enum": [{"id": "x"}]}, {"enum": [{"id": "x"}]}),
+    ],
+)
+def test_an_older_dialect_is_translated(schema, translated):
+    assert translate({"$schema": "http://json-schema.org/draft-04/schema#", **schema}) == translated
+    assert translate(schema) == schema
+    newer = {"$schema": "https://json-schema.org/draft/2019-09/schema", "items": {"$ref": "#", "type": "array"}}
+    assert translate(newer) == {"items": newer["items"]}
 
 
 @pytest.mark.parametrize(

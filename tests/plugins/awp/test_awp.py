@@ -9,7 +9,7 @@ from starlette.routing import WebSocketRoute
 from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from awp_publish import AgentPublisher, BearerToken, Principal, Site, __version__
+from awp_publish import AgentPublisher, BearerToken, Principal, Site
 from awp_publish.plugins.awp.callers import SCOPES
 from tests.client import TestClient
 from tests.plugins.awp.awp_client import HELLO, AwpClient
@@ -97,43 +97,6 @@ def test_a_subprotocol_is_chosen_if_it_is_ours(client):
 # --- The handshake ---
 
 
-def test_the_handshake_of_the_mvp(client):
-    with AwpClient.open(client) as caller:
-        told = caller.do("awp.hello", **HELLO)
-    assert {"awp_version": "0.1", "server_name": "awp-publish"}.items() <= told.items()
-    assert {"som.snapshot", "act.primitive", "extract"} <= set(told["features"])
-
-
-def test_the_handshake_of_the_draft(client):
-    with AwpClient.open(client) as caller:
-        told = caller.do("awp.hello", **DRAFT_HELLO)
-    limits = {"max_sessions": 100, "max_pages_per_session": 16, "max_messages_per_second": 50}
-    assert told == {
-        "awp_version": "0.1",
-        "server_name": "awp-publish",
-        "server_version": __version__,
-        "features": {
-            "som": {"snapshot": True, "mutation": True, "formats": ["som+json", "som+msgpack"], "max_bytes": 4_000_000},
-            "skills": {"invoke": False, "registry": True},
-            "network": {"proxy": False, "profiles": []},
-            "limits": limits,
-        },
-        "awp": {"version": "0.1"},
-        "encoding": {"selected": "msgpack"},
-        "compression": {"selected": "none"},
-        "concurrency": {"selected": "none"},
-        "server": {"name": "awp-publish", "version": __version__, "site": "Shop", "url": "https://shop.example"},
-        "limits": limits,
-        "events": [],
-        "auth": {
-            "method": "auth.none",
-            "principal": None,
-            "scopes": ["page:act", "session:write", "skills:invoke", "som:read"],
-            "methods": ["auth.none"],
-        },
-    }
-
-
 def test_skills_are_a_feature_where_there_are_some(open_client):
     site = make_site()
 
@@ -145,42 +108,6 @@ def test_skills_are_a_feature_where_there_are_some(open_client):
     for declared, client in ((False, open_client(publish())), (True, open_client(publish(site)))):
         with AwpClient.open(client) as caller:
             assert ("skills.invoke" in caller.do("awp.hello")["features"]) == declared
-
-
-@pytest.mark.parametrize("params", [{}, {"awp_version": "0.1"}, {"awp": {"versions": ["0.9", "0.1"]}}])
-def test_versions_that_are_spoken(client, params):
-    with AwpClient.open(client) as caller:
-        assert caller.do("awp.hello", **params)["awp_version"] == "0.1"
-
-
-@pytest.mark.parametrize(
-    "params",
-    [{"awp_version": "9.9"}, {"awp_version": 1}, {"awp": {"versions": ["2.0"]}}, {"awp": []}, {"wants": 7}],
-)
-def test_what_no_handshake_says(client, params):
-    with AwpClient.open(client) as caller:
-        assert caller.fail("awp.hello", **params)["code"] == "INVALID_REQUEST"
-        assert caller.fail("session.create")["code"] == "INVALID_REQUEST"
-
-
-def test_an_unsupported_version_is_told_which_are(client):
-    with AwpClient.open(client) as caller:
-        error = caller.fail("awp.hello", awp_version="9.9")
-    assert error["message"] == "Unsupported AWP version: 9.9"
-    assert error["details"] == {"supported": ["0.1"]}
-
-
-def test_an_encoding_that_nobody_speaks_is_unsupported(client):
-    with AwpClient.open(client) as caller:
-        assert caller.fail("awp.hello", wants={"encoding": ["cbor"]})["code"] == "UNSUPPORTED"
-
-
-def test_nothing_is_done_before_the_handshake(client):
-    with AwpClient.open(client) as caller:
-        for method in ("session.create", "page.navigate", "skills.list", "no.such.method"):
-            assert caller.fail(method)["message"] == "Must send awp.hello before any other method"
-        caller.do("awp.hello")
-        assert caller.create()
 
 
 def test_the_handshake_may_be_sent_again(client):
@@ -204,25 +131,8 @@ def test_what_follows_the_handshake_need_not_wait_for_it(client):
 @pytest.mark.parametrize(
     ("frame", "request_id"),
     [
-        ("", ""),
-        ("{", ""),
-        ("[]", ""),
-        ("null", ""),
-        ('{"id": 1, "method": "awp.hello"}', ""),
-        ('{"id": "", "method": "awp.hello"}', ""),
-        ('{"method": "awp.hello"}', ""),
-        ('{"id": "a", "id": "b", "method": "awp.hello"}', ""),
-        ('{"id": "a", "method": "awp.hello", "params": {"x": NaN}}', ""),
         ('{"id": "a", "method": "awp.hello", "params": ' + "[" * 500 + "]" * 500 + "}", ""),
         ("[" * 100_000, ""),
-        ('{"id": "a"}', "a"),
-        ('{"id": "a", "method": 7}', "a"),
-        ('{"id": "a", "method": ""}', "a"),
-        ('{"id": "a", "method": "awp.hello", "params": []}', "a"),
-        ('{"id": "a", "method": "awp.hello", "meta": 7}', "a"),
-        ('{"id": "a", "method": "awp.hello", "meta": {"idempotency_key": 7}}', "a"),
-        ('{"id": "a", "type": "response", "method": "awp.hello"}', "a"),
-        ('{"id": "a", "type": "event", "method": "awp.hello"}', "a"),
     ],
 )
 def test_what_is_no_request_is_refused_and_the_talk_goes_on(client, frame, request_id):
@@ -259,41 +169,12 @@ def test_what_is_no_message_pack_is_refused_in_message_pack(client, frame):
         assert caller.do("awp.hello")
 
 
-def test_members_that_nobody_knows_are_ignored(client):
-    with AwpClient.open(client) as caller:
-        assert "result" in caller.ask("awp.hello", {**HELLO, "colour": "blue"}, colour="blue")
-
-
-def test_type_and_params_may_be_left_out(client):
-    with AwpClient.open(client) as caller:
-        caller.socket.send_text('{"id": "a", "method": "awp.hello", "params": null}')
-        assert caller.hear()["result"]["awp_version"] == "0.1"
-        caller.socket.send_text('{"id": "b", "method": "session.list"}')
-        assert caller.hear()["result"] == {"sessions": [], "count": 0}
-
-
 def test_each_request_is_answered_in_the_form_that_it_came_in(client):
     with AwpClient.open(client) as caller:
         caller.socket.send_bytes(msgpack.packb({"id": "a", "method": "awp.hello", "params": {}}))
         assert msgpack.unpackb(caller.socket.receive_bytes())["result"]["encoding"] == {"selected": "msgpack"}
         caller.socket.send_text(json.dumps({"id": "b", "method": "session.list"}))
         assert json.loads(caller.socket.receive_text())["id"] == "b"
-
-
-def test_answers_say_whose_trace_they_are_of(client):
-    with AwpClient.open(client) as caller:
-        told = caller.ask("awp.hello", meta={"trace_id": "trace-7"})
-        assert told["meta"]["trace_id"] == "trace-7"
-        assert caller.ask("no.such", meta={"trace_id": "trace-8"})["meta"]["trace_id"] == "trace-8"
-        assert caller.ask("session.list", meta={"trace_id": "not fit\nfor a log"})["meta"]["trace_id"].isalnum()
-
-
-def test_methods_that_are_not_there(client):
-    with AwpClient.greeted(client) as caller:
-        error = caller.fail("page.fly")
-        assert (error["code"], error["message"]) == ("INVALID_REQUEST", "Unknown method: page.fly")
-        for method in ("page.evaluate", "page.evaluate_js", "network.addRule", "plugin.list", "session.set_network"):
-            assert caller.fail(method)["code"] == "UNSUPPORTED"
 
 
 # --- Scopes ---

@@ -33,18 +33,6 @@ def client(open_client) -> TestClient:
 # --- Life ---
 
 
-def test_a_session_lives_from_create_to_close(client):
-    with AwpClient.greeted(client) as caller:
-        session = caller.create()
-        assert session.startswith("s_")
-        listed = caller.do("session.list")["sessions"]
-        assert [(one["session_id"], one["url"], one["page_count"]) for one in listed] == [(session, None, 1)]
-        assert caller.do("session.close", session_id=session) == {"closed": True}
-        assert caller.do("session.list") == {"sessions": [], "count": 0}
-        error = caller.fail("session.close", session_id=session)
-        assert (error["code"], error["message"]) == ("NOT_FOUND", f"Session not found: {session}")
-
-
 def test_one_connection_has_several_sessions_each_with_its_own_cookies(client):
     with AwpClient.greeted(client) as caller:
         one, other = caller.create(), caller.create()
@@ -63,34 +51,6 @@ def test_a_session_says_of_itself_what_it_was_told(client):
         said = str(caller.do("page.observe", session_id=session)["som"])
     assert "[user-agent=my-agent/1.0]" in said
     assert "[accept-language=de-DE" in said
-
-
-@pytest.mark.parametrize(
-    ("params", "code"),
-    [
-        ({"user_agent": "a\r\nx-evil: 1"}, "INVALID_REQUEST"),
-        ({"user_agent": 7}, "INVALID_REQUEST"),
-        ({"locale": ""}, "INVALID_REQUEST"),
-        ({"timeout_ms": 0}, "INVALID_REQUEST"),
-        ({"timeout_ms": True}, "INVALID_REQUEST"),
-        ({"ttl_ms": "1h"}, "INVALID_REQUEST"),
-        ({"limits": {"max_pages": 0}}, "INVALID_REQUEST"),
-        ({"limits": {"max_pages": "8"}}, "INVALID_REQUEST"),
-        ({"persist": True}, "UNSUPPORTED"),
-        ({"network": {"proxy": {"mode": "sticky_per_domain"}}}, "UNSUPPORTED"),
-    ],
-)
-def test_what_no_session_can_be(client, params, code):
-    with AwpClient.greeted(client) as caller:
-        assert caller.fail("session.create", **params)["code"] == code
-        assert caller.create(persist=False, network={"proxy": {"mode": "none"}}, ttl_ms=1000, profile={})
-
-
-def test_a_session_id_has_to_be_sent(client):
-    with AwpClient.greeted(client) as caller:
-        assert caller.fail("page.observe")["message"] == "Missing required param: session_id"
-        assert caller.fail("page.observe", session_id=7)["code"] == "INVALID_REQUEST"
-        assert caller.fail("page.observe", session_id="s_00000000")["code"] == "NOT_FOUND"
 
 
 def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
@@ -167,26 +127,6 @@ def test_there_are_no_more_pages_than_a_session_may_have(open_client, monkeypatc
         session = caller.create()
         caller.do("page.create", session_id=session)
         assert caller.fail("page.create", session_id=session)["code"] == "RATE_LIMITED"
-
-
-def test_a_session_may_ask_for_fewer_pages_and_not_for_more(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "PAGES_PER_SESSION", 2)
-    client = open_client(publish(make_site()))
-    with AwpClient.greeted(client) as caller:
-        for wanted, most in ((1, 1), (8, 2)):
-            session = caller.create(limits={"max_pages": wanted, "max_js_heap_mb": 64})
-            for _ in range(most - 1):
-                caller.do("page.create", session_id=session)
-            assert caller.fail("page.create", session_id=session)["details"] == {"max_pages_per_session": most}
-
-
-def test_a_key_makes_one_session(client):
-    with AwpClient.greeted(client) as caller:
-        first, again = (caller.ask("session.create", key="k-1")["result"] for _ in range(2))
-        assert first == again
-        assert caller.do("session.list")["count"] == 1
-        assert caller.ask("session.create", {"locale": "de"}, key="k-1")["error"]["code"] == "CONFLICT"
-        assert caller.ask("session.create", key="")["error"]["details"]["code"] == "INVALID_IDEMPOTENCY_KEY"
 
 
 # --- Somebody else's ---

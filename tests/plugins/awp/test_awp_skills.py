@@ -65,56 +65,6 @@ def caller(client):
         yield caller
 
 
-def test_skills_are_the_actions_of_the_site(caller):
-    told = caller.do("skills.list")
-    assert told["count"] == 5
-    listed = {skill["name"]: skill for skill in told["skills"]}
-    assert listed["add"]["description"] == "Add numbers."
-    assert listed["add"]["input_schema"]["required"] == ["numbers"]
-    assert listed["add"]["output_schema"] == {"type": "integer"}
-    assert listed["books_find"]["actions"] == ["find"]
-
-
-@pytest.mark.parametrize(
-    ("skill", "action"), [("books_find", None), ("books_find", "find"), ("books_find", "default"), ("books", "find")]
-)
-def test_a_skill_is_named_by_its_action_or_by_its_agent(caller, skill, action):
-    told = caller.do("skills.invoke", skill=skill, action=action, args={"title": "Emma"})
-    assert told == {"status": "ok", "skill": "books_find", "action": "find", "output": {"found": "Emma"}}
-
-
-@pytest.mark.parametrize(
-    ("params", "code"),
-    [
-        ({}, "INVALID_REQUEST"),
-        ({"skill": 7}, "INVALID_REQUEST"),
-        ({"skill": "nothing"}, "NOT_FOUND"),
-        ({"skill": "books", "action": "burn"}, "INVALID_REQUEST"),
-        ({"skill": "add", "action": 7}, "INVALID_REQUEST"),
-        ({"skill": "add", "args": []}, "INVALID_REQUEST"),
-        ({"skill": "add", "args": {"numbers": ["x"]}}, "INVALID_REQUEST"),
-        ({"skill": "add", "args": {"numbers": []}, "session_id": "s_0"}, "NOT_FOUND"),
-        ({"skill": "fail", "args": {"how": "refuse"}}, "NOT_FOUND"),
-        ({"skill": "fail", "args": {"how": "raise"}}, "SKILL_ERROR"),
-        ({"skill": "slow"}, "TIMEOUT"),
-    ],
-)
-def test_refusals_and_failures_have_a_code_of_awp(caller, params, code):
-    answer = caller.ask("skills.invoke", params)
-    assert answer["error"]["code"] == code
-    assert "secret" not in str(answer)
-
-
-def test_an_intent_of_a_page_may_be_a_skill(caller):
-    session = caller.create()
-    for name in ("skill.add", "intent.add"):
-        intent = {"action": name, "args": {"numbers": [1, 2]}}
-        assert caller.do("page.act", session_id=session, intent=intent)["output"] == 3
-    unknown = caller.ask("page.act", {"session_id": session, "intent": {"action": "skill.ad", "args": {}}})
-    assert unknown["error"]["code"] == "NOT_FOUND"
-    assert "add" in unknown["error"]["message"]
-
-
 def test_a_key_belongs_to_one_request_reading_ones_too(caller):
     session = caller.create()
     meta = {"idempotency_key": "k-1"}
