@@ -179,26 +179,6 @@ def test_a_call_that_is_not_answered_in_time_says_where(door, path):
         assert str(late.value) == f"{path} was not answered within 1 seconds."
 
 
-@pytest.mark.parametrize("door", doors())
-def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
-    @asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
-        yield {"greeting": "hello"}
-
-    site = Site("Shop", "Sells.", url="http://127.0.0.1", plugins=installed("mcp", "a2a", "awp"))
-    app = FastAPI(lifespan=lifespan)
-
-    @app.get("/greet")
-    @site.action("greet")
-    async def greet(request: Request) -> dict[str, str]:
-        """Greet."""
-        return {"said": request.state.greeting}
-
-    app.add_middleware(AgentPublisher, site=site)
-    with AgentClient(app, door=door) as client:
-        assert client.call("greet") == {"said": "hello"}
-
-
 def test_the_same_caller_goes_through_another_door(app):
     with AgentClient(app, token="t") as client:
         for door in doors():
@@ -412,27 +392,6 @@ def test_a_name_that_leads_to_a_private_address_is_refused_unless_it_is_meant(mo
             assert client.call("read") == {"done": True}
 
 
-def test_what_a_refusal_says_to_do_is_done_once():
-    asked: list[str] = []
-
-    def refuse(handler):
-        if not handler.path.endswith("/invoke"):
-            return reply(handler, 404, {})
-        asked.append(handler.path)
-        if len(asked) in (2, 3, 4):
-            return reply(handler, 200, {"calls": len(asked)}, **{"AWP-Session": "old"})
-        problem = {"code": "RATE_LIMITED", "status": 429, "detail": "Too many calls."}
-        return reply(handler, 429, problem, **{"Retry-After": "0"})
-
-    with server(refuse) as (site, _), AgentClient(site) as client:
-        assert client.call("read") == {"calls": 2}
-        assert client.call("read") == {"calls": 3}
-        assert client.call("read") == {"calls": 4}
-        with pytest.raises(CallFailed) as failed:
-            client.call("read")
-        assert (failed.value.code, len(asked)) == ("RATE_LIMITED", 6)
-
-
 @pytest.mark.parametrize("door", doors())
 def test_a_session_that_is_unknown_begins_anew(app, door):
     with AgentClient(app, door=door) as client:
@@ -451,10 +410,15 @@ ODD_ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("door", doors())
-def test_an_answer_is_the_same_value_at_every_door_whether_its_schema_is_known_or_not(door):
+def odd_shop() -> Any:
+    """An application with answers of all kinds, which keeps something in its lifespan and trusts its own host only."""
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
+        yield {"greeting": "hello"}
+
     site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
-    app = FastAPI()
+    app = FastAPI(lifespan=lifespan)
     for name, answer in ODD_ANSWERS.items():
 
         async def give(answer: Any = answer) -> Any:
@@ -464,63 +428,34 @@ def test_an_answer_is_the_same_value_at_every_door_whether_its_schema_is_known_o
         known = Any if answer is None else type(answer) | None
         app.get(f"/{name}", response_model=None)(site.action(name)(partial(give)))
         app.get(f"/{name}_or_nothing", response_model=known)(site.action(f"{name}_or_nothing")(partial(give)))
-    app.add_middleware(AgentPublisher, site=site)
-    with AgentClient(app, door=door) as client:
-        for name, answer in ODD_ANSWERS.items():
-            assert client.call(name) == answer
-            assert client.call(f"{name}_or_nothing") == answer
 
-
-@pytest.mark.parametrize("door", doors())
-def test_a_text_with_a_file_name_keeps_it_at_every_door(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
-    app = FastAPI()
+    @app.get("/greet")
+    @site.action("greet")
+    async def greet(request: Request) -> list[str]:
+        """Greet, at a host."""
+        return [request.state.greeting, request.headers["host"]]
 
     @app.get("/books.csv")
     @site.action("list_books")
     async def list_books() -> Response:
         """List the books."""
         named = {"content-disposition": 'attachment; filename="books.csv"'}
-        return Response("title\nEmma\n", media_type="text/csv", headers=named)
-
-    app.add_middleware(AgentPublisher, site=site)
-    with AgentClient(app, door=door) as client:
-        answer = client.send("list_books")
-    assert (answer.output, answer.media_type, answer.filename) == ("title\nEmma\n", "text/csv", "books.csv")
-
-
-@pytest.mark.parametrize("door", doors())
-def test_a_text_has_its_media_type_and_its_charset_at_every_door(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
-    app = FastAPI()
-
-    @app.get("/books.csv")
-    @site.action("list_books")
-    async def list_books() -> Response:
-        """List the books."""
-        return Response("title\nGrün\n".encode("latin-1"), media_type="text/csv; charset=latin-1")
-
-    app.add_middleware(AgentPublisher, site=site)
-    with AgentClient(app, door=door) as client:
-        answer = client.send("list_books")
-    assert (answer.output, answer.media_type) == ("title\nGrün\n", "text/csv")
-
-
-@pytest.mark.parametrize("door", doors())
-def test_an_application_that_trusts_its_own_host_only_is_called_at_that_host(door):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=installed("mcp", "a2a", "awp"))
-    app = FastAPI()
-
-    @app.get("/host")
-    @site.action("show_host")
-    async def show_host(request: Request) -> str:
-        """Show the host."""
-        return request.headers["host"]
+        text = "title\nGrün\n".encode("latin-1")
+        return Response(text, media_type="text/csv; charset=latin-1", headers=named)
 
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["shop.example"])
     app.add_middleware(AgentPublisher, site=site)
-    with AgentClient(app, door=door) as client:
-        assert client.call("show_host") == "shop.example"
+    return app
+
+
+@pytest.mark.parametrize("door", doors())
+def test_an_answer_is_the_same_at_every_door(door):
+    with AgentClient(odd_shop(), door=door) as client:
+        assert client.call("greet") == ["hello", "shop.example"]
+        for name, answer in ODD_ANSWERS.items():
+            assert client.call(name) == client.call(f"{name}_or_nothing") == answer
+        books = client.send("list_books")
+    assert (books.output, books.media_type, books.filename) == ("title\nGrün\n", "text/csv", "books.csv")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from awp_publish.schema import UnusableSchema, compile_schema, inline_definition
 from awp_publish.schema.dialects import translate
 from awp_publish.schema.files import MAX_MEDIA_TYPE, with_name
 from awp_publish.schema.handlers import docstring_of
+from awp_publish.schema.pydantic_errors import read_errors
+from awp_publish.schema.secrets import mark_secrets
 
 LONG = "x" * 61
 MANY = [f"value-{number:02}" for number in range(30)]
@@ -256,3 +258,49 @@ def test_a_description_ends_where_a_form_feed_hides_the_rest():
         """Search books. \f For the developers of this site."""
 
     assert docstring_of(search) == "Search books."
+
+
+def test_formats_are_checked_only_where_that_is_wanted():
+    for schema in ({"format": "date"}, {"contentEncoding": "base64"}):
+        assert compile_schema(schema).is_valid("?")
+        assert not compile_schema(schema, asserts_formats=True).is_valid("?")
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ([(("a", 0), "no", "x")], ["/a/0 no"]),
+        ([(("a", 5), "no", "missing"), (("a", 5, "b"), "nor", "x")], ["/a/5 no", "/a nor"]),
+        ([(("b",), "Field required", "missing"), (("b",), "Field required", "missing")], ["/b Field required"]),
+        ([(("a", "int"), "Value error, no", "x"), (("a", "str"), "Assertion failed, nor", "y")], ["/a no"]),
+        ([(("a", "int"), "1", "x"), (("a", "int"), "2", "x"), (("a", "str"), "3", "x")], ["/a 3"]),
+        ([(("a", "int"), "1", "x"), (("a", "str"), "2", "value_error"), (("a", "str"), "3", "x")], ["/a 2", "/a 3"]),
+        (
+            [(("a", "int"), "1", "x"), (("a", "str"), "2", "assertion_error"), (("a", "str"), "3", "x")],
+            ["/a 2", "/a 3"],
+        ),
+        ([(("a", "f", "int"), "1", "x"), (("a", "f", "str"), "2", "x"), (("c",), "3", "x")], ["/a 1", " 3"]),
+    ],
+)
+def test_of_a_union_the_errors_of_the_likeliest_alternative_are_told(errors, told):
+    violations = read_errors(errors, {"a": [1]})
+    assert [f"{violation.pointer} {violation.detail}" for violation in violations] == told
+
+
+def test_members_named_like_secrets_are_marked_unless_they_cannot_be_or_are_already():
+    text, secret = {"type": "string"}, {"type": "string", "writeOnly": True}
+    marked_already = {"token": {"anyOf": [{"format": "password"}]}, "secret": secret, "cvv": True}
+    for kind in ("boolean", "null", "object", "array"):
+        unmarked = {"properties": {"pin": {"type": kind}}}
+        assert mark_secrets(unmarked) == (unmarked, ())
+    schema = {"properties": {"a": {"properties": {"api_key": text, "note": text}}, **marked_already, "pin": {}}}
+    assert mark_secrets(schema) == (
+        {
+            "properties": {
+                "a": {"properties": {"api_key": secret, "note": text}},
+                **marked_already,
+                "pin": {"writeOnly": True},
+            }
+        },
+        ("api_key", "pin"),
+    )
