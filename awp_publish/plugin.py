@@ -146,22 +146,22 @@ def refuse_unasked_lists(setup: Setup, catalog: Catalog) -> None:
         )
 
 
-@dataclass(kw_only=True, eq=False)
-class Serving:
-    """A plug-in of one site while the application runs.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunningApplication:
+    """What the plug-ins of a site share while the application runs.
 
     `app` is the application with all of its middleware, `called` says how its routes are called
-    (`http.position.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies.
+    (`http.position.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies. `wires`
+    are the client's sides of the site's doors, by name, those first that every site has. `plugins` are all plug-ins of
+    the site, by name.
     """
 
-    setup: Setup
     observer: Observer
     app: ASGIApp
     called: Any
     has_sessions: bool
     wires: Mapping[str, Wire]
-    """The client's sides of the site's doors, by name, those first that every site has."""
-
+    plugins: dict[str, Serving]
     owns: Callable[[MutableMapping[str, Any]], bool]
     """Returns True if a request is for a document or door of ours, and not for the application."""
 
@@ -177,8 +177,16 @@ class Serving:
     routes: Callable[[], Sequence[Any]]
     """Returns the routes of the application."""
 
-    served: dict[str, Serving]
-    """All plug-ins of the site, by name."""
+    entrance: Callable[[MutableMapping[str, Any]], ASGIApp]
+    """Returns the outermost application for an incoming connection, for requests that a door sends itself."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Serving:
+    """A plug-in of one site while the application runs."""
+
+    setup: Setup
+    application: RunningApplication
 
     @property
     def options(self) -> Any:
@@ -203,7 +211,7 @@ class Serving:
     @cached_property
     def service(self) -> Any:
         """The value of the plug-in's `serve`, made when it is first asked for; its state without that hook."""
-        serving = self.served[self.setup.plugin.name]
+        serving = self.application.plugins[self.setup.plugin.name]
         return self.setup.plugin.serve(self) if serving is self else serving.service
 
     def ask(self, plugin: str) -> Any:
@@ -211,7 +219,7 @@ class Serving:
 
         At an address it is the value of its `at`, if it has that hook.
         """
-        other = self.served.get(plugin)
+        other = self.application.plugins.get(plugin)
         return other.service if other is not None else None
 
 
@@ -226,7 +234,6 @@ class Context(Serving):
 
     catalog: Catalog
     guards: Guards
-    keys: tuple[str, ...]
     admission: Any
     links: bytes | None
     links_json: bool
@@ -236,9 +243,6 @@ class Context(Serving):
 
     documents: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]]
     """Returns the prepared documents by path: ours, and those that are served if the application has none."""
-
-    entrance: Callable[[MutableMapping[str, Any]], ASGIApp]
-    """Returns the outermost application for an incoming connection, for requests that a door sends itself."""
 
     here: dict[str, Context]
     """All plug-ins at this address, by name."""

@@ -34,7 +34,9 @@ gc.disable()  # until all tests are collected
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
 
 # The same examples in each run, however slow the machine is; `make fuzz` draws new ones.
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady", max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("random", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
@@ -130,7 +132,7 @@ OpenClient = Callable[..., TestClient]
 ROOT = Path(__file__).parents[1]
 
 
-def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> CompletedProcess[str]:
+def run_command(*arguments: str, cwd: Path = ROOT, given: str = "", is_terminal: bool = False) -> CompletedProcess[str]:
     """Run `awp-publish` in a folder, in this process: a start of Python takes longer than most commands.
 
     What it imports from the folder is forgotten afterwards, so that the next one reads its own.
@@ -140,6 +142,7 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
     with pytest.MonkeyPatch.context() as patch, chdir(cwd):
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
+            patch.setattr(stream, "isatty", lambda: is_terminal)
         try:
             status = cli.main(arguments)
         except SystemExit as ended:  # argparse has refused the command line, or was asked for help
@@ -147,7 +150,8 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> Completed
         finally:
             sys.path[:] = path
             for name in set(sys.modules) - known:
-                if str(getattr(sys.modules[name], "__file__", None)).startswith(str(cwd)) and cwd != ROOT:
+                places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", ())]
+                if cwd != ROOT and any(str(place).startswith(str(cwd)) for place in places):
                     del sys.modules[name]
     told = []
     for stream in streams[1:]:

@@ -141,8 +141,7 @@ class AuthenticationGate:
                 raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
-        if missing and self.trusts_route and principal.claims.keys().isdisjoint(("scope", "client_id")):
-            # The route looks itself for the scopes of its own schemes, where a caller has no OAuth token.
+        if missing and self.trusts_route and principal.scheme != "oauth2":  # the route looks itself for its own scopes
             missing = [scope for scope in missing if scope not in self.route_scopes]
         if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
             detail = f"The token allows {', '.join(missing)}, but the person it stands for may not do that here."

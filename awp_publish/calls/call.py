@@ -18,6 +18,9 @@ _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 _NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
 """White space would let an issuer and an id read as another pair in a key."""
 
+Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
+"""How credentials are sent, in agent.json's terms (section 7)."""
+
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
 """The verdict on a request's signature (Web Bot Auth).
 
@@ -31,7 +34,8 @@ class Principal:
 
     `id` is the name: stable, not secret, and shown in logs. `issuer` is the authorization server of a token, or the
     people whom an authenticator knows (`people=`); an authenticator that leaves it out vouches itself. `claims` are
-    other known facts. `label` is "verified" for an agent that has signed its request.
+    other known facts. `label` is "verified" for an agent that has signed its request, `scheme` "oauth2" for a caller
+    whose `scopes` are those of an access token, which a route of the site may not see.
     """
 
     id: str
@@ -39,6 +43,7 @@ class Principal:
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     label: Label = field(default="unknown", compare=False)
     issuer: str = ""
+    scheme: Scheme | None = field(default=None, compare=False, repr=False)
     key: str = field(init=False, compare=False, repr=False)
     """The caller in keys of the store and in tokens. No two pairs of issuer and id have the same."""
 
@@ -69,6 +74,11 @@ class Principal:
         """
         named = self.claims.get("client_id", self.claims.get("azp"))
         return named if isinstance(named, str) and named else None
+
+
+def scopes_of(caller: Principal | None) -> frozenset[str] | None:
+    """Return the scopes of a caller, by which it may know of actions and events; None for an unknown one."""
+    return caller.scopes if caller is not None else None
 
 
 KNOWN_SHARE: Final = "user:"
@@ -162,17 +172,89 @@ def read_key(text: str) -> str:
 _NO_ACTION: Final = partial(UnknownAgent, "There is no such action.")
 
 
+class Members(NamedTuple):
+    """What accompanies the input of a call: in headers, or as members of the door's envelope.
+
+    `authorization` is the Authorization header, which identifies most callers without the other headers having to be
+    read. `session` is the id of the session that the caller presents.
+    """
+
+    authorization: bytes | None = None
+    idempotency_key: str | None = None
+    confirmation: str | None = None
+    receipts: tuple[str, ...] = ()
+    session: str | None = None
+
+
+_NO_MEMBERS: Final = Members()
+
+
+class Conversation(NamedTuple):
+    """A session that a door keeps for its caller, and that may not have begun; `is_shown`: the request has named it."""
+
+    id: str
+    is_shown: bool = False
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CallCarrier:
+    """What a plug-in that runs a call within something of its own does where the route is called.
+
+    `on_cookies` receives every Set-Cookie of the route's answer; `is_fresh` means that the route is called from
+    outside. `on_arrival` is asked at the route, with the scope that all middleware has made, whether the call may go on
+    to it.
+    """
+
+    on_cookies: Callable[[list[bytes]], None]
+    is_fresh: bool = False
+    on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RunningCall:
+    """A call while its handler runs. Exactly one result is delivered, before the `deadline` or because of it.
+
+    The deadline is in seconds of perf_counter. `needs_whole` says whether the whole answer has to be there before any
+    of it is given to the caller. `is_overseen` is True once the call has run long enough for its deadline to be
+    monitored.
+    """
+
+    deliver: "Deliver"
+    deadline: float
+    task: "asyncio.Task[Any] | None"
+    needs_whole: bool
+    is_delivered: bool = False
+    is_overseen: bool = False
+    interrupted: bool = False
+    finisher: "asyncio.Future[None] | None" = None
+    listener: "asyncio.Future[None] | None" = None
+
+    def interrupt(self) -> None:
+        """Cancel the task in which the call runs."""
+        self.interrupted = True
+        if self.task is not None:
+            self.task.cancel()
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Call:
-    """One call, whichever door received it.
+    """One call, whichever door received it. Its fields stand together by who sets them.
 
-    `context` is the door's own request, from which that to a route is made. `disconnected()` returns when the client
-    has disconnected. For the gates: `credentials()` reads what identifies the caller, `session_id` is the session that
-    the site keeps for a caller without a cookie jar, `asked` is what the gates asked for the call that they admitted,
-    and `headers` are added to the answer, whatever it is.
+    The door: `context` is its own request, from which that to a route is made. `disconnected()` returns when the client
+    has disconnected. `credentials()` reads what identifies the caller; where a door sets nothing, it is a call by
+    nobody. `places` are the places at this door for what is no input, by the names that callers put among inputs by
+    mistake. `unknown` makes this door's problem for an unknown action, for callers who must not learn that it exists,
+    and `objection` is what is wrong with the request. `on_part` takes the parts of an answer that is not JSON as the
+    route sends them.
 
-    While it runs: once `answer` has the handler's complete answer, nothing interrupts the call, although the handler
-    may go on working. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
+    What carries the call: `identified` is the caller, if it has identified it; authenticators are not asked then.
+    `session_id` names the session of the call, and is not secret.
+
+    The gates: `principal` is the caller, `asked` are the checks that have admitted the call, each with what it asked of
+    the store, and `headers` are added to the answer, whatever it is.
+
+    Whoever runs it: `started` is when it arrived (perf_counter), 0.0 once it is counted. Once `answer` has the
+    handler's complete answer, nothing interrupts the call, although the handler may go on working.
     """
 
     action: Action
@@ -181,61 +263,29 @@ class Call:
     door: str
     context: object = None
     disconnected: Callable[[], Awaitable[None]] | None = None
-
     credentials: Callable[[], Credentials] = _nobody
-    """Reads what identifies the caller. Where a door sets nothing, it is a call by nobody."""
-    authorization: bytes | None = None
-    """The Authorization header, which identifies most callers without the other headers having to be read."""
-    idempotency_key: str | None = None
-    key_in_input: object = None
-    confirmation: str | None = None
-    receipts: tuple[str, ...] = ()
-    identified: Principal | None = None
-    """The caller, where what carries the call has identified it; authenticators are not asked then."""
-    principal: Principal | None = None
-    label: Label = "unknown"
-    session_id: str = ""
-    headers: RawHeaders = ()
-    unknown: Callable[[], Problem] = _NO_ACTION
-    """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
-    objection: Problem | None = None
+    members: Members = _NO_MEMBERS
     places: Mapping[str, str] | None = None
-    """The places at this door for what is no input, by the names that callers put among inputs by mistake."""
+    unknown: Callable[[], Problem] = _NO_ACTION
+    objection: Problem | None = None
+    conversation: Conversation | None = None
+    has_cookie_jar: bool = False
+    on_part: "TakePart | None" = None
     _presented: Credentials | None = None
 
-    # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door keeps
-    # for its caller and that may not have begun; `has_shown_conversation` means that the request named it. `session_id`
-    # names the session of the call, and is not secret. `on_cookies` receives every Set-Cookie of a route's answer;
-    # `is_fresh` means that the route is called from outside.
-    session: str | None = None
-    conversation: str | None = None
-    has_cookie_jar: bool = False
-    has_shown_conversation: bool = False
-    on_cookies: Callable[[list[bytes]], None] | None = None
-    is_fresh: bool = False
-    on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
-    """Is asked at the route, with the scope that all middleware has made, whether the call may go on to it."""
+    carrier: CallCarrier | None = None
+    identified: Principal | None = None
+    session_id: str = ""
 
-    on_part: "TakePart | None" = None
-    """Takes the parts of an answer that is not JSON as the route sends them."""
-    needs_whole: bool = True
-    """Whether the whole answer has to be there before any of it is given to the caller."""
-    answer: "Result | None" = None
-    is_delivered: bool = False
-    started: float = 0.0
-    """When it arrived (perf_counter), if it still has to be counted; 0.0 once it is."""
-    is_overseen: bool = False
-    """True once it has run long enough for its deadline to be monitored."""
-    interrupted: bool = False
-    finisher: "asyncio.Future[None] | None" = None
-    listener: "asyncio.Future[None] | None" = None
-
-    deliver: "Deliver" = field(init=False)
-    deadline: float = field(init=False)
-    task: "asyncio.Task[Any] | None" = field(init=False)
-    """Set once it runs."""
+    principal: Principal | None = None
+    label: Label = "unknown"
+    key_in_input: object = None
+    headers: RawHeaders = ()
     asked: Mapping[Any, Any] = field(init=False)
-    """The checks that have admitted it, each with what it asked of the store."""
+
+    started: float = 0.0
+    answer: "Result | None" = None
+    run: RunningCall = field(init=False)
 
     @property
     def has_credentials(self) -> bool:
@@ -294,12 +344,6 @@ class Call:
     def cookies(self) -> Mapping[str, str]:
         """The cookies that the caller has sent."""
         return cookie_parser(self.credentials().headers.get("cookie", ""))
-
-    def interrupt(self) -> None:
-        """Cancel the task in which the call runs."""
-        self.interrupted = True
-        if self.task is not None:
-            self.task.cancel()
 
 
 class Content(NamedTuple):

@@ -2,13 +2,10 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.calls.call import Credentials, Label, Principal, Scheme as Scheme
 from awp_publish.stores.store import Store
-
-Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
-"""How credentials are sent, in agent.json's terms (section 7)."""
 
 
 class Authenticator(Protocol):

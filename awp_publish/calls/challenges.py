@@ -81,6 +81,11 @@ def challenges_of(
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
 
 
+def ask_to_sign_in(action: Action, detail: str = "The action requires authentication.") -> AuthenticationRequired:
+    """Return the refusal of a caller who has shown nothing that the route of an action could know them by."""
+    return AuthenticationRequired(detail, headers=[(FIELD, kind) for kind in challenges_of_route(action)])
+
+
 def challenges_of_route(action: Action) -> tuple[str, ...]:
     """Return challenges for a route's own security schemes, for when the route itself gives none."""
     kinds: dict[str, None] = {}

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 from starlette.exceptions import HTTPException
 
-from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result
+from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result, RunningCall
 from awp_publish.calls.gates.gate import Facts, Guards
 from awp_publish.calls.guard import Guard, guard_of
 from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
@@ -405,12 +405,11 @@ class Invoker:
         calls = self._running.get(loop)
         if calls is None:
             calls = self._watch_deadlines(loop)
+        needs_whole = True
         if call.on_part is not None:
             is_checked = action.enforces_outputs and not prepared.takes_any_text
-            call.needs_whole = is_checked or (guard is not None and guard.needs_answer(call))
-        call.deliver = deliver
-        call.deadline = perf_counter() + action.timeout
-        call.task = current_task(loop)
+            needs_whole = is_checked or (guard is not None and guard.needs_answer(call))
+        running = call.run = RunningCall(deliver, perf_counter() + action.timeout, current_task(loop), needs_whole)
         calls.add(call)
         try:
             try:
@@ -430,27 +429,27 @@ class Invoker:
             except Exception:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a complete answer outlasts a later failure
-            if not call.is_delivered:
+            if not running.is_delivered:
                 result = self._validate(prepared, call, result)
                 if guard is not None:
                     await guard.conclude(call, result)
                 self._count(call, result)
                 await deliver(result)
         except asyncio.CancelledError:
-            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # already counted
+            is_late = running.finisher is not None if running.interrupted else running.is_delivered  # already counted
             if not is_late:
                 self._count(call, None)
-            if not call.interrupted:
+            if not running.interrupted:
                 raise
         finally:
             calls.discard(call)
-            if call.is_overseen:
-                await _settle(call)
-            del call.deliver  # usually refers back to the call: a reference cycle
+            if running.is_overseen:
+                await _settle(running)
+            del running.deliver  # usually refers back to the call: a reference cycle
 
     def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
         """Mark the call as delivered. Return the result, InvalidOutput if it is not as declared (WoA section 5.2)."""
-        call.is_delivered = True
+        call.run.is_delivered = True
         if type(result) is Outcome and not result.is_streamed:
             if not prepared.outputs.is_valid(result.output):
                 result = self._judge_unmatched(prepared, call, result)
@@ -520,19 +519,20 @@ class Invoker:
         """Deliver answers whose handlers still run, end overdue calls, and watch the others for a disconnect."""
         now = perf_counter()
         for call in tuple(calls):
-            if call.is_delivered:
+            run = call.run
+            if run.is_delivered:
                 continue
-            call.is_overseen = True
+            run.is_overseen = True
             if call.answer is not None:
-                call.finisher = asyncio.ensure_future(self._deliver_early(call, call.answer))
-            elif now >= call.deadline:
+                run.finisher = asyncio.ensure_future(self._deliver_early(call, call.answer))
+            elif now >= run.deadline:
                 action = call.action
                 logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
                 late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
-                call.finisher = asyncio.ensure_future(self._deliver_early(call, late))
-                call.interrupt()
-            elif call.disconnected is not None and call.listener is None:
-                call.listener = asyncio.ensure_future(_listen(call))
+                run.finisher = asyncio.ensure_future(self._deliver_early(call, late))
+                run.interrupt()
+            elif call.disconnected is not None and run.listener is None:
+                run.listener = asyncio.ensure_future(_listen(call))
         if calls:
             loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)
         else:
@@ -540,27 +540,27 @@ class Invoker:
 
     async def _deliver_early(self, call: Call, result: Result) -> None:
         """Deliver a result before the handler has returned, unless one is already delivered."""
-        if not call.is_delivered:
+        if not call.run.is_delivered:
             prepared = self._actions[call.action.id]
-            await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
+            await self._conclude(prepared, call, self._validate(prepared, call, result), call.run.deliver)
 
 
 async def _listen(call: Call) -> None:
     """End a call if its caller disconnects before there is an answer."""
     if call.disconnected is not None:
         await call.disconnected()
-    if not call.is_delivered and call.answer is None:
-        call.is_delivered = True
-        call.interrupt()
+    if not call.run.is_delivered and call.answer is None:
+        call.run.is_delivered = True
+        call.run.interrupt()
 
 
-async def _settle(call: Call) -> None:
+async def _settle(run: RunningCall) -> None:
     """Wait for the tasks that a call owns."""
-    if call.interrupted and call.task is not None:
-        call.task.uncancel()
-    if call.listener is not None:
-        call.listener.cancel()
-    started = [task for task in (call.listener, call.finisher) if task is not None]
+    if run.interrupted and run.task is not None:
+        run.task.uncancel()
+    if run.listener is not None:
+        run.listener.cancel()
+    started = [task for task in (run.listener, run.finisher) if task is not None]
     if started:
         await asyncio.gather(*started, return_exceptions=True)
 

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from string import Formatter
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation
-from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation
+from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation, TargetApplication
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
+from awp_publish.declare.sign_in import asker_of
 from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Summary, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, in_doubles, member_names
@@ -45,11 +46,11 @@ def make_action(
     description: str,
     options: ActionSettings,
     implementation: Implementation,
-    timeout: float,
+    application: TargetApplication,
     operation_name: str = DEFAULT_OPERATION,
     agent_id: str | None = None,
 ) -> Action:
-    """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
+    """Return the frozen action. What is not declared is derived from its route or function and the `application`.
 
     `operation_name` is the action's name as an operation of its agent; without `agent_id` the action is its own agent.
 
@@ -63,9 +64,16 @@ def make_action(
     description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
-    policy = _policy_of(subject, options, operation, target)
     is_background = options.execution == "async"
-    rehearse = implementation.rehearse if policy.confirm is not False or is_background else None
+    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
+    confirm = _confirm_of(subject, options, effect, operation)
+    rehearse = implementation.rehearse if confirm is not False or is_background else None
+    rehearsal = rehearse() if rehearse is not None else None
+    refuses_in_time = rehearsal is not None or not is_background
+    asker = asker_of(options, operation, application, refuses_in_time=refuses_in_time)
+    if options.scopes and asker is None:
+        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
+    scopes = (operation.scopes if asker is not None else ()) if options.scopes is None else options.scopes
     _check_examples(subject, options.examples, operation)
     if is_background and answer_redactor(operation.outputs) is not None:
         refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
@@ -85,25 +93,24 @@ def make_action(
         secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
-        rehearsal=rehearse() if rehearse is not None else None,
-        type=awas.get("type") or _type_of(target, policy.effect),
-        effect=policy.effect,
+        rehearsal=rehearsal,
+        type=awas.get("type") or _type_of(target, effect),
+        effect=effect,
         tags=tuple(options.tags),
         examples=tuple(options.examples),
         selector=awas.get("selector"),
         selectors=_selectors_of(subject, action_id, awas.get("selectors", {}), operation),
         result=awas.get("result"),
-        auth_required=policy.auth_required,
-        route_authenticates=_route_authenticates(options, operation) and not implementation.checked_by_site,
+        asker=asker,
         route_credentials=operation.credentials,
         security=operation.security,
         security_schemes=operation.schemes,
-        scopes=policy.scopes,
+        scopes=tuple(scopes),
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         idempotency=cast(Idempotency | None, options.idempotency),
-        needs_confirmation=policy.confirm is not False,
-        confirmation_summary=None if isinstance(policy.confirm, bool) else policy.confirm,
+        needs_confirmation=confirm is not False,
+        confirmation_summary=None if isinstance(confirm, bool) else confirm,
         preconditions=tuple(awas.get("preconditions", ())),
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
@@ -115,7 +122,7 @@ def make_action(
         dry_run=awas.get("dry_run", False),
         execution=options.execution,
         success_status=202 if is_background else operation.success_status,
-        timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else timeout),
+        timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else application.timeout),
         max_body_bytes=options.max_body_bytes,
         operation_id=operation.operation_id,
         audience=options.audience,
@@ -124,36 +131,14 @@ def make_action(
     )
 
 
-def _route_authenticates(options: ActionSettings, operation: Operation) -> bool:
-    """Return True if a route's own security is relied on: what only its code shows is not, where the owner declares."""
-    has_scheme = bool(operation.security or operation.credentials)
-    return operation.auth_required and (has_scheme or not (options.auth_required or options.scopes))
-
-
-class _Policy(NamedTuple):
-    effect: Effect
-    confirm: bool | Summary
-    auth_required: bool
-    scopes: tuple[str, ...]
-
-
-def _policy_of(subject: str, options: ActionSettings, operation: Operation, target: Target | None) -> _Policy:
-    """Return what a call changes and who may make it: as declared, or else as the route has it."""
-    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
+def _confirm_of(subject: str, options: ActionSettings, effect: Effect, operation: Operation) -> bool | Summary:
+    """Return whether a person has to confirm a call, or the summary that they confirm. Raises DeclarationError."""
     confirm = effect == "irreversible" if options.confirm is None else options.confirm
-    auth_required = options.auth_required
-    if auth_required is None:
-        auth_required = bool(options.scopes) or operation.auth_required
-    scopes = options.scopes
-    if scopes is None:
-        scopes = operation.scopes if auth_required else ()
     if effect == "irreversible" and confirm is False:
         raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
-    if options.scopes and not auth_required:
-        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
     if isinstance(confirm, str):
         _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
-    return _Policy(effect, confirm, auth_required, tuple(scopes))
+    return confirm
 
 
 def _type_of(target: Target | None, effect: Effect) -> ActionType:

@@ -25,13 +25,15 @@ SCHEMA_REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Sc
 class TargetApplication:
     """The application whose routes and functions a site declares, and what holds for all of them.
 
-    `timeout` is the site's, in seconds. `injector` resolves dependencies of functions that their framework provides,
-    through hidden routes below the path `entries`. `credential_headers` (in lower case) are those from which the site's
-    own authenticators read credentials, `hosts` those of its addresses: no request reaches a route of another host.
+    `timeout` is the site's, in seconds; `authenticates` says that it has authenticators. `injector` resolves
+    dependencies of functions that their framework provides, through hidden routes below the path `entries`.
+    `credential_headers` (in lower case) are those from which the site's own authenticators read credentials, `hosts`
+    those of its addresses: no request reaches a route of another host.
     """
 
     routes: Sequence[Route]
     timeout: float
+    authenticates: bool
     injector: Injector | None
     entries: str
     credential_headers: Collection[str]
@@ -48,8 +50,6 @@ class Implementation:
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
     enforces_outputs: bool = True
-    checked_by_site: bool = False
-    """True if the site itself checks all the credentials that the route reads."""
     is_deprecated: bool = False
 
 
@@ -105,15 +105,7 @@ def describe_route_action(
         target,
         rehearse=rehearse,
         enforces_outputs=options.outputs is not UNSET,
-        checked_by_site=_site_checks_credentials(operation, headers),
         is_deprecated=route.is_deprecated,
-    )
-
-
-def _site_checks_credentials(operation: Operation, credential_headers: Collection[str]) -> bool:
-    credentials = operation.credentials
-    return bool(credentials) and all(
-        credential.place == "header" and credential.name in credential_headers for credential in credentials
     )
 
 
@@ -160,9 +152,4 @@ def describe_function_action(
         raise DeclarationError(subject, f"{error}.", SCHEMA_REMEDY) from error
     entry = Target("POST", path, operation.parameters, operation.content_type, arrival)
     rehearse = partial(injector.rehearse, function, described, path)
-    return Implementation(
-        operation,
-        entry=entry,
-        rehearse=rehearse,
-        checked_by_site=_site_checks_credentials(operation, application.credential_headers),
-    )
+    return Implementation(operation, entry=entry, rehearse=rehearse)

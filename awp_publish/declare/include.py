@@ -119,7 +119,7 @@ def include_routes(
             included.pages[route.template] = route
         else:
             described.append((route, method, implementation))
-    return _assign_ids(described, inclusion, declared, application.timeout, included.findings)
+    return _assign_ids(described, inclusion, declared, application, included.findings)
 
 
 def _each_way(routes: Iterable[Route]) -> Iterator[tuple[Route, str]]:
@@ -192,7 +192,7 @@ def _assign_ids(
     selected: Sequence[tuple[Route, str, Implementation]],
     inclusion: Inclusion,
     declared: Sequence[Action],
-    timeout: float,
+    application: TargetApplication,
     findings: list[Finding],
 ) -> list[Action]:
     """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
@@ -226,7 +226,7 @@ def _assign_ids(
         if not described:
             message = f'Action "{action_id}" ({method} {route.template}) has no description of its own, only "{text}".'
             findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
-        action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
+        action = make_action(subject, action_id, text, inclusion.options, implementation, application)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{target.method} {target.path}" for target in (other.target, action.target) if target)
             raise DeclarationError(

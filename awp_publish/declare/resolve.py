@@ -128,7 +128,7 @@ def _resolve_one(
     if not description:
         raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
     named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
-    action = make_action(subject, declaration.id, description, options, implementation, application.timeout, *named)
+    action = make_action(subject, declaration.id, description, options, implementation, application, *named)
     return replace(action, options=declaration.of_plugins) if declaration.of_plugins else action
 
 

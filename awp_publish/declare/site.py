@@ -62,13 +62,8 @@ from awp_publish.stores import ForeignStore, Store
 
 logger: Final = logging.getLogger("awp_publish")
 
-MODEL_KINDS: Final[
-    list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]], bool], bool]]
-] = []
-"""Functions that declare the actions of a framework's model and return True, or return False for other classes.
-
-See `Site.model`.
-"""
+METHODS: Final[dict[str, Callable[..., Any]]] = {}
+"""Methods of every site that an adapter of a framework adds: functions of the site and the arguments."""
 
 SITE_OPTIONS: Final = frozenset(field.name for field in fields(SiteSettings))
 Listener = Callable[["Site"], None]
@@ -219,8 +214,11 @@ class Site:
         start(self.plugins)
         self._ask_for_authenticators()
 
-    if TYPE_CHECKING:  # what plug-ins of this package declare, for editors and type checkers
+    if TYPE_CHECKING:  # what plug-ins and adapters of this package declare, for editors and type checkers
 
+        def model(
+            self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
+        ) -> Callable[[Callable[[], Any]], Callable[[], Any]]: ...
         def prompt(
             self, prompt_id: str, /, *, title: str | None = None, description: str | None = None, complete: Any = None
         ) -> Callable[[F], F]: ...
@@ -241,11 +239,13 @@ class Site:
         def refresh(self) -> None: ...
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return what a plug-in declares on the site under this name."""
+        """Return what a plug-in, or the adapter of a framework, declares on the site under this name."""
         plugins: Mapping[str, Setup] = self.__dict__.get("plugins", {})
         for setup in plugins.values():
             if (declare := setup.plugin.declares.get(name)) is not None:
                 return partial(declare, setup.state)
+        if name in METHODS:
+            return partial(METHODS[name], self)
         lacking = [plugin.name for plugin in installed().values() if name in plugin.declares] if plugins else []
         help_text = f'; write Site(plugins=["{lacking[0]}", ...])' if lacking else ""
         raise AttributeError(f"A Site has no {name!r}{help_text}.")
@@ -307,33 +307,6 @@ class Site:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
         self._agents[agent_id], _ = read_options(subject, AGENT, AGENT_OPTIONS, options, self.plugins)
         return AgentHandle(self._declaring, agent_id, options)
-
-    def model(
-        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
-    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        """Declare actions that read a database model: one lists and searches rows, one gets a row by its id.
-
-        `fields` are returned, `search` are searched. Decorate a function that returns the rows that agents may see;
-        without a function they are those of the model's default manager. Models are Django's. With `read_only=False`
-        there are also actions that create, update and delete a row.
-        """
-        subject = f"site.model({getattr(model, '__name__', model)})"
-        self.refuse_when_frozen(subject)
-        returned, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
-        if not isinstance(read_only, bool):
-            raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
-        rows: list[Callable[[], Any]] = []
-        if not isinstance(model, type) or not any(
-            declare(self, model, returned, searched, rows, not read_only) for declare in MODEL_KINDS
-        ):
-            remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
-            raise DeclarationError(subject, "is not a model that is known here.", remedy)
-
-        def decorate(function: Callable[[], Any]) -> Callable[[], Any]:
-            rows[:] = [function]
-            return function
-
-        return decorate
 
     def page(self, path: str | None = None, /, **options: Unpack[PageOptions]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or pass its `path` if its handler cannot be decorated.
@@ -461,6 +434,7 @@ class Site:
         application = TargetApplication(
             routes=routes,
             timeout=self.settings.limits.timeout,
+            authenticates=bool(self.authenticators),
             injector=find_injector(app),
             entries=self.settings.paths.actions,
             credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},

@@ -4,7 +4,7 @@ import gc
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -35,7 +35,7 @@ from awp_publish.http.running import INSPECTED
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
-from awp_publish.plugin import Context, Door, Serving, Setup, known_protocols, protocols_of
+from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 
 RECEIPT_SECONDS: Final = 3600.0
@@ -104,7 +104,7 @@ class AgentPublisher:
         counters = (setup.plugin.counter(setup) for setup in site.plugins.values())
         counter = next((counter for counter in counters if counter is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
-        self._served: dict[str, Serving] = {}
+        self._plugins: dict[str, Serving] = {}
         self._position = Position(self, app, site, trust_outer_middleware)
         self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
@@ -199,8 +199,8 @@ class AgentPublisher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
             self._extensions = scope.get("extensions", {})
-            for served in self._served.values():
-                await stack.enter_async_context(served.setup.plugin.running(served))
+            for serving in self._plugins.values():
+                await stack.enter_async_context(serving.setup.plugin.running(serving))
             for running in (running for published in self._published for running in published.running):
                 await stack.enter_async_context(running())
             await stack.enter_async_context(self._later_doors)
@@ -231,21 +231,21 @@ class AgentPublisher:
         called = self._called = self._position.called(scope, lambda: self._state)
         left_out = known - {protocol.name for protocol in protocols}
         site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, left_out)
-        for name, setup in setups.items():
-            self._served[name] = Serving(
-                setup=setup,
-                observer=self._observer,
-                app=self._position.whole(scope),
-                called=called,
-                has_sessions=bool(called.session_cookies) or getattr(self.app, "awp_has_sessions", False),
-                wires=wires_of(other.plugin for other in site.plugins.values()),
-                owns=self.owns,
-                guards_of=self._guards,
-                lifespan_state=lambda: self._state,
-                extensions=lambda: self._extensions,
-                routes=partial(find_routes, called.routes),
-                served=self._served,
-            )
+        application = RunningApplication(
+            observer=self._observer,
+            app=self._position.whole(scope),
+            called=called,
+            has_sessions=bool(called.session_cookies) or getattr(self.app, "awp_has_sessions", False),
+            wires=wires_of(setup.plugin for setup in site.plugins.values()),
+            plugins=self._plugins,
+            owns=self.owns,
+            guards_of=self._guards,
+            lifespan_state=lambda: self._state,
+            extensions=lambda: self._extensions,
+            routes=partial(find_routes, called.routes),
+            entrance=self._position.entrance,
+        )
+        self._plugins |= {name: Serving(setup=setup, application=application) for name, setup in setups.items()}
         site.on_refresh(self._publish)
         self._publish(site)
 
@@ -302,12 +302,12 @@ class AgentPublisher:
         links = None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1")
         admission = read_admission_of(site.settings, catalog.actions)
         contexts: dict[str, Context] = {}
-        for name, served in self._served.items():
+        for name, serving in self._plugins.items():
             contexts[name] = Context(
-                **{part.name: getattr(served, part.name) for part in fields(Serving)},
+                setup=serving.setup,
+                application=serving.application,
                 catalog=catalog,
                 guards=guards,
-                keys=site.keys,
                 admission=admission,
                 links=links,
                 links_json=self._link_headers is True,
@@ -315,7 +315,6 @@ class AgentPublisher:
                 documents=lambda: next(
                     (address.documents, address.fallbacks) for address in self._published if address.host == host
                 ),
-                entrance=self._position.entrance,
                 here=contexts,
             )
         return contexts

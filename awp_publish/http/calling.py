@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol
 
-from awp_publish.calls.call import KEY, RECEIPT, SESSION_HEADER, Call, read_key
+from awp_publish.calls.call import KEY, RECEIPT, SESSION_HEADER, Call, Members, read_key
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.admission import Admission
 from awp_publish.http.body import read_body
@@ -110,7 +110,7 @@ class Calls:
             try:
                 self._admission.check_size(action, size)
                 if is_guarded:
-                    read_members(call, members, source.fields)
+                    call.members = read_members(action, members, source.fields)
             except Problem as problem:
                 objection = objection or problem
             if not action.is_public:  # in as many steps with an objection as without one
@@ -225,42 +225,38 @@ SESSION: Final = (SESSION_HEADER, "session")
 """Pairs of a header and an envelope member; a caller may use either."""
 
 
-def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> None:
-    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
-    call.authorization = fields.get(b"authorization")
-    if (header := fields.get(b"idempotency-key")) is not None:
-        call.idempotency_key = header.decode("latin-1")
+def read_members(action: Action, members: Mapping[str, object], fields: Fields) -> Members:
+    """Return key, confirmation, receipts and session of a call, from headers or envelope. Raises a Problem."""
+    header = fields.get(b"idempotency-key")
+    key = header.decode("latin-1") if header is not None else None
     if _ENVELOPE.issuperset(members) and _ACCOMPANYING.isdisjoint(fields):  # as at most calls
-        return
-    if (header := fields.get(CONFIRMATION[0])) is not None:
-        call.confirmation = header.decode("latin-1").strip()
-    if (header := fields.get(SESSION[0])) is not None:
-        call.session = header.decode("latin-1").strip() or None
-    receipts = fields.get(RECEIPTS[0])
-
-    declared = call.action.idempotency
+        return Members(fields.get(b"authorization"), key)
+    declared = action.idempotency
     name = declared.key_field if declared is not None else KEY
     name = name if name in members else KEY
     if (member := _text(members, name)) is not None:
-        if call.idempotency_key is None:
-            call.idempotency_key = member
-        elif read_key(member) != read_key(call.idempotency_key):
+        if key is not None and read_key(member) != read_key(key):
             raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+        key = member if key is None else key
 
-    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
-        call.confirmation = _text(members, CONFIRMATION[1])
+    confirmation = _text(members, CONFIRMATION[1])
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        confirmation = header.decode("latin-1").strip()
 
-    member = _text(members, SESSION[1]) or None
-    if member is not None and call.session not in (None, member):
+    header, member = fields.get(SESSION[0]), _text(members, SESSION[1]) or None
+    session = (header.decode("latin-1").strip() or None) if header is not None else None
+    if member is not None and session not in (None, member):
         raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
-    call.session = call.session or member
 
-    if receipts is not None or RECEIPTS[1] in members:
-        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
+    receipts: tuple[str, ...] = ()
+    header = fields.get(RECEIPTS[0])
+    if header is not None or RECEIPTS[1] in members:
+        sent = [part.strip() for part in (header or b"").decode("latin-1").split(",")]
         listed = members.get(RECEIPTS[1], [])
         if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
             raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
-        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+        receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+    return Members(fields.get(b"authorization"), key, confirmation, receipts, session or member)
 
 
 _ACCOMPANYING: Final = frozenset({CONFIRMATION[0], RECEIPTS[0], SESSION[0]})

@@ -82,7 +82,7 @@ class RouteCaller(Routes):
 
     async def _rehearse(self, call: Call) -> None:
         app, action = self._app, call.action
-        entrance = app.outside if call.is_fresh else app.entrance
+        entrance = app.outside if call.carrier is not None and call.carrier.is_fresh else app.entrance
         scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes, action.rehearsal)
         if entrance is not None:
@@ -110,11 +110,12 @@ class RouteCaller(Routes):
         app = self._app
         if call.action.auth_required:
             check_credentials(call)
-        entrance = app.outside if call.is_fresh else app.entrance
+        carrier = call.carrier
+        entrance = app.outside if carrier is not None and carrier.is_fresh else app.entrance
         encoder, arrive, hidden = self._ways[call.action.id]
         scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
         exchange = RouteExchange(call, body, self.codes, hidden)
-        if call.on_cookies is not None:
+        if carrier is not None:
             exchange.on_headers = partial(self._take_cookies, call)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
@@ -146,7 +147,7 @@ class RouteCaller(Routes):
             return HandlerFailed(f"Action {call.action.id} ended in the middle of its answer.")
         if answer is None:
             answer = read_answer(call, status, exchange.headers, exchange.body, self.codes)
-        if status in REDIRECTS and not call.is_delivered:
+        if status in REDIRECTS and not call.run.is_delivered:
             call.answer = None  # what is at the address belongs to it
             answer = await self._follow(call, answer, exchange, scope)
         return answer
@@ -189,8 +190,8 @@ class RouteCaller(Routes):
 
     @staticmethod
     def _take_cookies(call: Call, headers: Headers) -> None:
-        if call.on_cookies is not None:
-            call.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])
+        if call.carrier is not None:
+            call.carrier.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])
 
 
 def _endpoint_of(entry: Target | None) -> object:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.page import Fetch
-from awp_publish.calls.call import Call, RawHeaders, Result, Signed
+from awp_publish.calls.call import Call, Conversation, RawHeaders, Result, Signed
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls, Dialect
@@ -149,7 +149,9 @@ class InnerCalls:
         if inner_call.signed is not None and call.has_credentials:
             read, signed = call.credentials, inner_call.signed
             call.credentials = lambda: read()._replace(signed=signed)
-        call.conversation, call.has_cookie_jar = inner_call.conversation, inner_call.has_cookie_jar
+        if inner_call.conversation is not None:
+            call.conversation = Conversation(inner_call.conversation)
+        call.has_cookie_jar = inner_call.has_cookie_jar
         await invoker.run(call, deliver)
 
 

@@ -140,7 +140,7 @@ class Follower:
 
 def seconds_for_page(call: Call) -> float:
     """Return how long the page after a write may take: the call has succeeded already, and must not time out now."""
-    return max(0.0, min(PAGE_SECONDS, (call.deadline - perf_counter()) / 2))
+    return max(0.0, min(PAGE_SECONDS, (call.run.deadline - perf_counter()) / 2))
 
 
 def location_of(headers: Iterable[tuple[bytes, bytes]] | Fields) -> str:

@@ -150,9 +150,9 @@ class PlainRequest(DoorRequest):
         call = self.call
         if self._streams is None:
             # The cookies of a session that we keep are changed, and its new id is handed out, once the call has ended.
-            self._streams = call is not None and not (call.needs_whole or call.session_id)
+            self._streams = call is not None and not (call.run.needs_whole or call.session_id)
             if self._streams and call is not None:
-                call.deadline = inf  # it has answered in time
+                call.run.deadline = inf  # it has answered in time
                 await self._begin(head, call)
         if self._streams:
             await self._send({"type": "http.response.body", "body": part, "more_body": True})

@@ -14,7 +14,7 @@ import orjson
 
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result
-from awp_publish.calls.challenges import challenges_of_route
+from awp_publish.calls.challenges import ask_to_sign_in, challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Pair, Scope, read_fields
@@ -172,9 +172,7 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         for error in errors_of_route:
             place = error.get("loc")
             if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in names:
-                headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
-                detail = f"The action needs the header {place[1]}, which says who calls."
-                return AuthenticationRequired(detail, headers=headers)
+                return ask_to_sign_in(action, f"The action needs the header {place[1]}, which says who calls.")
         if errors := _fastapi_errors(call, document):
             return InvalidInput.of(errors)
     kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
@@ -189,14 +187,13 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
 def check_credentials(call: Call, *, of_route: bool = False) -> None:
     """Raise AuthenticationRequired if an action needs a caller, and only its route's security can know one.
 
-    The route itself may answer nobody, too: its security is optional, and the action is declared with `auth_required`.
-    A route that refuses nobody by itself is only anticipated with `of_route`.
+    The route may answer an unknown caller, too: its security is optional, and the owner asks for sign-in. The refusal
+    of a route that asks by itself is only anticipated with `of_route`.
     """
     action = call.action
-    is_asked = action.auth_required and action.route_credentials and (of_route or not action.route_authenticates)
-    if is_asked and call.principal is None and not _shows_credentials(call):
-        headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
-        raise AuthenticationRequired("The action requires authentication.", headers=headers)
+    is_asked = action.asker == "site" or (of_route and action.asker is not None)
+    if is_asked and action.route_credentials and call.principal is None and not _shows_credentials(call):
+        raise ask_to_sign_in(action)
 
 
 def _shows_credentials(call: Call) -> bool:

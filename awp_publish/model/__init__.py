@@ -10,6 +10,7 @@ from awp_publish.model.actions import (
     Action as Action,
     Agent as Agent,
     Arrival as Arrival,
+    Asker as Asker,
     LeftOut as LeftOut,
     Parameter as Parameter,
     RouteCredential as RouteCredential,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from awp_publish.model.values import (
     DEFAULT_OPERATION,
@@ -70,6 +70,14 @@ class LeftOut(NamedTuple):
     why: str
 
 
+Asker: TypeAlias = Literal["site", "scheme", "code"]
+"""Who asks the callers of an action to sign in.
+
+The site: its owner has declared it, or its authenticators check what the route's scheme reads. Our gates refuse whoever
+is not known. A security scheme of the route: it is published, and judges credentials that we do not know. Only the code
+of the route, which refuses callers by itself: nobody is declared to be asked, or nobody but the route could know them.
+"""
+
 ROUTE_CALL: Final = "awp_publish.route_call"
 """The scope's key for the `RouteExchange` of a request that is a call of an action on its way to the action's route."""
 
@@ -124,9 +132,10 @@ class Action:
     `rehearsal` is the endpoint of a hidden route that has the same security and does nothing. The protocols' terms for
     an action's consequences are computed from `effect`. `examples` are whole inputs.
 
-    `route_authenticates` means that the route has a security scheme of its own; `route_credentials` are the headers,
-    cookies and query parameters which that scheme reads. `security` are the alternative ways to authenticate that the
-    framework reports (OpenAPI, Security Requirement Object), `security_schemes` the schemes that they name.
+    `asker` says who asks callers to sign in, None that they need not. `route_credentials` are the headers, cookies and
+    query parameters which the route's security scheme reads, optional ones too. `security` are the alternative ways to
+    authenticate that the framework reports (OpenAPI, Security Requirement Object), `security_schemes` the schemes that
+    they name.
     `answers_json` means that the route returns JSON whatever the request's Accept; `guards_route` that direct requests
     of the route pass the same gates as calls (None: as the site's option says); `page` is the page at its path.
     `enforces_outputs` means that other answers are failures; `outputs_vary` that nobody, the framework included, keeps
@@ -161,8 +170,7 @@ class Action:
     selector: str | None = None
     selectors: Mapping[str, str] = field(default_factory=dict)
     result: JsonObject | None = None
-    auth_required: bool = False
-    route_authenticates: bool = False
+    asker: Asker | None = None
     route_credentials: tuple[RouteCredential, ...] = ()
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     security_schemes: Mapping[str, JsonObject] = field(default_factory=dict)
@@ -208,6 +216,16 @@ class Action:
     def is_exposed_at(self, door: str) -> bool:
         """Return True if a door offers the action."""
         return self.expose is None or door in self.expose or door in NOT_DOORS
+
+    @property
+    def auth_required(self) -> bool:
+        """Return True if callers have to sign in."""
+        return self.asker is not None
+
+    @property
+    def route_authenticates(self) -> bool:
+        """Return True if only the route asks callers to sign in, and no gate of ours."""
+        return self.asker in ("scheme", "code")
 
     @property
     def method(self) -> str:

@@ -252,10 +252,9 @@ class Catalog:
 
     def is_guarded(self, action: Action) -> bool:
         """Return True if a gate of ours applies to an action, or if other actions require its receipts."""
-        asks_who = action.auth_required and not action.route_authenticates
         limit = self.site.rate_limit or action.rate_limit
-        gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required, asks_who
-        return any(gates) or not action.is_public
+        gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required
+        return any(gates) or action.asker == "site" or not action.is_public
 
     def own_route(self, action: Action) -> Target | None:
         """Return the route at which the documents publish an action, or None if they publish the plain door instead.

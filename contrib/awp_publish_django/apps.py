@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from awp_publish.calls.authenticators import ADAPTERS
 from awp_publish.declare.settings.site import URL_SOURCES
-from awp_publish.declare.site import MODEL_KINDS
+from awp_publish.declare.site import METHODS
 from awp_publish_django.conf import NAME, url_of_project
 from awp_publish_django.rest_authentication import adapt_rest_authentication
 
@@ -42,7 +42,7 @@ class AwpPublishConfig(AppConfig):
             from awp_publish_django.queries import declare_model
 
             ADAPTERS.append(adapt_rest_authentication)
-            MODEL_KINDS.append(declare_model)
+            METHODS["model"] = declare_model
         options = getattr(settings, NAME, None)
         is_wanted = not isinstance(options, Mapping) or options.get("AUTODISCOVER", True) is not False
         for config in apps.get_app_configs() if is_wanted else ():

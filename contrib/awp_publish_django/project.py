@@ -60,7 +60,7 @@ class Bridge:
         message, exchange = await receive(), scope.get(ROUTE_CALL)
         # The page after the redirect of a call sees the cookies that the call has set as the call itself did.
         if isinstance(exchange, RouteExchange):
-            self.was_fresh = exchange.call.is_fresh
+            self.was_fresh = exchange.call.carrier is not None and exchange.call.carrier.is_fresh
         is_fresh = self.is_from_outside or isinstance(exchange, SessionPass) or self.was_fresh
         body = message.get("body", b"")
         inner = make_inner_request(self.request, scope, body, is_fresh=is_fresh, without=self.given_back)

@@ -18,6 +18,7 @@ from django.forms import FileField
 
 from awp_publish import DeclarationError, Site
 from awp_publish.problems import InvalidInput, Refused, Violation
+from awp_publish.schema.options import TEXTS, check
 from awp_publish_django.form_fields import describe_field
 
 MOST: Final = 100
@@ -29,48 +30,30 @@ Inputs: TypeAlias = Mapping[str, Any]
 
 
 def declare_model(
-    site: Site,
-    model: type,
-    fields: Sequence[str],
-    search: Sequence[str],
-    rows: Sequence[Callable[[], Any]],
-    writes: bool = False,
-) -> bool:
-    """Declare `list_books` and `get_book` for a model; False for what is none. `rows` may have a function of its rows.
+    site: Site, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Declare actions that read a model: `list_books` lists and searches its rows, `get_book` gets one by its id.
 
-    With `writes` there are `create_book`, `update_book` and `delete_book` too. Raises DeclarationError for a field that
-    there is not or that cannot be written, and for a site that knows no callers, whose rows everybody could write.
+    `fields` are returned, `search` are searched. Decorate a function that returns the rows that agents may see; without
+    a function they are those of the model's default manager. With `read_only=False` there are `create_book`,
+    `update_book` and `delete_book` too. Raises DeclarationError for a field that there is not or that cannot be
+    written, and for a site that knows no callers, whose rows everybody could write.
     """
-    if not issubclass(model, Model):
-        return False
-    queries = _Queries(model, fields, search, rows)
-    name, names, options = queries.name, queries.names, model._meta
-    singular, many = _word(name), _word(names)
-    key, row, page = queries.key_schema(), queries.row_schema(), queries.page_schema()
-    about_list = f"List {names}{', or search for them' if search else ''}."
-    actions: list[tuple[str, str, str, str, Callable[[Inputs], Any], Inputs, Inputs]] = [
-        (f"list_{many}", about_list, "read", "view", queries.list, queries.list_schema(), page),
-        (f"get_{singular}", f"Show one {name}.", "read", "view", queries.get, key, row),
-    ]
-    if writes:
-        if not site.authenticators:
-            wrong = "read_only: is False, and the site does not know its callers."
-            remedy = "Write Site(authenticate=ApplicationUser()): callers need permissions to add, change and delete."
-            raise DeclarationError(queries.subject, wrong, remedy)
-        new, changed = queries.written_schemas()
-        about_change = f"Change one {name}: the fields that are given."
-        actions += [
-            (f"create_{singular}", f"Add one {name}.", "write", "add", queries.create, new, row),
-            (f"update_{singular}", about_change, "write", "change", queries.update, changed, row),
-            (f"delete_{singular}", f"Delete one {name}.", "delete", "delete", queries.delete, key, key),
-        ]
-    for action, about, effect, permission, query, inputs, outputs in actions:
-        facts: dict[str, Any] = {"description": about, "effect": effect, "inputs": inputs, "outputs": outputs}
-        if site.authenticators:
-            scope = f"{options.app_label}.{permission}_{options.model_name}"
-            facts |= {"auth_required": True, "scopes": [scope]}
-        site.agent(action, **facts)(partial(query))  # a method itself cannot be marked
-    return True
+    subject = f"site.model({getattr(model, '__name__', model)})"
+    site.refuse_when_frozen(subject)
+    returned, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+    if not isinstance(read_only, bool):
+        raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
+    if not isinstance(model, type) or not issubclass(model, Model):
+        raise DeclarationError(subject, "is not a model that is known here.", "Give a model of Django.")
+    rows: list[Callable[[], Any]] = []
+    _Queries(model, returned, searched, rows).declare(site, writes=not read_only)
+
+    def decorate(function: Callable[[], Any]) -> Callable[[], Any]:
+        rows[:] = [function]
+        return function
+
+    return decorate
 
 
 class _Queries:
@@ -102,6 +85,37 @@ class _Queries:
         if not hasattr(column, "attname"):
             raise DeclarationError(self.subject, f'fields: "{name}" has several values.', "Name fields with one value.")
         return column
+
+    def declare(self, site: Site, *, writes: bool) -> None:
+        """Declare the actions, those that write too if it `writes`."""
+        name, names, options, search = self.name, self.names, self._options, self._search
+        singular, many = _word(name), _word(names)
+        key, row, page = self.key_schema(), self.row_schema(), self.page_schema()
+        about_list = f"List {names}{', or search for them' if search else ''}."
+        actions: list[tuple[str, str, str, str, Callable[[Inputs], Any], Inputs, Inputs]] = [
+            (f"list_{many}", about_list, "read", "view", self.list, self.list_schema(), page),
+            (f"get_{singular}", f"Show one {name}.", "read", "view", self.get, key, row),
+        ]
+        if writes:
+            if not site.authenticators:
+                wrong = "read_only: is False, and the site does not know its callers."
+                remedy = (
+                    "Write Site(authenticate=ApplicationUser()): callers need permissions to add, change and delete."
+                )
+                raise DeclarationError(self.subject, wrong, remedy)
+            new, changed = self.written_schemas()
+            about_change = f"Change one {name}: the fields that are given."
+            actions += [
+                (f"create_{singular}", f"Add one {name}.", "write", "add", self.create, new, row),
+                (f"update_{singular}", about_change, "write", "change", self.update, changed, row),
+                (f"delete_{singular}", f"Delete one {name}.", "delete", "delete", self.delete, key, key),
+            ]
+        for action, about, effect, permission, query, inputs, outputs in actions:
+            facts: dict[str, Any] = {"description": about, "effect": effect, "inputs": inputs, "outputs": outputs}
+            if site.authenticators:
+                scope = f"{options.app_label}.{permission}_{options.model_name}"
+                facts |= {"auth_required": True, "scopes": [scope]}
+            site.agent(action, **facts)(partial(query))  # a method itself cannot be marked
 
     def list(self, inputs: Inputs) -> dict[str, object]:
         """Return a page of rows."""

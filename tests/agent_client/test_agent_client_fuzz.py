@@ -13,6 +13,7 @@ from websockets.sync.server import serve
 from awp_publish.client import AgentClient, Answer, CallFailed, doors
 from tests.cli.test_hostile_output import hostile_site
 from tests.dripping_server import DRIPS, hostile_server
+from tests.examples import examples
 
 ODD_NUMBERS = [1e999, -1e999, float("nan"), True, False, -1, 0, 99, 1000, 10**400, 409.5]
 STATUSES: list[Any] = [None, "abc", "409", "1e3", {}, [], *ODD_NUMBERS]
@@ -223,7 +224,7 @@ headers = st.lists(
 
 
 @pytest.mark.parametrize("door", [*doors(), None])
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(
     answer=anything | nearly_right(),
     status=st.sampled_from([200, 202, 400, 405, 409, 428, 500]),
@@ -248,7 +249,7 @@ def test_any_json_over_the_network_is_a_result_or_call_failed(door, monkeypatch)
     monkeypatch.setattr("awp_publish.client.time.sleep", lambda _: None)
     current: list[Any] = [None]
 
-    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+    @settings(deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
     @given(answer=anything | nearly_right(), status=st.sampled_from(["200 OK", "405 No", "428 Ask"]))
     def check(answer: Any, status: str) -> None:
         current[0] = (status, {"Content-Type": "application/json"}, json.dumps(answer).encode())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from awp_publish.client import AgentClient, CallFailed, doors
+from tests.examples import examples
 
 NAMES = [
     "result",
@@ -75,7 +76,7 @@ def call(app: Any, door: Any) -> Any:
         return client.call("find", {})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     status=st.sampled_from([200, 202, 400, 404, 409, 428, 500]), body=ANYTHING, door=st.sampled_from(sorted(doors()))
 )

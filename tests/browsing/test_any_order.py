@@ -14,6 +14,7 @@ from awp_publish.browsing.page import Fetch
 from awp_publish.browsing.session import Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 from tests.browsing.json_patch import apply_patch
+from tests.examples import examples
 
 FORM = """<title>Form</title><main><h1>Form</h1><a href=/list>List</a><a href=#x>Here</a><a href=https://evil.example>Out</a>
 <form action=/echo><input name=a aria-label=A required><input type=number name=n max=5 aria-label=N>
@@ -152,4 +153,4 @@ class Browsing(RuleBasedStateMachine):
 
 
 TestBrowsing = pytest.mark.slow(Browsing.TestCase)
-TestBrowsing.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestBrowsing.settings = settings(max_examples=examples(60), stateful_step_count=25, deadline=None)

@@ -10,6 +10,7 @@ from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.json_patch import make_patch
 from tests.browsing.driving import Agent
 from tests.browsing.json_patch import apply_patch
+from tests.examples import examples
 
 LIST = "<title>{title}</title><main>{items}</main>"
 
@@ -126,7 +127,7 @@ def exactly(value: object) -> object:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(DOCUMENTS, DOCUMENTS)
 def test_any_document_is_made_of_any_other_by_its_patch(before, after):
     patch = make_patch(before, after)

@@ -19,6 +19,7 @@ from awp_publish.browsing.errors import CODES, AwpError
 from awp_publish.browsing.methods import METHODS
 from awp_publish.browsing.session import Session
 from tests.browsing.driving import HOME, Agent, page, redirect
+from tests.examples import examples
 
 SITE = {
     "/": "<title>Home</title><main><h1>Home</h1><a href=/a>A</a><input name=q aria-label=Find></main>",
@@ -257,7 +258,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(["format", "user_agent", "locale", "cookies", "pages"]), JSON)
 def test_nothing_that_is_imported_does_more_than_be_refused(name, value):
     with contextlib.suppress(AwpError):

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, DeclarationError, Limits, Site
 from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
+from tests.examples import examples
 from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
 
 PURPOSE = "confirmation:shop.example"
@@ -221,7 +222,9 @@ def test_a_receipt_is_no_confirmation(shop):
     assert orders == []
 
 
-TAMPERED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TAMPERED = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @TAMPERED

@@ -21,6 +21,7 @@ from awp_publish.calls.gates import idempotency
 from awp_publish.calls.gates.gate import Facts
 from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores.memory import MemoryStore
+from tests.examples import examples
 from tests.guarded import KEYS, Caller, Watched, make_shop
 
 WINDOW, LEASE = 3600.0, 30.0 + idempotency.MARGIN
@@ -265,7 +266,7 @@ class KeysInFiles(Keys):
 
 
 LIMITS: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
-Keys.TestCase.settings = settings(max_examples=80, stateful_step_count=40, **LIMITS)
-KeysInFiles.TestCase.settings = settings(max_examples=25, stateful_step_count=30, **LIMITS)
+Keys.TestCase.settings = settings(max_examples=examples(80), stateful_step_count=40, **LIMITS)
+KeysInFiles.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=30, **LIMITS)
 TestKeys = pytest.mark.slow(Keys.TestCase)
 TestKeysInFiles = pytest.mark.slow(KeysInFiles.TestCase)

@@ -291,18 +291,60 @@ def test_auth_required_holds_for_a_route_whose_security_is_optional(open_client,
     assert DOORS[door](client).call("greet").output == "k"
 
 
-def test_auth_required_without_any_security_is_refused(open_client):
-    site, app = make_shop(), FastAPI()
+def by_reading_alone(request: Request) -> str:
+    return request.session.get("user") or "nobody"
 
-    @app.get("/hello")
-    @site.action("greet", auth_required=True)
+
+async def reports(request: Request) -> str:
+    """Make a report."""
+    if not request.cookies.get("sid"):
+        raise HTTPException(401)
+    return "report"
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "message"),
+    [
+        (None, {"auth_required": True}, "nobody, and its route is not known to refuse callers who have not signed in"),
+        (by_reading_alone, {"auth_required": True}, "is not known to refuse callers"),
+        (by_cookie, {"scopes": ["buy"]}, "nobody would check its scopes"),
+        (reports, {"auth_required": True, "execution": "async"}, "signed in, before a job is accepted"),
+    ],
+)
+def test_auth_required_is_refused_where_nobody_would_ask(open_client, asked, options, message):
+    site, app = make_shop(secret_keys=KEYS), FastAPI()
+
     async def greet() -> str:
         """Greet."""
         return "hello"
 
+    handler = asked if asked is reports else greet
+    dependencies = [] if asked in (None, reports) else [Depends(asked)]
+    app.post("/hello", dependencies=dependencies)(site.action("greet", **options)(handler))
     app.add_middleware(AgentPublisher, site=site)
-    with pytest.raises(DeclarationError, match="the site authenticates nobody"):
+    with pytest.raises(DeclarationError, match=message):
         open_client(app)
+
+
+@pytest.mark.parametrize("options", [{}, {"execution": "async"}, {"confirm": True}])
+@pytest.mark.parametrize("door", DOORS)
+def test_at_a_site_that_authenticates_nobody_the_code_of_a_route_is_relied_on(open_client, door, options):
+    plugins = installed("mcp", "a2a", "awp", "jobs")
+    site, app = make_shop(plugins=plugins, secret_keys=KEYS), FastAPI()
+
+    @app.post("/mine", dependencies=[Depends(by_cookie)])
+    @site.action("show_mine", auth_required=True, **options)
+    async def show_mine() -> str:
+        """Show what is mine."""
+        return "mine"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert client.get("/agent.json").json()["auth"]["required_for"] == ["show_mine"]
+    caller = DOORS[door](client)
+    assert caller.call("show_mine").code == "AUTHENTICATION_REQUIRED"
+    client.headers["cookie"] = "sid=1"
+    assert DOORS[door](client).call("show_mine").code == ("CONFIRMATION_REQUIRED" if "confirm" in options else None)
 
 
 def test_routes_of_starlette_that_need_a_caller_say_so_by_their_code(open_client):

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as some
 from awp_publish.checks import all_checks, check_document, check_documents
 from awp_publish.checks.places import exists
 from awp_publish.checks.text import everything
+from tests.examples import examples
 from tests.steps import LINEAR, steps_of
 
 from .documents import KINDS, PATHS, Document, edited
@@ -39,7 +40,7 @@ VALUES = some.recursive(
     max_leaves=12,
 )
 OBJECTS = some.dictionaries(NAMES, VALUES, max_size=6)
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_pointers_make_sense(document: object, pointers: list[str]) -> None:

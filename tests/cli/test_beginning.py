@@ -14,6 +14,7 @@ from hypothesis import assume, given, strategies as st
 from awp_publish import cli
 from awp_publish.cli.sources import FileChange
 from tests.client import TestClient
+from tests.conftest import run_command
 
 ROOT = Path(__file__).parents[2]
 FASTAPI = '''"""A shop of lamps."""
@@ -73,16 +74,24 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 def publish(folder: Path, *arguments: str) -> str:
-    return run(folder, sys.executable, "-m", "awp_publish", *arguments)
+    done = run_command(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-@pytest.mark.slow
 def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "main.py").write_text(FASTAPI)
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "main.py").write_text(FASTAPI)
     (tmp_path / "shop" / "broken.py").write_text("FastAPI(")
+    for name in (".hidden", "venv", "migrations", "packages", "a/b/c/d/e"):  # nothing of these is the project's own
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "main.py").write_text(FASTAPI)
+    (tmp_path / "packages" / "pyvenv.cfg").touch()
+    (tmp_path / "shop" / "test_main.py").write_text(FASTAPI)
+    (tmp_path / "shop" / "app.py").write_text(FASTAPI.replace("app:", "other:"))  # main.py is more usual
+    (tmp_path / "linked").symlink_to(tmp_path / "shop")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["init", "--dry-run"]) == 0
     shown = capsys.readouterr().out
@@ -113,7 +122,6 @@ def test_a_project_of_fastapi_is_found_shown_and_written(tmp_path, monkeypatch, 
     assert "uses awp_publish already" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_commands_that_it_names_find_a_package_in_src(tmp_path, monkeypatch, capsys):
     (tmp_path / "src" / "shop").mkdir(parents=True)
     (tmp_path / "src" / "shop" / "main.py").write_text(FASTAPI)
@@ -125,7 +133,6 @@ def test_the_commands_that_it_names_find_a_package_in_src(tmp_path, monkeypatch,
     assert json.loads(publish(tmp_path, "call", "shop.main:app", "list_lamps", "q=br")) == ["brass"]
 
 
-@pytest.mark.slow
 def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
     (tmp_path / "pages.py").write_bytes(STARLETTE.replace("\n", "\r\n").encode())
     (tmp_path / "other.py").write_text(STARLETTE)

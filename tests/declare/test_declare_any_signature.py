@@ -20,10 +20,11 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
 from tests.declare.conftest import Front
+from tests.examples import examples
 
 pytestmark = pytest.mark.slow
 
-LIMITED = settings(max_examples=60, deadline=None)
+LIMITED = settings(max_examples=examples(60), deadline=None)
 
 
 class Colour(Enum):

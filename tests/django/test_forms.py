@@ -19,6 +19,7 @@ from awp_publish import DeclarationError
 from awp_publish.schema import compile_schema
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
+from tests.examples import examples
 
 
 class Everything(forms.Form):
@@ -193,7 +194,7 @@ INPUTS = some.fixed_dictionaries(
 VALID = compile_schema({"type": "object", "properties": properties(Everything)})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sent=INPUTS)
 def test_what_the_schema_admits_arrives_as_it_was_sent(sent):
     assert VALID(sent) == ()

@@ -188,7 +188,7 @@ ORDER: Final = make_route_action(
     outputs={"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]},
     type="state_change",
     effect="irreversible",
-    auth_required=True,
+    asker="site",
     scopes=("orders:write",),
     rate_limit=RateLimit(5, unit="h"),
     idempotency=Idempotency("48h"),
@@ -200,7 +200,7 @@ ORDER: Final = make_route_action(
 )
 
 UNGUARDED_ORDER: Final = replace(
-    ORDER, auth_required=False, scopes=(), rate_limit=None, idempotency=None, needs_confirmation=False
+    ORDER, asker=None, scopes=(), rate_limit=None, idempotency=None, needs_confirmation=False
 )
 """Published with its own route."""
 

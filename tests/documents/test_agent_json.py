@@ -150,7 +150,7 @@ def test_authentication_is_computed_from_the_actions() -> None:
         ],
     }
     assert _document(make_catalog(make_action()))["auth"] == {"type": "none"}
-    assert _document(make_catalog(make_action(auth_required=True)))["auth"] == {
+    assert _document(make_catalog(make_action(asker="site")))["auth"] == {
         "required_for": ["ping"],
         "optional_for": [],
     }
@@ -167,7 +167,7 @@ def test_authentication_is_computed_from_the_actions() -> None:
 def test_the_security_of_routes_is_the_kind_of_authentication_where_the_site_has_none(
     scheme: dict[str, object], kind: str
 ) -> None:
-    catalog = make_catalog(make_action(auth_required=True, security_schemes={"own": scheme}))
+    catalog = make_catalog(make_action(asker="site", security_schemes={"own": scheme}))
     assert _document(catalog)["auth"]["type"] == kind
 
 
@@ -199,7 +199,7 @@ def test_errors_of_gates_and_jobs_are_told_where_an_action_has_them() -> None:
     assert {"JOB_CANCELLED", "JOB_ENDED", "UNKNOWN_JOB", "TOO_MANY_JOBS"} <= of_jobs
     assert "INVALID_IDEMPOTENCY_KEY" in _document(make_catalog(make_action(idempotency=Idempotency())))["errors"]
     assert "CONFIRMATION_SPENT" in _document(make_catalog(make_action(needs_confirmation=True)))["errors"]
-    known = _document(make_catalog(make_action(auth_required=True)))["errors"]
+    known = _document(make_catalog(make_action(asker="site")))["errors"]
     assert {"AUTHENTICATION_REQUIRED", "RATE_LIMITED"} <= known.keys()
     assert "INSUFFICIENT_SCOPE" not in known
 

@@ -50,7 +50,7 @@ GUARDED = {
     "a confirmation": {"needs_confirmation": True},
     "receipts": {"requires": ("look",)},
     "a receipt that another one asks for": {"is_required": True},
-    "authentication": {"auth_required": True},
+    "authentication": {"asker": "site"},
     "no JSON": {"answers_json": False},
 }
 
@@ -70,5 +70,5 @@ def test_a_limit_of_the_site_holds_for_every_action():
 
 
 def test_a_route_that_authenticates_by_itself_is_published_as_it_is():
-    catalog = make_catalog(make_action("look", auth_required=True, route_authenticates=True))
+    catalog = make_catalog(make_action("look", asker="code"))
     assert agent_json.render(catalog)["actions"][0]["endpoint"] == "/ping"  # type: ignore[index]

@@ -26,6 +26,7 @@ from awp_publish.model import (
 )
 from awp_publish.plugins.a2a import agent_card
 from tests.documents.known import ALL
+from tests.examples import examples
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check
@@ -127,7 +128,7 @@ def _one_action(draw: st.DrawFn, action_id: str) -> Action:
         agent_id="group" if grouped else action_id,
         operation=action_id if grouped else "default",
         effect=draw(st.sampled_from(["read", "idempotent", "write", "delete", "irreversible"])),
-        auth_required=draw(st.booleans()),
+        asker=draw(st.sampled_from([None, "site", "scheme", "code"])),
         examples=tuple(draw(st.lists(st.dictionaries(NAMES, SCALARS, max_size=2), max_size=2))),
         rate_limit=draw(st.sampled_from([None, RateLimit(3, 2, "d", "ip")])),
         idempotency=draw(st.sampled_from([None, Idempotency()])),
@@ -156,7 +157,7 @@ def catalogs(draw: st.DrawFn, fewest_actions: int = 0) -> Catalog:
     )
 
 
-GENEROUS = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+GENEROUS = settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 
 
 @GENEROUS

@@ -191,7 +191,7 @@ def test_authentication_is_computed_from_the_actions() -> None:
 
 
 def test_authentication_is_required_when_every_action_requires_it() -> None:
-    catalog = make_catalog(make_action(auth_required=True))
+    catalog = make_catalog(make_action(asker="site"))
     assert _manifest(catalog)["authentication"] == {"required": True, "optional_for": []}
     assert _action(catalog)["authentication"] == {"required": True}
 
@@ -237,8 +237,7 @@ def test_an_action_tells_its_own_requirement() -> None:
 
 def test_an_action_whose_route_knows_callers_in_its_own_way_names_that() -> None:
     own = make_action(
-        auth_required=True,
-        route_authenticates=True,
+        asker="scheme",
         route_credentials=(RouteCredential("header", "x-api-key"), RouteCredential("cookie", "session")),
     )
     told = _action(make_catalog(own, site={"authentication": Authentication("bearer")}))["authentication"]
@@ -268,9 +267,7 @@ def test_members_of_a_site_are_added_and_replace_nothing() -> None:
         "woa": {"authz": {}},
     }
     catalog = make_catalog(
-        make_action(
-            auth_required=True, extensions={"awas": {"authentication": {"methods": ["mtls"], "required": False}}}
-        ),
+        make_action(asker="site", extensions={"awas": {"authentication": {"methods": ["mtls"], "required": False}}}),
         site={"extensions": own, "allowed_origins": ("https://books.example",)},
     )
     manifest = _manifest(catalog)

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Site
 from awp_publish.schema import UnusableSchema, compile_schema, describing
 from tests.client import TestClient
+from tests.examples import examples
 from tests.installed import installed, is_installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import message, post
@@ -295,7 +296,7 @@ SCHEMAS = st.recursive(st.booleans() | st.just({}), keywords, max_leaves=8)
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(keywords(SCHEMAS), st.dictionaries(st.sampled_from(["A", "B/ x"]), SCHEMAS), st.lists(VALUES, min_size=4))
 def test_whatever_the_schema_something_is_told_of_what_does_not_conform(schema, definitions, values):
     try:

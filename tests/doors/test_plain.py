@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Paths
 from tests.calls.test_prerequisites import poll
+from tests.examples import examples
 from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, told
 
 AT = "/agents/actions"
@@ -222,7 +223,7 @@ def _rest(sent: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sent.items() if name != "method"}
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content_type=st.sampled_from(
         [

@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import Message
 from tests.client import TestClient
+from tests.examples import examples
 
 JSON = {"content-type": "application/json"}
 KNOWN = {"NOT_JSON", "ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT", "AGENT_MISMATCH"}
@@ -140,7 +141,7 @@ async def test_a_streamed_body_over_the_limit_is_dropped_up_to_a_bound(sent_byte
     assert asked == asked_for
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_at_all_make_a_server_error(client, body):
     answer = client.post("/agents/echo/invoke", content=body, headers=JSON)
@@ -155,7 +156,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(envelope=VALUES | st.fixed_dictionaries({"input": VALUES}, optional={"agent": VALUES, "operation": VALUES}))
 def test_no_envelope_at_all_makes_a_server_error(client, envelope):
     answer = client.post("/agents/echo/invoke", content=json.dumps(envelope), headers=JSON)

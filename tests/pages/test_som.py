@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.identifiers import origin_of
+from tests.examples import examples
 from tests.pages.conftest import FIXTURES, read_page
 from tests.pages.reading import URL, compiled, elements_in, elements_of, only
 
@@ -181,7 +182,7 @@ MARKUP = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.one_of(MARKUP, st.text(max_size=60), st.binary(max_size=60)), st.sampled_from(Budget), st.text(max_size=20))
 def test_every_page_has_a_valid_document(som_schema, html, budget, url):
     tree = parse(html)

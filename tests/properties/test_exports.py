@@ -11,8 +11,9 @@ from awp_publish.maps.composition import Imported
 from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.driving import HOME, Agent, page
 from tests.browsing.running import Driver, Json, map_of, step, tool
+from tests.examples import examples
 
-ANY = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+ANY = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 NAMES = ["one", "two", "three"]
 PAGES = {
     f"/{name}": page(

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.pages.markdown import write_content
 from awp_publish.pages.selectolax import parse
+from tests.examples import examples
 
 trafilatura = pytest.importorskip("trafilatura", reason="a second opinion: pip install trafilatura")
 
@@ -18,7 +19,7 @@ BESIDE = st.sampled_from(
 AROUND = st.sampled_from(["<article>{}</article>", "<main>{}</main>", "<div id=content>{}</div>"])
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(PARAGRAPHS, AROUND, BESIDE)
 def test_an_article_is_what_both_extractors_take(paragraphs, around, beside):
     numbered = [f"{number}: {' '.join(sentences)}" for number, sentences in enumerate(paragraphs)]

@@ -11,6 +11,7 @@ from awp_publish.maps.runtime import Runtime
 from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.driving import Agent, page
 from tests.browsing.running import Driver, Json, map_of, step, tool
+from tests.examples import examples
 
 PAGES = {"/": "<title>Home</title><main><h1>Home</h1><p id=text>12345</p></main>"}
 HANDLED = {"name": "go", "description": "x", "input_schema": {"type": "object"}, "x_actions": {"handler": "go"}}
@@ -64,7 +65,7 @@ def test_a_wait_that_would_end_after_the_call_is_refused_at_once():
     assert 0 < failure.evidence["retry_after_ms"] <= 4_000
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 7))
 def test_a_text_is_truncated_if_it_is_longer_than_the_limit(limit):
     snapshot = step("read", "dom.snapshot_text", {"selector": "#text", "max_chars": limit + 1})

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from awp_publish import DeclarationError
 from awp_publish.checks import check_document
 from awp_publish.plugins.actions_json.document import render
+from tests.examples import examples
 from tests.plugins.actions_json.test_actions_json import WHOLE, Chosen, bookshop
 
 MAP = {**WHOLE, "transitions": WHOLE["transitions"][:1]}
@@ -41,7 +42,7 @@ def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
         yield from places(inner, (*path, name))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(list(places(MAP))), st.sampled_from(VALUES), st.booleans())
 def test_a_changed_map_is_refused_with_a_pointer_or_published_without_a_mistake(
     path: tuple[Any, ...], value: Any, is_left_out: bool

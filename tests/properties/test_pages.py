@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.pages.markdown import write_markdown
 from tests.browsing.driving import Agent
+from tests.examples import examples
 
 URL = "https://shop.example/"
-ANY = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+ANY = settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 SPACE = st.sampled_from(["", " ", "\n", "\t ", "\n\n    "])
 WORDS = st.lists(st.sampled_from(["book", "red", "a", "42", "é", "1.", "a_b"]), min_size=1, max_size=4)
 

@@ -4,6 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.json_patch import make_patch
 from tests.browsing.json_patch import apply_patch
+from tests.examples import examples
 
 IDS = [f"e{number}" for number in range(8)]
 
@@ -14,7 +15,7 @@ def elements(draw: st.DrawFn) -> list[dict[str, object]]:
     return [{"id": one, "text": draw(st.sampled_from("ab"))} for one in ids]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(elements(), elements())
 def test_reordered_elements_are_patched_to_their_new_order(before, after):
     patch = make_patch(before, after)

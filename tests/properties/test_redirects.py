@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched
 from tests.browsing.driving import HOME, Agent, redirect
+from tests.examples import examples
 
 PATHS = ("/a", "/b", "/c/d", "/end")
 TARGETS = [
@@ -33,7 +34,7 @@ HOPS = st.dictionaries(
 FORM = '<form action="/a" method={} id=f><input name=q value="x y"><button>Go</button></form>'
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(HOPS, st.sampled_from(["get", "post"]))
 def test_redirects_lead_where_httpx_is_led(hops, method):
     def answer(fetch: Fetch) -> Fetched:

@@ -11,9 +11,10 @@ from starlette.routing import BaseRoute, Host, Mount, Route, Router
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from tests.client import TestClient
+from tests.examples import examples
 
 URL = "https://shop.example"
-ANY = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+ANY = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 SEGMENTS = st.sampled_from(["a", "b", "{x}", "{n:int}", "a-{x}"])
 VALUES: dict[str, str | int] = {"x": "v", "n": 7}
 PLACES = st.sampled_from(["", "", "/m", "/{x}", "shop.example", "other.example"])

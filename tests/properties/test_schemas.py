@@ -10,6 +10,7 @@ from awp_publish.schema import UnusableSchema, compile_schema, inline_definition
 from awp_publish.schema.pointers import part_at
 from awp_publish.schema.redaction import HIDDEN, answer_redactor, input_redactor
 from awp_publish.schema.writing import inline_root
+from tests.examples import examples
 
 NAMES = st.sampled_from(["a", "b", "c/d", "e~f", ""])
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2.0, 1e300])
@@ -50,7 +51,7 @@ def keywords(inner: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, ob
 
 
 SCHEMAS = keywords(st.recursive(st.booleans() | st.just({}), keywords, max_leaves=6))
-ANY = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=300)
+ANY = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=examples(300))
 
 
 @ANY

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.stores import Add, Count, Counted, Look, Ran, Reserve, Schedule, Step, Swap, Unschedule
+from tests.examples import examples
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +112,7 @@ async def compare(store, runs) -> None:
 def test_every_store_does_what_the_model_does(make_store):
     store = make_store()
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(RUNS)
     def check(runs):
         asyncio.run(compare(store, runs))

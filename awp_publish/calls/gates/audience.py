@@ -3,7 +3,7 @@
 import logging
 from typing import Any, Final
 
-from awp_publish.calls.call import Call
+from awp_publish.calls.call import Call, scopes_of
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite
 from awp_publish.model import PUBLIC, Action, Catalog
 from awp_publish.problems import DeclarationError, UnknownAgent, did_you_mean
@@ -18,8 +18,7 @@ class _Audience(GateCheck[Ask]):
 
     def enter(self, call: Call) -> None:
         """Raise the door's own problem for an unknown action, or what was objected to its request before."""
-        scopes = None if call.principal is None else call.principal.scopes
-        if not (self._action.is_exposed_at(call.door) and self._action.is_for(scopes)):
+        if not (self._action.is_exposed_at(call.door) and self._action.is_for(scopes_of(call.principal))):
             raise call.unknown()
         if call.objection is not None:
             raise call.objection

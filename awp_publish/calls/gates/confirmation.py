@@ -17,7 +17,7 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.challenges import challenges_of_route
+from awp_publish.calls.challenges import ask_to_sign_in
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, need_keys
 from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
@@ -25,7 +25,6 @@ from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.model import Action, Catalog, utc_text
 from awp_publish.problems import (
-    AuthenticationRequired,
     ConfirmationExpired,
     ConfirmationForeign,
     ConfirmationMismatch,
@@ -85,10 +84,10 @@ class _Confirmation(GateCheck[_Consent]):
     def ask(self, call: Call) -> _Consent:
         """Read the call's token, and look whether it was used. What the person read is compared later."""
         tokens, action = self._tokens, self._action
-        if call.confirmation is None:
+        if call.members.confirmation is None:
             return _Consent(fault=(ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
         try:
-            facts = tokens.read(call.confirmation)
+            facts = tokens.read(call.members.confirmation)
         except Expired:
             return _Consent(fault=(ConfirmationExpired, "The confirmation has expired."))
         except NotOurs:
@@ -115,8 +114,7 @@ class _Confirmation(GateCheck[_Consent]):
         """
         is_spent = bool(seen) and seen[0] is not None
         if self._action.auth_required and not (call.principal or self._shown(call)):
-            headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
-            raise AuthenticationRequired("The action requires authentication.", headers=headers)
+            raise ask_to_sign_in(self._action)
         if self._check is not None:
             self._check(call)
         if self._rehearse is not None and ask.spend is None:

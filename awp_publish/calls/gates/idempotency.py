@@ -132,7 +132,7 @@ class _Keys(GateCheck[_Claim]):
 
     def ask(self, call: Call) -> _Claim | None:
         """Claim the call's key. Raises InvalidIdempotencyKey."""
-        key = call.idempotency_key
+        key = call.members.idempotency_key
         if key is not None:
             key = read_key(key)
         if call.key_in_input is not None:

@@ -26,15 +26,14 @@ def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | No
     """Return what identifies the callers of an action, None for a site without authenticators."""
     if not guards.authenticators:
         return None
-    # A route with its own security scheme requires credentials itself; ours only identify callers whom we know.
-    ours = action.auth_required and not action.route_authenticates
+    # Where the route asks, ours only identify callers whom we know.
     return AuthenticationGate(
         guards.authenticators,
-        required=ours,
-        scopes=action.scopes if action.auth_required else (),
+        required=action.asker == "site",
+        scopes=action.scopes,
         realm=guards.realm,
         metadata_url=guards.metadata_url,
-        trusts_route=action.route_authenticates and bool(action.security or action.route_credentials),
+        trusts_route=action.asker == "scheme",
         route_scopes=frozenset(
             scope for alternative in action.security for scopes in alternative.values() for scope in scopes
         ),
@@ -64,8 +63,8 @@ class _Identify(GateCheck[Ask]):
         if self._agents is None and call.identified is not None:
             _set(call, call.identified)
             return None
-        find = self._find_at_once
-        if find is None or call.authorization is None or (principal := find(call.authorization)) is None:
+        find, authorization = self._find_at_once, call.members.authorization
+        if find is None or authorization is None or (principal := find(authorization)) is None:
             return self._identify(call)
         _set(call, principal)
         return None
@@ -128,8 +127,12 @@ def _require(action: Action, facts: Facts) -> GateCheck[Any] | None:
 def _check(catalog: Catalog, site: GuardedSite) -> None:
     for action in catalog.actions:
         # A route whose security scheme refuses nobody is refused calls without credentials by `RouteCaller`.
-        if action.auth_required and not (site.authenticators or action.route_authenticates or action.route_credentials):
-            wrong = "auth_required: the site authenticates nobody."
+        if action.asker == "site" and not (site.authenticators or action.route_credentials):
+            when = ", before a job is accepted" if action.is_background else ""
+            refuses = f"its route is not known to refuse callers who have not signed in{when}"
+            wrong = f"auth_required: the site authenticates nobody, and {refuses}."
+            if action.scopes:
+                wrong = "auth_required: the site authenticates nobody, so that nobody would check its scopes."
             remedy = "Give Site(authenticate=...), or the route a security scheme."
             raise DeclarationError(f'action "{action.id}"', wrong, remedy)
         if action.allow_agents and agents_of(site) is None:

@@ -54,8 +54,8 @@ class _Required(GateCheck[_Missing]):
     def _read_receipts(self, call: Call) -> set[str]:
         """Return the actions whose success is proven by receipts of this caller."""
         proven: set[str] = set()
-        digests = self._receipts.digests(self._guards.shown_to_routes(call)) if call.receipts else ()
-        for receipt in call.receipts[:MAX_RECEIPTS]:
+        digests = self._receipts.digests(self._guards.shown_to_routes(call)) if call.members.receipts else ()
+        for receipt in call.members.receipts[:MAX_RECEIPTS]:
             with suppress(NotOurs, Expired):
                 facts = self._receipts.read(receipt)
                 if facts.get("caller") in ("", call.caller_key) and facts.get("shown") in (None, *digests):

@@ -57,6 +57,8 @@ class _Crawl:
         self.site = InspectedSite(url=first.url)
         self._get, self._first, self._max_pages = get, first, max_pages
         self._waiting, self._known = [first.url], {urldefrag(first.url)[0]}
+        if not urlsplit(first.url).path:  # links lead to the same page with a slash
+            self._known.add(urljoin(first.url, "/"))
         self._linked: dict[str, str] = {}
         """The texts of links, by the address that they lead to."""
         self._robots = RobotFileParser()

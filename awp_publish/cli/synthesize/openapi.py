@@ -58,8 +58,7 @@ def read_openapi(site: InspectedSite, get: Callable[[str, str], FetchedDocument]
                 target=Target(method.upper(), f"{prefix}{path}", found.parameters, found.content_type),
                 type="data_retrieval" if method == "get" else "state_change",
                 effect=EFFECTS[method.upper()],
-                auth_required=found.auth_required,
-                route_authenticates=found.auth_required,
+                asker="scheme" if found.auth_required else None,
                 success_status=found.success_status,
             )
             site.add(Seen(action, address, OF_OPENAPI, "openapi"))

@@ -44,7 +44,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from google.protobuf.message import Message as ProtobufMessage
 
-from awp_publish.calls.call import Call, Principal
+from awp_publish.calls.call import Call, Principal, scopes_of
 from awp_publish.calls.progress import ProgressFeed, open_report
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.streams import OpenStreams
@@ -304,7 +304,7 @@ class A2aHandler(RequestHandler):
         task.
         """
         action = self._skills.find(record.skill)
-        if action is None or action.is_for(principal.scopes if principal is not None else None):
+        if action is None or action.is_for(scopes_of(principal)):
             return
         if not (record.is_open and action.is_approved):
             raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")

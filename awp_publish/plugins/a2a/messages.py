@@ -8,6 +8,7 @@ from a2a.types.a2a_pb2 import Message, Part, SendMessageRequest, Task
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError, UnsupportedOperationError
 from a2a.utils.task import validate_history_length
 
+from awp_publish.calls.call import Conversation
 from awp_publish.http.calling import Calls
 from awp_publish.http.doors import session_ids_of
 from awp_publish.model import Action, Event, JsonObject
@@ -130,10 +131,10 @@ class Messages:
         )
         call.disconnected = partial(self._running.abandoned, request)
         is_visible = await self._callers.may_see(action, request)
-        if action.id in self._invoker.guarded:
-            # A caller who knows a task need not know the context whose session it had.
-            call.conversation = message.context_id or (record.task.context_id if request.is_new else None)
-            call.has_shown_conversation = bool(message.context_id)
+        # A caller who knows a task need not know the context whose session it had.
+        context_id = message.context_id or (record.task.context_id if request.is_new else "")
+        if context_id and action.id in self._invoker.guarded:
+            call.conversation = Conversation(context_id, is_shown=bool(message.context_id))
         request.before = record.skill, record.input
         record.skill, record.input, request.call = action.id, given, call
         request.is_background = self._has_jobs and is_visible and action.is_background

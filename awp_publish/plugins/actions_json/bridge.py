@@ -133,7 +133,7 @@ class BridgeDoor:
             self._connections.discard(connection)
 
     def _client(self, scope: Scope, address: str) -> SiteClient:
-        app = self.door.entrance(scope)
+        app = self.door.application.entrance(scope)
         return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str, Principal | None]:
@@ -173,10 +173,11 @@ class BridgeDoor:
         owner = self.owner(call.principal, call.session_id)
         fields = read_fields(scope["headers"])
         site = self._client(scope, client_address(scope, fields, self.door.admission.trusted_proxies))
-        given = {"confirmation": call.confirmation, "idempotency_key": call.idempotency_key}
+        shown = call.members
+        given = {"confirmation": shown.confirmation, "idempotency_key": shown.idempotency_key}
         members: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        if call.receipts:
-            members["receipts"] = list(call.receipts)
+        if shown.receipts:
+            members["receipts"] = list(shown.receipts)
         made = BridgeCall(
             call.request_id, SITE_TOOL, call.input, call.action.timeout, members, session_key=call.session_id
         )

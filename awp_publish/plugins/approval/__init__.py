@@ -121,7 +121,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 @asynccontextmanager
 async def _running(serving: Serving) -> AsyncIterator[None]:
     """Look at the file, so that an approval in any process takes effect in all."""
-    if INSPECTED in serving.extensions():
+    if INSPECTED in serving.application.extensions():
         yield
         return
 

@@ -199,7 +199,7 @@ class AwpDoor(SharedParts):
                 await self._serve(scope, receive, send, held, address)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, held: Place, address: str) -> None:
-        admission, app = self._context.admission, self._context.entrance(scope)
+        admission, app = self._context.admission, self._context.application.entrance(scope)
         site = SiteClient(app, scope, self.catalog.prefix, PAGE_BYTES, self._tasks, address)
         client = AwpClient(self, site, partial(self.open.identify, held, address=address))
         connection = Connection(client, receive, send, admission.max_body_bytes, self.sessions.idle)

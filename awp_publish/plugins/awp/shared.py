@@ -18,7 +18,7 @@ class SharedParts:
         settings, self.catalog = context.settings, context.catalog
         self.sessions = Sessions(context.options, own_urls(context))
         self.callers, self.skills = AwpCallers(context), AwpSkills(context)
-        self.exports = Tokens(context.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
+        self.exports = Tokens(context.site.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
         served = context.ask("events")  # without that plug-in, there are no events
         self.events: Any = served.log if served is not None else None
         self.session_ids = session_ids_of(context)

@@ -4,7 +4,7 @@ from functools import partial
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import Principal, Signed
+from awp_publish.calls.call import Principal, Signed, scopes_of
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
@@ -50,7 +50,7 @@ class AwpSkills:
 
     def list(self, caller: Principal | None) -> JsonObject:
         """Return the result of skills.list: skills that a caller may see, or call (`Awp(list_only_allowed=)`)."""
-        scopes = caller.scopes if caller is not None else None
+        scopes = scopes_of(caller)
         visible = [self._listed[action.id] for action in self._actions.values() if self._listing.shows(action, scopes)]
         return {"skills": visible, "count": len(visible)}
 

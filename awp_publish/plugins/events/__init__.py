@@ -83,7 +83,11 @@ def _serve(serving: Serving) -> ServedEvents:
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     has_work = serving.site.catalog.events or serving.site.catalog.door("a2a") is not None
-    return serving.service.webhooks.working() if has_work and INSPECTED not in serving.extensions() else nullcontext()
+    return (
+        serving.service.webhooks.working()
+        if has_work and INSPECTED not in serving.application.extensions()
+        else nullcontext()
+    )
 
 
 def sole_people(authenticators: Iterable[object]) -> str | None:

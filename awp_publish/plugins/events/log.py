@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.model import Event, JsonObject, title_of, utc_text
 from awp_publish.plugins.events.audiences import Positions, log_of, logs_for, read_audience, read_cursor, write_cursor
 from awp_publish.plugins.events.filters import filters_of, is_match
@@ -347,7 +347,7 @@ class Events:
         if event_id not in self._declarations:
             return None
         event = self._find(event_id).event
-        return event if event.is_for(caller.scopes if caller is not None else None) else None
+        return event if event.is_for(scopes_of(caller)) else None
 
     def check_arguments(self, event: Event, arguments: Mapping[str, object]) -> tuple[Violation, ...]:
         """Return what is wrong with the arguments of a subscription."""

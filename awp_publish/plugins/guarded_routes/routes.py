@@ -47,11 +47,11 @@ class GuardedRoutes:
     """The routes of `actions` at one address of a site, as far as gates guard them."""
 
     def __init__(self, context: Context, actions: Iterable[Action]) -> None:
-        self._called: CalledApplication = context.called
+        self._called: CalledApplication = context.application.called
         # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         catalog = replace(context.catalog, actions=direct, agents=())
-        invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.observer)
+        invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.application.observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
         self._guarded = [route for route in known if route.action.id in invoker.guarded]
         self._door = _DirectDoor(context, invoker, {route.action.id: route for route in self._guarded})
@@ -242,7 +242,7 @@ class _DirectDoor(CallEndpoint):
         direct.invoker = invoker
         super().__init__(DOOR, direct)
         self._cors = Cors(())  # the headers of an answer are the route's
-        self.app: AsgiApp = context.called.inside
+        self.app: AsgiApp = context.application.called.inside
         self._context = context
         self._guarded = guarded
 

@@ -178,7 +178,7 @@ class JwtBearer:
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         claim = next((claims[name] for name in names if name in claims), None)
         scopes = frozenset(claim.split(" ")) - {""} if isinstance(claim, str) else frozenset(_texts(claim))
-        return Principal(name, scopes, claims, issuer=people_of(self))
+        return Principal(name, scopes, claims, issuer=people_of(self), scheme="oauth2")
 
 
 def read_header(token: str, algorithms: Sequence[str], kind: str) -> tuple[str | None, str]:

@@ -77,9 +77,9 @@ def _serve(serving: Serving) -> Any:
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     background: Any = serving.service
-    if background is None or INSPECTED in serving.extensions():
+    if background is None or INSPECTED in serving.application.extensions():
         return nullcontext()
-    return background.working(serving.lifespan_state())  # type: ignore[no-any-return]
+    return background.working(serving.application.lifespan_state())  # type: ignore[no-any-return]
 
 
 def _calls(context: Context) -> CallHooks:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import Call, CallCarrier, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.callers import CALLER
 from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
@@ -43,10 +43,10 @@ class Background:
 
     def __init__(self, serving: Serving) -> None:
         catalog, settings = serving.site.catalog, serving.settings
-        guards = serving.guards_of(catalog)
+        guards = serving.application.guards_of(catalog)
         self._sessions = serving.ask("sessions")
         self._announces = serving.state.announces
-        self._extensions = serving.extensions
+        self._extensions = serving.application.extensions
         self._catalog = catalog
         self.jobs = JobStore(guards.store)
         self._settings = serving.options
@@ -54,9 +54,9 @@ class Background:
         self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions if action.is_background}
         # Degraded actions are refused when a call comes in. Accepted jobs always run.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        called = CalledApplication(serving.app, serving.called.routes)
+        called = CalledApplication(serving.application.app, serving.application.called.routes)
         self._routes = RouteCaller(called, own, among=catalog)
-        self._invoker = Invoker(own, self._routes, observer=serving.observer)
+        self._invoker = Invoker(own, self._routes, observer=serving.application.observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
@@ -89,9 +89,10 @@ class Background:
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}
-        if self._sessions is not None and call.on_cookies is not None:  # a caller without a cookie jar
-            conversation = call.conversation if self._sessions.is_own(call.conversation or "") else None
-            context["session"] = call.session_id or (session_key(conversation) if conversation else "")
+        if self._sessions is not None and call.carrier is not None:  # a caller without a cookie jar
+            conversation = call.conversation.id if call.conversation is not None else ""
+            own = session_key(conversation) if self._sessions.is_own(conversation) else ""
+            context["session"] = call.session_id or own
             context["has_begun"] = bool(call.session_id)
         job = await self.jobs.accept(
             call.action.id,
@@ -123,7 +124,7 @@ class Background:
             call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
-            call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
+            call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
         CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:

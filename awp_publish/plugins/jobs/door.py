@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.calls.call import SESSION_HEADER, Outcome, Principal
+from awp_publish.calls.call import SESSION_HEADER, Outcome, Principal, scopes_of
 from awp_publish.http.cors import Cors
 from awp_publish.http.doors import Identify, identify_caller, session_ids_of
 from awp_publish.http.endpoint import Endpoint
@@ -135,5 +135,5 @@ def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
 def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:
     """Raise UnknownJob if a job's action is one of `actions` and the caller may no longer know of it."""
     action = actions.get(action_id)
-    if action is not None and not action.is_for(caller.scopes if caller is not None else None):
+    if action is not None and not action.is_for(scopes_of(caller)):
         raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from pydantic import BaseModel, Field
 
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
@@ -158,7 +158,7 @@ class EventExtension:
     async def list_events(self, context: RequestContext, _params: ListParams) -> WireResult:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
-        scopes = caller.scopes if caller is not None else None
+        scopes = scopes_of(caller)
         delivery = ["poll", *([] if holds_thread(context) else ["push"])]
         delivery += ["webhook"] if self._webhooks is not None else []
         listed = [
@@ -363,7 +363,7 @@ class EventExtension:
         """Return the event of a subscription after checking its arguments. Raises MCPError."""
         event: Event | None = self._events.find(params.name, caller)
         if event is None or event not in self._catalog.events:
-            scopes = caller.scopes if caller is not None else None
+            scopes = scopes_of(caller)
             suggestion = did_you_mean(params.name, [event.id for event in self._catalog.events if event.is_for(scopes)])
             detail = f'NotFound: this site has no event "{params.name[:100]}". {suggestion}'.rstrip()
             raise MCPError(NOT_FOUND, detail, {"kind": "event"})

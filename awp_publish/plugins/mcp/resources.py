@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from awp_publish.calls.call import scopes_of
 from awp_publish.documents.protocol import Document, published, views_of
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.doors import identify_caller
@@ -48,7 +49,7 @@ class Readers:
         if action is None or action.is_public:
             return True
         caller = await admit_caller(context, self._identify)
-        return action.is_for(caller.scopes if caller is not None else None)
+        return action.is_for(scopes_of(caller))
 
     async def admit(self, context: RequestContext, action: Action | None) -> bool:
         """Return False if the caller may not see an action. Raises MCPError, with the challenge of a call."""

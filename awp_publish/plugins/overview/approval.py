@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
+from awp_publish.calls.call import scopes_of
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.overview.markup import block, fill
-from awp_publish.plugins.overview.view import View, scopes_of
+from awp_publish.plugins.overview.view import View
 from awp_publish.plugins.overview.words import policy_facts, schema_tables
 from awp_publish.problems import DeclarationError, InsufficientPermissions, InvalidInput
 from awp_publish.stores.store import Add, Swap

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, cast
 
 from awp_publish.calls.authentication import AuthenticationGate
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Tokens
 from awp_publish.checks import Finding
@@ -45,7 +45,7 @@ from awp_publish.plugins.overview.figures import DAYS
 from awp_publish.plugins.overview.markup import STATIC, fill
 from awp_publish.plugins.overview.panels import FIELD, act, read_panels
 from awp_publish.plugins.overview.trial import Trial
-from awp_publish.plugins.overview.view import Traffic, View, scopes_of
+from awp_publish.plugins.overview.view import Traffic, View
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -98,7 +98,7 @@ def open_door(door: Context) -> Endpoints:
 
         return answer_file
 
-    for route in door.routes():
+    for route in door.application.routes():
         if route.path == root and not route.is_opaque:
             logger.warning(
                 "The application's own route %s is never reached, because the overview is at the same address. Give "
@@ -125,9 +125,9 @@ class OverviewDoor(Endpoint):
         self._gate = AuthenticationGate(
             guards.authenticators, bool(needed), needed, guards.realm, guards.metadata_url, store=guards.store
         )
-        self._tokens = Tokens(door.keys, f"approval:{door.settings.namespace}", APPROVABLE_FOR)
+        self._tokens = Tokens(door.site.keys, f"approval:{door.settings.namespace}", APPROVABLE_FOR)
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
-        self.wires = tuple(wire for wire in door.wires.values() if wire.path_of(door.catalog) is not None)
+        self.wires = tuple(wire for wire in door.application.wires.values() if wire.path_of(door.catalog) is not None)
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""
@@ -177,7 +177,9 @@ class OverviewDoor(Endpoint):
             notices[section] = notice
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
-            check = partial(check_published, self.door.site, catalog.public, documents, self.door.routes(), "")
+            check = partial(
+                check_published, self.door.site, catalog.public, documents, self.door.application.routes(), ""
+            )
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         view = self._view(caller, await self._read_traffic())
         panels = await read_panels(view)

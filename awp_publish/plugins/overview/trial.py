@@ -119,7 +119,7 @@ class Trial:
                     self.cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
 
     async def _send(self, request: WireRequest, decode: Decode, seconds: float) -> ReceivedAnswer:
-        entrance, origin = self._door.entrance(self._scope), urlsplit(self._catalog.url)
+        entrance, origin = self._door.application.entrance(self._scope), urlsplit(self._catalog.url)
         return await send_request(request, decode, origin, entrance, self._scope, seconds)
 
     def page(self, traffic: Traffic) -> Html:

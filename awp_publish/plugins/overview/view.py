@@ -54,11 +54,6 @@ Traffic: TypeAlias = RecordedTraffic | str | None
 """The report, the reason why it cannot be read, or None if no traffic is kept."""
 
 
-def scopes_of(caller: Principal | None) -> frozenset[str] | None:
-    """Return a caller's scopes, None for an anonymous caller."""
-    return caller.scopes if caller is not None else None
-
-
 def expired_form() -> InvalidInput:
     """Return the refusal of a form whose token is not valid."""
     return InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")

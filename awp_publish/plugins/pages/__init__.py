@@ -52,10 +52,10 @@ def _at(context: Context) -> Any:
         context.settings,
         context.options,
         context.catalog,
-        context.app,
+        context.application.app,
         context.service,
-        context.owns,
-        context.lifespan_state,
+        context.application.owns,
+        context.application.lifespan_state,
         negotiated_at(context).links,
     )
 

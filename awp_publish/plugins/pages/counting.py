@@ -17,7 +17,7 @@ def count_readings(serving: Serving, counter: CallCounter) -> Callable[[str, str
 
     def count(url: str, requested: str, status: int, fields: Fields) -> None:
         if not names:
-            names.append(PageNames(serving.site.catalogs, serving.routes()))
+            names.append(PageNames(serving.site.catalogs, serving.application.routes()))
         label: Label = "unknown"
         for one in agents:
             label = one.label_of(Credentials({"user-agent": fields.get(b"user-agent", b"").decode("latin-1")}))

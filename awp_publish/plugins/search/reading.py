@@ -180,13 +180,13 @@ class SitePages:
         own = urlsplit(context.catalog.url)
         headers = ((b"host", own.netloc.encode("ascii")), *_FIELDS, *fields)
         path, query = address.path.encode("ascii"), address.query.encode("ascii")
-        request = PageRequest(own, path, query, headers, state=context.lifespan_state())
+        request = PageRequest(own, path, query, headers, state=context.application.lifespan_state())
         scope = request.scope({"path": "/", "client": CLIENT})
-        if context.owns(scope):
+        if context.application.owns(scope):
             return PageAnswer(404, (), b"")
         try:
             async with asyncio.timeout(context.settings.limits.timeout):
-                answer = await PageExchange(most=most).run(context.app, scope)
+                answer = await PageExchange(most=most).run(context.application.app, scope)
         except Exception as error:
             logger.warning("%s could not be read: %s", address.path, type(error).__name__)
             return None

@@ -9,7 +9,9 @@ from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, has_s
 def _serve(serving: Serving) -> CookieSessions | None:
     """Return the sessions of the site, None if it identifies nobody by cookies."""
     catalog = serving.site.catalog
-    if not serving.has_sessions and not has_session_callers(serving.guards_of(catalog), catalog):
+    if not serving.application.has_sessions and not has_session_callers(
+        serving.application.guards_of(catalog), catalog
+    ):
         return None
     tokens = Tokens(serving.site.keys, f"session:{serving.settings.namespace}", LIFETIME)
     return CookieSessions(serving.site.store, tokens, identifying=_identifying(serving))
@@ -23,7 +25,7 @@ def _identifying(serving: Serving) -> frozenset[str]:
         for authenticator in serving.site.authenticators
         for name in ("cookie", "key")
     )
-    of_middleware = (name.decode("latin-1") for name in serving.called.session_cookies)
+    of_middleware = (name.decode("latin-1") for name in serving.application.called.session_cookies)
     of_routes = (credential.name for credential in by_routes if credential.place == "cookie")
     return frozenset({*of_routes, *(name for name in by_site if isinstance(name, str)), *of_middleware})
 

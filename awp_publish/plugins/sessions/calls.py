@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, CallCarrier, Deliver, Outcome, Result
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
@@ -24,7 +24,7 @@ class SessionCalls:
         self.sessions: CookieSessions = context.service
         self._catalog = catalog = context.catalog
         self._proxies: TrustedProxies = context.admission.trusted_proxies
-        self._reentry = Reentry(context.called)
+        self._reentry = Reentry(context.application.called)
         guards = context.guards
         # The owner of a session is never identified by the session itself.
         others = tuple(authenticator for authenticator in guards.authenticators if authenticator.method != "session")
@@ -46,7 +46,7 @@ class SessionCalls:
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
-        if call.on_cookies is not None:  # what carries the call keeps them: it has a session of its own
+        if call.carrier is not None:  # what carries the call keeps them: it has a session of its own
             await run(call, deliver)
             return
         scope = cast(Scope, call.context)
@@ -73,9 +73,11 @@ class SessionCalls:
 
     async def _run_outside(self, run: Run, call: Call, deliver: Deliver, fields: Fields, at: WebAddress) -> None:
         """Run a call that has no session. One begins if the call sets cookies that are worth keeping."""
-        scope, taken, new_id = cast(Scope, call.context), list[str](), call.conversation or ""
-        if call.has_shown_conversation or not self.sessions.is_own(new_id):
-            new_id = ""  # others may know it, and who signs in gets an id that nobody else knows
+        scope, taken, new_id = cast(Scope, call.context), list[str](), ""
+        conversation = call.conversation
+        # Others may know one that is shown, and who signs in gets an id that nobody else knows.
+        if conversation is not None and not conversation.is_shown and self.sessions.is_own(conversation.id):
+            new_id = conversation.id
 
         def take(set_cookies: list[bytes]) -> None:
             nonlocal new_id
@@ -94,15 +96,15 @@ class SessionCalls:
                     logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
-        call.on_cookies, call.is_fresh = take, self._reentry.outside is not None
+        call.carrier = CallCarrier(take, self._reentry.outside is not None)
         await run(call, hand_out)
-        call.on_cookies = None  # refers back to the call: a reference cycle
+        call.carrier = None  # refers back to the call: a reference cycle
 
     async def _run_in(self, session: KeptSession, run: Run, call: Call, deliver: Deliver, at: WebAddress) -> None:
         """Run a call with the cookies of its session, and keep those that it sets."""
         taken = list[str]()
         call.session_id = session.key
-        call.on_cookies = lambda set_cookies: taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
+        call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
 
         async def keep(result: Result) -> None:
             # The cookies stay in the session: a client that stored them would send them instead of the session's id.
@@ -123,10 +125,11 @@ class SessionCalls:
 
     async def _find(self, call: Call) -> KeptSession | None:
         """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
-        shown, conversation = call.session, call.conversation
-        if shown is None and (conversation is None or not self.sessions.is_own(conversation)):
+        shown, conversation = call.members.session, call.conversation
+        session_id = shown or (conversation.id if conversation is not None else "")
+        if shown is None and not self.sessions.is_own(session_id):
             return None
-        session = await self.sessions.find(shown or conversation or "")
+        session = await self.sessions.find(session_id)
         if session is not None and session.owner != await self._own_id(call, session.owner):
             session = None
         if session is None and shown is not None:

@@ -62,7 +62,7 @@ class SignInAt:
         self.pending = state.tokens("request", PENDING_SECONDS)
         self.forms = Forms(state.tokens("form", PENDING_SECONDS), self.here(self.paths.root), context.catalog.url)
         self.store = context.site.store
-        self.reentry = Reentry(context.called)
+        self.reentry = Reentry(context.application.called)
         self.home = self.address_of_cookies("/")
         self.resources = frozenset(_resources(context))
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, cast
 
 from awp_publish.browsing.addresses import WebAddress
-from awp_publish.calls.call import Call, Credentials, Deliver, Result
+from awp_publish.calls.call import Call, CallCarrier, Credentials, Deliver, Result
 from awp_publish.calls.challenges import BEARER, DPOP, Challenges, challenges_of
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
@@ -72,7 +72,7 @@ class SignedInCalls:
 
         Raises InvalidCredentials for one that neither they nor the route would refuse as such.
         """
-        shown = call.authorization
+        shown = call.members.authorization
         if shown is None:  # the call has no gates, which would have read it, or is refused
             shown = read_fields(cast(Scope, call.context).get("headers", ())).get(b"authorization")
         token, is_proven = read_token(shown) if shown is not None else (None, False)
@@ -144,17 +144,17 @@ class _PersonCall:
             await self._deliver(self._signed_out())
             return
         read = self._calls.reader_of(call)
-        call.on_cookies, call.is_fresh = self._take, False
+        carrier = call.carrier = CallCarrier(self._take)
         if call.action.id not in self._calls.asked_at_route:
             await self._run_asked_before(run, own, read())
         else:
             self._own = call.context = own
             call.credentials = lambda: read()._replace(session=None, user=None, scopes=frozenset())
             call.identified = at.state.principal_of(access)
-            call.is_fresh = at.reentry.outside is not None
-            call.on_arrival = self._arrive
+            carrier.is_fresh = at.reentry.outside is not None
+            carrier.on_arrival = self._arrive
             await run(call, self._deliver_known)
-        call.on_cookies = call.on_arrival = None  # both refer back to the call: reference cycles
+        call.carrier = None  # refers back to the call: a reference cycle
 
     async def _run_asked_before(self, run: Run, own: Scope, shown: Credentials) -> None:
         """Ask who is signed in by a request of its own, and run the call in it."""

@@ -67,12 +67,14 @@ class People:
         self._is_of_application = isinstance(given, (SessionUser, ApplicationUser))
         self._is_async = inspect.iscoroutinefunction(self._user)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
-        application = serving.called.routes
+        application = serving.application.called.routes
         router = getattr(application, "router", None)
         listed = list(getattr(application, "user_middleware", ()))
         ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
         self._is_inside = isinstance(router, Router) and bool(listed[ours[0] + 1 :] if ours else listed)
-        self.asks_at_route = self._is_inside or (isinstance(router, Router) and serving.called.outside is not None)
+        self.asks_at_route = self._is_inside or (
+            isinstance(router, Router) and serving.application.called.outside is not None
+        )
         """Whether a request to a route of the application asks us on its way, after all middleware."""
         if isinstance(router, Router) and self.asks_at_route:
             routes = router.middleware_stack
@@ -106,7 +108,7 @@ class People:
         async def send(message: Message) -> None:
             return
 
-        await self._serving.called.inside(inner, receive, send)
+        await self._serving.application.called.inside(inner, receive, send)
         return asked[0] if asked else None
 
     async def ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
@@ -198,5 +200,7 @@ class _AtRoutes:
 
 async def _may_arrive(call: Call, scope: Scope) -> bool:
     """Return whether a call may go on to its route, with the scope that all middleware has made."""
-    on_arrival, call.on_arrival = call.on_arrival, None
+    if call.carrier is None:
+        return True
+    on_arrival, call.carrier.on_arrival = call.carrier.on_arrival, None
     return on_arrival is None or await on_arrival(scope)

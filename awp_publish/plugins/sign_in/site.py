@@ -62,11 +62,11 @@ class SignInSite:
         if grant.key:
             claims["cnf"] = {"jkt": grant.key}
         if grant.person is None:
-            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
+            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT, scheme="oauth2")
         granted |= self.permissions
         claims["scope"] = " ".join(sorted(granted))
         issuer, _, name = grant.person.partition(" ")
-        return Principal(name, granted, claims, issuer=issuer)
+        return Principal(name, granted, claims, issuer=issuer, scheme="oauth2")
 
     def tokens(self, purpose: str, seconds: float = 0.0) -> Tokens:
         """Return what signs for one purpose with the site's keys."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.calls.authentication import AuthenticationGate
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Endpoint
@@ -58,7 +58,7 @@ class MetricsDoor(Endpoint):
         if self._gate is not None:
             proxies = self._door.admission.trusted_proxies
             caller = await self._gate(read_credentials(request.scope, request.fields, proxies))
-        shown = self._door.published().visible_to(None if caller is None else caller.scopes)
+        shown = self._door.published().visible_to(scopes_of(caller))
         report = await self._traffic.read_totals()
         body = write_metrics(report.of_actions({action.id for action in shown.actions}))
         headers = (

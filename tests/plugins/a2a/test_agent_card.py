@@ -121,7 +121,7 @@ SCOPES = {"orders": "orders"}
 def test_security_schemes_say_how_callers_make_themselves_known(
     authentication: Authentication | None, schemes: object
 ) -> None:
-    action = make_action(auth_required=True, scopes=("orders",))
+    action = make_action(asker="site", scopes=("orders",))
     card = card_of(make_site(action, authentication=authentication))
     assert card.get("securitySchemes") == schemes
     required = [{"schemes": {name: {"list": ["orders"]}}} for name in schemes] if isinstance(schemes, dict) else None

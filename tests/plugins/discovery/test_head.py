@@ -10,6 +10,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, Site
 from awp_publish.plugins.templating import head_links
 from tests.client import TestClient
+from tests.examples import examples
 
 URL = "https://shop.example"
 PAGE = "<!doctype html><html><head><title>Lamps &amp; oil</title></head><body><h1>Lamps</h1></body></html>"
@@ -131,7 +132,7 @@ def test_a_site_can_leave_heads_alone():
     assert client.get("/lamps").text == PAGE
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from(["<head>", "</head>", "<script>", "</script>", "<!--", "-->", "<title>", "a", "ß", "é&"]))
 )

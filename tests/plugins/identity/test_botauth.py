@@ -36,6 +36,7 @@ from awp_publish.http.outgoing import Deadline, connect, is_public_address
 from awp_publish.plugins.identity.directories import MEDIA_TYPE, WELL_KNOWN, directory_of
 from awp_publish.plugins.identity.own_address import address_of
 from tests.client import TestClient
+from tests.examples import examples
 from tests.plugins.awp.awp_client import AwpClient
 from tests.rsa_keys import rsa_key
 
@@ -308,7 +309,7 @@ def test_huge_and_hostile_headers_are_refused(client):
         assert answer.status_code == 403 or answer.json()["label"] == ""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(["Signature", "Signature-Input", "Signature-Agent"]), st.text('sig1=();:"@,?0a-\\ ', max_size=40)
 )

@@ -12,6 +12,7 @@ from awp_publish.plugins.jobs.jobs import ALL_JOBS, LEASED, MAX_ATTEMPTS, MORE, 
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule
+from tests.examples import examples
 from tests.plugins.jobs.conftest import Clock
 
 LEASE = 10.0
@@ -182,4 +183,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = pytest.mark.slow(Life.TestCase)
-TestLife.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLife.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

@@ -14,6 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from awp_publish import AgentPublisher, OAuth
 from awp_publish.plugins.mcp.door import McpDoor
 from awp_publish.problems import Refused
+from tests.examples import examples
 from tests.guarded import known_callers, make_shop
 from tests.plugins.mcp.mcp_messages import MODERN, headers_of, message
 
@@ -119,7 +120,7 @@ extras = st.sampled_from([{}] * 4 + [{"task": {}}, {"input": {}}, {"requestState
 ids: st.SearchStrategy[Any] = st.one_of(st.integers(), st.text(max_size=4), st.sampled_from([None, True, 1.5, []]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(names, arguments, metas, capabilities, tokens, oddities, extras, ids)
 async def test_a_call_is_answered_alike_with_and_without_the_sdk(name, given_, meta, can, token, odd, extra, own_id):
     params = {"name": name, **({} if given_ is None else {"arguments": given_}), **extra}

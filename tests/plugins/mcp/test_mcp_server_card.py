@@ -85,7 +85,7 @@ def test_the_name_is_one_that_registries_take(url: str, name: str, expected: str
 
 def test_credentials_are_asked_for_as_the_actions_ask() -> None:
     login = {"authentication": Authentication("bearer")}
-    private, public = make_action("mine", auth_required=True), make_action()
+    private, public = make_action("mine", asker="site"), make_action()
     for actions, is_required in (((private, public), False), ((private,), True)):
         remote = read(CARD, make_catalog(*actions, site=login, doors=OPEN))["remotes"][0]
         assert remote["headers"] == [{"name": "Authorization", "isRequired": is_required, "isSecret": True}]

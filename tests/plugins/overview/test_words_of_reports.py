@@ -42,7 +42,7 @@ CHANGES = [
     ({"inputs": {"type": "object", "properties": {"a": {}}}}, "inputs"),
     ({"outputs": {"type": "string"}}, "outputs"),
     ({"effect": "write"}, "effect"),
-    ({"auth_required": True}, "policy"),
+    ({"asker": "site"}, "policy"),
     ({"scopes": ("buy",)}, "policy"),
     ({"audience": "known"}, "policy"),
     ({"expose": ("woa",)}, "policy"),

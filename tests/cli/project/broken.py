@@ -1,0 +1,2 @@
+settings: dict[str, str] = {}
+url = settings["URL"]
