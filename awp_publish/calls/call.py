@@ -81,6 +81,11 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
+def key_of(caller: Principal | None) -> str:
+    """Return the key that tells a caller from all others, "" for an unknown one."""
+    return caller.key if caller is not None else ""
+
+
 KNOWN_SHARE: Final = "user:"
 """The prefix of the shares of known callers."""
 
@@ -326,7 +331,7 @@ class Call:
     @property
     def caller_key(self) -> str:
         """The key that tells the known caller from all others, "" for an unknown one."""
-        return self.principal.key if self.principal is not None else ""
+        return key_of(self.principal)
 
     @property
     def known_as(self) -> str:

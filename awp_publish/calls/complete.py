@@ -12,7 +12,7 @@ from awp_publish.model import Complete
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.schema.handlers import name_of
 from awp_publish.schema.options import listing
-from awp_publish.schema.reading import resolved
+from awp_publish.schema.reading import options, resolved
 
 
 def read_complete(subject: str, declared: object, names: Sequence[str]) -> Complete:
@@ -67,16 +67,7 @@ MAX_SUGGESTIONS: Final = 10_000
 
 def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
     """Return all values that a schema allows, as texts, or nothing unless it lists them."""
-    if not isinstance(schema, Mapping):
-        return ()
-    facts: Mapping[str, Any] = resolved(schema, root)
+    facts = resolved(schema, root)
     if facts.get("type") == "boolean":
         return ("true", "false")
-    values = facts.get("enum", [facts["const"]] if "const" in facts else None)
-    if isinstance(values, list):
-        return tuple(str(value) for value in values if value is not None and not isinstance(value, (dict, list)))
-    parts = [
-        branch for branch in facts.get("anyOf", ()) if isinstance(branch, Mapping) and branch.get("type") != "null"
-    ]
-    choices = [choices_of(part, root) for part in parts]
-    return tuple(choice for part in choices for choice in part) if choices and all(choices) else ()
+    return tuple(str(value) for value in options(facts, root) if not isinstance(value, (dict, list)))

@@ -20,7 +20,7 @@ from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
-from awp_publish.documents.protocol import Protocol, published
+from awp_publish.documents.protocol import published
 from awp_publish.doors import EVERY_SITE
 from awp_publish.doors.wires import wires_of
 from awp_publish.http.admission import read_admission_of
@@ -70,18 +70,17 @@ class AgentPublisher:
     """Makes an ASGI application usable by agents.
 
     `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
-    around any ASGI application. `protocols` are what is published: by default the documents of the core and of the
-    site's plug-ins. The application's HTML pages get a `Link` header (RFC 8288) that points at the documents; with
-    `link_headers=True` its JSON does too, with False neither. `trust_outer_middleware` says that no middleware outside
-    of this one decides by the path, so that calls of routes need not pass it a second time. `check` logs what the
-    checks find in the documents when the server starts. Raises DeclarationError at start-up for a wrong declaration.
+    around any ASGI application. The application's HTML pages get a `Link` header (RFC 8288) that points at the
+    documents; with `link_headers=True` its JSON does too, with False neither. `trust_outer_middleware` says that no
+    middleware outside of this one decides by the path, so that calls of routes need not pass it a second time. `check`
+    logs what the checks find in the documents when the server starts. Raises DeclarationError at start-up for a wrong
+    declaration.
     """
 
     def __init__(
         self,
         app: AsgiApp,
         site: Site,
-        protocols: Sequence[Protocol] | None = None,
         *,
         link_headers: bool | None = None,
         trust_outer_middleware: bool = False,
@@ -98,7 +97,7 @@ class AgentPublisher:
             raise DeclarationError("AgentPublisher", wrong, remedy)
         self.app = app
         self.site = site
-        self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
+        self._protocols = protocols_of(site.plugins)
         self._link_headers = link_headers
         self._check = check
         counters = (setup.plugin.counter(setup) for setup in site.plugins.values())

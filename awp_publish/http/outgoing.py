@@ -18,12 +18,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message as Fields
 from http.client import HTTPConnection, HTTPException
-from ipaddress import IPv4Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
+from awp_publish.http.client_address import read_address
 
 USER_AGENT: Final = "awp-publish"
 
@@ -72,15 +73,10 @@ is outside of it, embed an IPv4 address that may be a private one.
 
 def is_public_address(text: str) -> bool:
     """Return True if a text is an IP address that is reachable from the whole internet."""
-    try:
-        address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    if not isinstance(address, IPv4Address):
-        if address.ipv4_mapped is None:
-            return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
-        address = address.ipv4_mapped
-    return not any(address in network for network in _SPECIAL_IPV4)
+    address = read_address(text)
+    if isinstance(address, IPv6Address):
+        return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
+    return address is not None and not any(address in network for network in _SPECIAL_IPV4)
 
 
 class RequestFailed(OSError):

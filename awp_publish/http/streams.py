@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
 
-from awp_publish.calls.call import Principal, share_of
+from awp_publish.calls.call import Principal, key_of, share_of
 from awp_publish.problems import Problem, RateLimited
 
 RETRY_SECONDS: Final = 30
@@ -28,10 +28,6 @@ class StreamLimits(NamedTuple):
 
 
 LIMITS: Final = StreamLimits()
-
-
-def _share_of(principal: Principal | None, address: str) -> str:
-    return share_of(principal.key if principal is not None else "", address)
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +68,7 @@ class OpenStreams:
     def identify(self, place: Place, principal: Principal | None, address: str) -> None:
         """Move a place to the share of a caller who is identified by now. Raises RateLimited, and keeps it, if full."""
         with self._lock:
-            if place.is_counted and place.share == _share_of(principal, address):
+            if place.is_counted and place.share == share_of(key_of(principal), address):
                 return
             self._release(place)
             try:
@@ -83,7 +79,7 @@ class OpenStreams:
             place.share, place.is_known, place.is_counted = new.share, new.is_known, new.is_counted
 
     def _take(self, principal: Principal | None, address: str, is_identified: bool) -> Place:
-        share = _share_of(principal, address)
+        share = share_of(key_of(principal), address)
         # Unknown callers that stay leave those of their address room to be identified.
         place = Place(share if is_identified else f"unidentified {share}", principal is not None, is_identified)
         limits, whose = self._limits, "you have" if place.is_known else "anonymous callers from one address have"

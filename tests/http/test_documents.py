@@ -322,12 +322,16 @@ def test_what_the_a2a_extension_means_is_a_document_like_all_others(client):
     assert card["capabilities"]["extensions"][0]["uri"] == "https://shop.example/a2a/skills"
 
 
-def test_bridge_manifests_stand_only_where_the_catalogue_that_they_refer_to_does(site, open_client):
+def test_no_document_points_at_one_that_is_left_out(open_client):
+    site = Site("Shop", "Sells.", url="https://shop.example", about=About(leave_out=["awas", "woa"]))
     site.declare("search", method="GET", path="/search", description="Search.")
-    without = [protocol for protocol in ALL if protocol.name != "awas"]
-    client = open_client(AgentPublisher(Starlette(), site, protocols=without))
-    for path in ("/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json", "/.well-known/awas.json"):
+    client = open_client(AgentPublisher(Starlette(), site))
+    manifests = ("/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json", "/.well-known/awas.json")
+    for path in ("/.well-known/ai-actions.json", *manifests):
         assert client.get(path).status_code == 404
+    protocols = client.get("/agent.json").json()["protocols"]
+    assert "x-awas" not in protocols
+    assert "document" not in protocols["x-woa"]
 
 
 def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, open_client):

@@ -19,9 +19,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.documents import agent_json
 from awp_publish.documents.protocol import Document, Protocol, published
 from awp_publish.http.exchange import Message
+from awp_publish.plugin import Plugin
 from tests.client import TestClient
 from tests.documents.known import ALL
 
@@ -292,19 +292,11 @@ async def test_no_reader_sees_half_a_refresh_under_load(site):
     assert all(len(bodies) == 1 for bodies in seen.values())
 
 
-def test_no_document_points_at_one_that_is_not_published(site, open_client):
-    declare_status(site)
-    client = open_client(AgentPublisher(Starlette(), site=site, protocols=[agent_json.PROTOCOL]))
-    assert client.get("/.well-known/ai-actions.json").status_code == 404
-    protocols = client.get("/agent.json").json()["protocols"]
-    assert "x-awas" not in protocols
-    assert "document" not in protocols["x-woa"]
-
-
-def test_a_protocol_of_ones_own_is_one_more_value(site, open_client):
-    declare_status(site)
+def test_a_protocol_of_ones_own_is_one_more_value(open_client):
     mine = Protocol("mine", (Document("/mine.json", "application/json", lambda catalog: catalog.domain.encode()),))
-    client = open_client(AgentPublisher(Starlette(), site=site, protocols=[*ALL, mine]))
+    site = Site("Shop", "Sells.", url="https://shop.example", plugins=[Plugin(name="mine", documents=[mine])])
+    declare_status(site)
+    client = open_client(AgentPublisher(Starlette(), site=site))
     answer = client.get("/mine.json")
     assert (answer.text, answer.headers["cache-control"]) == (
         "shop.example",

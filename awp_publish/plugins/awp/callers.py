@@ -8,7 +8,7 @@ from typing import Final
 
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.calls.application_users import ApplicationUser, SessionUser
-from awp_publish.calls.call import Principal, Signed
+from awp_publish.calls.call import Principal, Signed, key_of
 from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Pair, Scope, read_fields, with_header
@@ -53,7 +53,7 @@ class Identity:
     @property
     def id(self) -> str:
         """The id of the known caller, or ""."""
-        return self.principal.key if self.principal is not None else ""
+        return key_of(self.principal)
 
     @property
     def scopes(self) -> frozenset[str]:

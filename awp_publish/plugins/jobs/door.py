@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.calls.call import SESSION_HEADER, Outcome, Principal, scopes_of
+from awp_publish.calls.call import SESSION_HEADER, Outcome, Principal, key_of, scopes_of
 from awp_publish.http.cors import Cors
 from awp_publish.http.doors import Identify, identify_caller, session_ids_of
 from awp_publish.http.endpoint import Endpoint
@@ -98,7 +98,7 @@ class JobsDoor(Endpoint):
         """Answer a poll or a cancellation of the job with the id `named`, which may be any text."""
         try:
             caller = await self._identify(request.scope, request.fields)
-            principal = caller.key if caller is not None else ""
+            principal = key_of(caller)
         except SessionUnknown:  # the job itself has signed in, which gave the session of its caller a new id
             if not await self._has_renewed(named or "", request.fields.get(SESSION_HEADER, b"").decode("latin-1")):
                 raise

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, key_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.calls.wire import Wire
 from awp_publish.checks import Finding
@@ -59,11 +59,6 @@ def expired_form() -> InvalidInput:
     return InvalidInput("This form has expired, or was made for somebody else.", recovery="Load the page again.")
 
 
-def caller_key(caller: Principal | None) -> str:
-    """Return what tells a caller from others in forms, "" for an anonymous one."""
-    return caller.key if caller is not None else ""
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """What a page of the overview is made from. `wires` are the protocols that the site speaks, `tokens` sign forms.
@@ -90,7 +85,7 @@ class View:
 
     def act_button(self, section: str, field: str, label: str, **facts: object) -> Html:
         """Return a button that submits `facts` in a signed token, which is for this operator alone."""
-        token, _ = self.tokens.write({"caller": caller_key(self.caller), **facts})
+        token, _ = self.tokens.write({"caller": key_of(self.caller), **facts})
         return fill("act", root=self.root, section=section, name=field, token=token, label=label)
 
     def read_act(self, token: object) -> Mapping[str, Any]:
@@ -98,7 +93,7 @@ class View:
         facts: Mapping[str, Any] = {}
         with suppress(NotOurs, Expired):
             facts = self.tokens.read(str(token))
-        if not facts or facts["caller"] != caller_key(self.caller):
+        if not facts or facts["caller"] != key_of(self.caller):
             raise expired_form()
         return facts
 

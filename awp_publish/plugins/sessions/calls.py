@@ -4,7 +4,16 @@ from dataclasses import replace
 from typing import Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, CallCarrier, Deliver, Outcome, Result
+from awp_publish.calls.call import (
+    SESSION_CHALLENGE,
+    SESSION_HEADER,
+    Call,
+    CallCarrier,
+    Deliver,
+    Outcome,
+    Result,
+    key_of,
+)
 from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, Scope, read_fields
@@ -149,7 +158,7 @@ class SessionCalls:
             if ends_here:
                 raise
             return ""
-        return principal.key if principal is not None else ""
+        return key_of(principal)
 
     def _put_scope(self, call: Call, scope: Scope) -> None:
         call.context, before = scope, call.credentials
@@ -169,7 +178,7 @@ class SessionCalls:
         session, own = await self.sessions.find(shown), ""
         if self._identify is not None:
             principal = await self._identify(read_credentials(scope, fields, self._proxies))
-            own = principal.key if principal is not None else ""
+            own = key_of(principal)
         if session is None or session.owner != own:
             raise self._unknown()
         cookies = self.sessions.header_for(session, parse_address(self._catalog.absolute("/")))

@@ -455,9 +455,8 @@ def test_what_is_left_out_is_nowhere(open_client):
 
 
 def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
-    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
-    app.add_middleware(AgentPublisher, site=site, protocols=[one for one in ALL if one.name in ("woa", "api_catalog")])
-    client = open_client(app)
+    left_out = [protocol.name for protocol in ALL if protocol.name not in ("woa", "api_catalog")]
+    client = open_client(make_app(about=About(leave_out=left_out)))
     assert "agent.json" not in client.get("/.well-known/api-catalog").text
     assert "describedby" not in client.get("/.well-known/api-catalog").text
 
