@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, key_of, scopes_of
 from awp_publish.http.client_address import client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.request import DoorRequest
@@ -45,9 +45,4 @@ class Callers:
         if action.is_public:
             return True
         principal = await self.principal(request, of_call=True)
-        return action.is_for(principal.scopes if principal is not None else None)
-
-
-def key_of(caller: Principal | None) -> str:
-    """Return the key of a caller, "" for an unknown one."""
-    return caller.key if caller is not None else ""
+        return action.is_for(scopes_of(principal))

@@ -44,13 +44,13 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from google.protobuf.message import Message as ProtobufMessage
 
-from awp_publish.calls.call import Call, Principal, scopes_of
+from awp_publish.calls.call import Call, Principal, key_of, scopes_of
 from awp_publish.calls.progress import ProgressFeed, open_report
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugin import Context
-from awp_publish.plugins.a2a.callers import Callers, key_of
+from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.messages import Messages

@@ -21,7 +21,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from awp_publish.calls.call import KEY, Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.call import KEY, Call, Outcome, Principal, Result, key_of, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.doors import identify_caller
 from awp_publish.model import Action, utc_text
@@ -192,10 +192,6 @@ class Followed:
 ENDED: Final = ("completed", "failed", "cancelled")
 
 
-def _id_of(caller: Principal | None) -> str:
-    return caller.key if caller is not None else ""
-
-
 class TaskExtension:
     """The tasks of one public address of a site that has background actions."""
 
@@ -242,9 +238,9 @@ class TaskExtension:
         if isinstance(result, Problem) and question_for(result, context) is None:
             return None
         is_open = False
-        if call.caller_key and call.session is not None:
+        if call.caller_key and call.members.session is not None:
             with suppress(Problem):
-                is_open = _id_of(await find_caller(context, self._identify)) != call.caller_key
+                is_open = key_of(await find_caller(context, self._identify)) != call.caller_key
         principal, owner = ("", call.caller_key) if is_open else (call.caller_key, "")
         if isinstance(result, Outcome):
             described = orjson.loads(result.body)
@@ -261,9 +257,9 @@ class TaskExtension:
             given=call.input,
             principal=principal,
             owner=owner,
-            receipts=call.receipts,
-            session=call.session,
-            key=call.idempotency_key,
+            receipts=call.members.receipts,
+            session=call.members.session,
+            key=call.members.idempotency_key,
             created=now,
             updated=now,
             question=(asked["token"], asked["summary"]),
@@ -305,7 +301,7 @@ class TaskExtension:
                 if self._restricted:
                     await self._show(params.task_id, pending, caller)
                 job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
-                await self._jobs.cancel(job_id, owner or _id_of(caller))
+                await self._jobs.cancel(job_id, owner or key_of(caller))
             elif self._is_waiting(pending):
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
@@ -387,7 +383,7 @@ class TaskExtension:
         """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
         if pending is not None and pending.owner:
             return await self._jobs.show(pending.job, pending.owner)
-        job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
+        job = await self._jobs.show(pending.job if pending is not None else task_id, key_of(caller))
         self._check_visible(self._restricted, job.action, caller)
         return job
 
@@ -429,7 +425,7 @@ class TaskExtension:
         """Return the record of a task that did not begin as a job, or None for others. Raises UnknownJob."""
         raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
         pending = _read(raw) if isinstance(raw, bytes) else None
-        if pending is not None and pending.principal not in ("", _id_of(caller)):
+        if pending is not None and pending.principal not in ("", key_of(caller)):
             raise UnknownJob("There is no such task.")
         if pending is not None and not pending.owner:
             self._check_visible(self._restricted, pending.action, caller)

@@ -92,7 +92,7 @@ class ToolCall:
                 await self._deliver(cast(Problem, outcome))
                 break
             self._call = call = self._make()
-            call.confirmation = question["token"]
+            call.members = call.members._replace(confirmation=question["token"])
             outcome = await self._run(call)
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
@@ -115,7 +115,8 @@ class ToolCall:
             unknown=self._unknown,
             objection=refusal,
         )
-        call.confirmation = token or call.confirmation
+        if token:
+            call.members = call.members._replace(confirmation=token)
         return call
 
     async def _run(self, call: Call) -> Result | None:
@@ -190,7 +191,7 @@ class ToolCall:
             except ClientDisconnect:
                 # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
                 # come back.
-                if is_modern(context) and call.idempotency_key is None:
+                if is_modern(context) and call.members.idempotency_key is None:
                     with suppress(Problem):
                         await tools.jobs.cancel(job_id, caller)
                 return None

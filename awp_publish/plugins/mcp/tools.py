@@ -11,6 +11,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import validate_client_request
 
+from awp_publish.calls.call import scopes_of
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.model import listing_of
@@ -78,7 +79,7 @@ class Tools:
                 caller = await self._identify(read_credentials(exchange.scope, exchange.fields, self._proxies))
             except Problem as problem:
                 raise exchange.refuse(problem) from problem
-            scopes = caller.scopes if caller is not None else None
+            scopes = scopes_of(caller)
         has_jobs = any(tool.action.is_background for tool in tools.values() if tool.action.is_for(scopes))
         visible = [tool for tool in tools.values() if self._listing.shows(tool.action, scopes)]
         cache_scope = "public" if self._identify is None else "private"
