@@ -71,6 +71,8 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
         given = attributes[link]
         if "href" not in given:
             continue
+        if given["href"][:1] == "#" and "rel" not in given and tree.find_id(given["href"][1:]) is not None:
+            continue  # another place on this page: a footnote
         if ends[link] == link + 2 and not tags[link + 1] and "rel" not in given and _says_otherwise(texts[link + 1]):
             continue  # as most links
         text = _text_of(tree, link)

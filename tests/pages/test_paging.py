@@ -47,6 +47,7 @@ PAGERS = {
         "<p class=paginator><span>1</span> <a href=?p=2>2</a> <a href=?p=3 class=end>3</a> 250 books</p>",
         ["2", "3"],
     ),
+    "places that scripts load": ("<p><a href=#!2>2</a> <a href=#!3>3</a> <a href=#!2>Next</a></p>", ["2", "3", "Next"]),
     "German": ("<p><a href=?s=2>Nächste Seite</a></p>", ["Nächste Seite"]),
     "French": ("<p><a href=?p=3>Page suivante</a></p>", ["Page suivante"]),
     "Russian": ("<p><a href=?p=2>Следующая страница</a></p>", ["Следующая страница"]),
@@ -61,6 +62,8 @@ OTHERS = [
     "<p><a href=/h>&lt;header&gt;</a> and <a href=/m>&lt;main&gt;</a></p>",
     "<p><a href=/post>Read it &raquo;</a></p>",
     "<p>See <a href=/a>1</a> and <a href=/b>2</a></p>",
+    "<p>A<a href=#n1>[1]</a><a href=#n2>[2]</a><a href=#n3>[3]</a></p><ol><li id=n1>B<li id=n2>C<li id=n3>D</ol>",
+    "<div id=slides><img src=a.png><a href=#slides>Previous</a><a href=#slides>Next</a></div>",
     "<ul><li><a href=/2019>2019</a><li><a href=/2017>2017</a></ul>",
 ]
 
