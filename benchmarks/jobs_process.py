@@ -12,7 +12,8 @@ from pathlib import Path
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.jobs import JobStore
-from awp_publish.plugins.jobs.worker import Runner, Worker
+from awp_publish.plugins.jobs.runner import Runner
+from awp_publish.plugins.jobs.worker import Worker
 
 LEASE = 2.0
 """Seconds, so that nobody waits long for what a killed process had in its hands."""

@@ -55,7 +55,8 @@ from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.messages import Messages
 from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
-from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_update, updates_of
+from awp_publish.plugins.a2a.record import TaskRecord, progress_update, updates_of
+from awp_publish.plugins.a2a.records import Tasks
 from awp_publish.plugins.a2a.request import REQUEST, A2aRequest
 from awp_publish.plugins.a2a.running import RunningCalls, first
 from awp_publish.plugins.a2a.selecting import SkillSelector

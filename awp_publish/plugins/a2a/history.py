@@ -3,7 +3,7 @@
 from a2a.types.a2a_pb2 import Message, Part, Task
 
 from awp_publish.plugins.a2a.files import is_file
-from awp_publish.plugins.a2a.records import LEFT_OUT
+from awp_publish.plugins.a2a.record import LEFT_OUT
 from awp_publish.plugins.a2a.tasks import MAX_HISTORY
 
 

@@ -19,7 +19,8 @@ from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.history import keep, leave_out, replace_parts
 from awp_publish.plugins.a2a.pushes import Pushes
-from awp_publish.plugins.a2a.records import LEFT_OUT, TaskRecord, Tasks
+from awp_publish.plugins.a2a.record import LEFT_OUT, TaskRecord
+from awp_publish.plugins.a2a.records import Tasks
 from awp_publish.plugins.a2a.request import DOOR, A2aRequest
 from awp_publish.plugins.a2a.running import RunningCalls
 from awp_publish.plugins.a2a.selecting import SkillSelector
@@ -112,7 +113,8 @@ class Messages:
         What is `kept` of the message loses what is secret: sessions in texts, and inputs of actions that say so.
         """
         record = request.record
-        action, given, members, objection = self._skills.select(request.document, record)
+        selected = self._skills.select(request.document, record)
+        action, given, members, objection = selected.action, selected.input, selected.members, selected.objection
         if files := [part for part in message.parts if is_file(part)]:
             try:
                 given = with_files(action, given, files)

@@ -32,7 +32,8 @@ from awp_publish.calls.call import Principal
 from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.model import Event
 from awp_publish.plugin import Context
-from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_of, updates_of
+from awp_publish.plugins.a2a.record import TaskRecord, progress_of, updates_of
+from awp_publish.plugins.a2a.records import Tasks
 from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, make_data_parts, with_integers
 from awp_publish.problems import Problem, RateLimited, StoreUnavailable
 from awp_publish.stores.store import Count

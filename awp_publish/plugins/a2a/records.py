@@ -1,36 +1,26 @@
-"""Records of tasks in the store of the site."""
+"""The records of tasks in the store of the site.
+
+A known caller's tasks are listed, the newest MAX_LISTED. Those of unknown callers are not; they have less room and less
+time, and are counted for each address.
+"""
 
 import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 import orjson
-from a2a.types.a2a_pb2 import (
-    Artifact,
-    Message,
-    Part,
-    Role,
-    Task,
-    TaskArtifactUpdateEvent,
-    TaskState,
-    TaskStatusUpdateEvent,
-)
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
-from google.protobuf.message import DecodeError
 
-from awp_publish.calls.progress import Progress
 from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.model import JsonObject
 from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.record import TaskRecord, progress_of
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
-    COMPLETED,
     INTERRUPTED,
     SUBMITTED,
     TERMINAL,
@@ -38,31 +28,19 @@ from awp_publish.plugins.a2a.tasks import (
     complete,
     fail,
     progress_parts,
-    say,
     set_state,
 )
 from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob
-from awp_publish.stores.store import Count, Counted, Look, Step, Swap, unavailable
+from awp_publish.stores.store import Count, Counted, Look, Step, Swap
 from awp_publish.stores.values import change_value, read_value, replacement
 
 MAX_LISTED: Final = 200
-
-MAX_BYTES: Final = 262_144
-"""Bytes of a known caller's record."""
-
-MAX_ANONYMOUS_BYTES: Final = 32_768
-"""Bytes of an unknown caller's record."""
 
 MAX_ANONYMOUS_TASKS: Final = 1000
 """Tasks of unknown callers that are stored for one address, in ANONYMOUS_WINDOW seconds."""
 
 ANONYMOUS_WINDOW: Final = 3600.0
 """Seconds for which a task of an unknown caller is stored, unless it has a job."""
-
-MAX_MESSAGE_BYTES: Final = 4096
-"""Bytes of a message in a history."""
-
-LEFT_OUT: Final = "[The content of this message is not stored.]"
 
 TASK_SECONDS: Final = 86_400.0
 """Seconds for which a task can be read after its last change."""
@@ -74,6 +52,7 @@ LATE: Final = 60.0
 """Seconds after an action's deadline for which its running task is stored."""
 
 FIRST_PAUSE: Final = 0.05
+
 MAX_PAUSE: Final = 2.0
 """Seconds between two polls of a task. Jobs write their progress no more often."""
 
@@ -83,37 +62,6 @@ CANCEL_INTERVAL: Final = 1.0
 logger: Final = logging.getLogger("awp_publish.calls")
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-@dataclass(slots=True)
-class TaskRecord:
-    """A task and our own data about it. `owner` is the id of its caller, "" for an unknown one.
-
-    `input` is the input with which a waiting task continues, or None if its caller has to send it again. `raw` are the
-    bytes in the store, `listed` is the caller whose list has the task, `is_cancelled` the mark of a CancelTask. `kept`
-    is the output as it is stored, if that differs from the returned one. `is_open` means that the owner is known only
-    by a session, which requests about the task do not contain: its id is sufficient.
-    """
-
-    task: Task
-    owner: str = ""
-    skill: str = ""
-    input: JsonObject | None = None
-    job: str = ""
-    is_cancelled: bool = False
-    is_open: bool = False
-    listed: str = ""
-    raw: bytes = field(default=b"", repr=False)
-    kept: Artifact | None = None
-
-    @property
-    def state(self) -> TaskState:
-        return self.task.status.state
-
-    @property
-    def max_bytes(self) -> int:
-        """Bytes that are stored of a task, of its input, and of its output."""
-        return MAX_BYTES if self.owner else MAX_ANONYMOUS_BYTES
 
 
 class Tasks:
@@ -130,7 +78,7 @@ class Tasks:
     async def find(self, task_id: str, caller: str) -> TaskRecord:
         """Return a task to its caller; an unknown caller's task needs only its id. Raises TaskNotFoundError."""
         raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
-        record = _read(raw) if isinstance(raw, bytes) else None
+        record = TaskRecord.read(raw) if isinstance(raw, bytes) else None
         if record is None or not (record.is_open or record.owner in ("", caller)):
             raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")
         return record
@@ -164,7 +112,7 @@ class Tasks:
         records = []
         for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
             with suppress(StoreUnavailable):
-                records += [_read(raw)] if isinstance(raw, bytes) else []
+                records += [TaskRecord.read(raw)] if isinstance(raw, bytes) else []
         tasks = list[TaskRecord]()
         for record in records:
             if record.owner == caller:
@@ -179,7 +127,7 @@ class Tasks:
 
         With an `address`, a new task of an unknown caller is counted for it. Raises RateLimited if there are too many.
         """
-        key, raw, seconds = _key(record.task.id), _write(record), self.seconds_of(record)
+        key, raw, seconds = _key(record.task.id), record.write(), self.seconds_of(record)
         while True:
             steps: list[Step] = [replacement(key, record.raw or None, raw, seconds)]
             if address is not None and not record.owner and not record.raw:
@@ -196,9 +144,9 @@ class Tasks:
                     headers=[("Retry-After", str(wait))],
                     members={"retry_after": wait},
                 )
-            if not record.raw or seen != _marked(record.raw):
+            if not record.raw or seen != record.marked:
                 return False
-            record.raw = _marked(record.raw)
+            record.raw = record.marked
         record.raw = raw
         if record.owner != record.listed:
             await self._enlist(record)
@@ -252,7 +200,7 @@ class Tasks:
             if not await self.put(record):
                 raise TaskNotCancelableError("The task is processing another message.")
         elif not record.is_cancelled:
-            marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self.seconds_of(record))
+            marked = Swap(_key(record.task.id), record.raw, record.marked, self.seconds_of(record))
             await self._store.run((marked,))  # `changes` reports a change in the meantime
 
     async def cancelled(self, record: TaskRecord) -> None:
@@ -301,102 +249,3 @@ def _key(task_id: str) -> str:
 def _list_key(caller: str) -> str:
     """Return the key of a caller's list, hashed because callers' ids can have any length."""
     return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def progress_of(record: TaskRecord) -> tuple[object, ...]:
-    """Return what a caller can see changing in a task. The messages of a job are made anew at each poll."""
-    status = record.task.status
-    return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
-
-
-def progress_update(task: Task, progress: Progress) -> TaskStatusUpdateEvent:
-    """Return the event of a stream for the progress of a running call."""
-    shown = Task(id=task.id, context_id=task.context_id)
-    set_state(shown, WORKING, progress_parts(progress))
-    return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=shown.status)
-
-
-def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:
-    """Yield the events of a stream for a task that has changed."""
-    if task.status.state == COMPLETED:
-        for artifact in task.artifacts:
-            artifact_update = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
-            artifact_update.artifact.CopyFrom(artifact)
-            yield artifact_update
-    update = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
-    update.status.CopyFrom(task.status)
-    update.metadata.CopyFrom(task.metadata)
-    yield update
-
-
-def _marked(raw: bytes) -> bytes:
-    """Return a record with the mark of a CancelTask, which the next `put` removes."""
-    head, _, body = raw.partition(b"\n")
-    return head[:-1] + b',"cancelled":true}\n' + body
-
-
-def _read(raw: bytes) -> TaskRecord:
-    """Decode a record. Raises StoreUnavailable for a damaged one."""
-    head, _, body = raw.partition(b"\n")
-    try:
-        facts = orjson.loads(head)
-        owner, skill, given, job = (facts[name] for name in ("owner", "skill", "input", "job"))
-        if not all(isinstance(text, str) for text in (owner, skill, job)) or not isinstance(given, dict | None):
-            raise TypeError
-        task = Task.FromString(body)
-        return TaskRecord(task, owner, skill, given, job, "cancelled" in facts, "open" in facts, owner, raw)
-    except (ValueError, KeyError, TypeError, DecodeError) as error:
-        logger.error("a task's record cannot be read: %s", type(error).__name__)
-        raise unavailable("The record of this task is damaged.") from error
-
-
-def _write(record: TaskRecord) -> bytes:
-    """Encode a record in at most `max_bytes`: state, output, and as much of the newest history as fits."""
-    task, is_known = record.task, bool(record.owner)
-    facts = {"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job}
-    head = orjson.dumps(facts | ({"open": True} if record.is_open else {}))
-    room = record.max_bytes - len(head)
-    compact = Task(id=task.id, context_id=task.context_id)
-    compact.status.CopyFrom(task.status)
-    if task.status.HasField("message"):
-        compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
-    if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
-        compact.metadata.CopyFrom(task.metadata)
-        shown = compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
-        if "awp-session" in shown:  # issued only once
-            del shown["awp-session"]
-    artifacts = task.artifacts if record.kept is None else [record.kept]
-    output = sum(artifact.ByteSize() for artifact in artifacts)
-    if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
-        compact.artifacts.extend(artifacts)
-    else:
-        say(compact, f"The output was given when the task completed; its {output} bytes are too many to be kept.")
-    room -= compact.ByteSize()
-    history: list[Message] = []
-    for message in reversed(task.history):
-        shorter = _compact_message(message, is_known)
-        room -= shorter.ByteSize() + 8
-        if room < 0:
-            break
-        history.append(shorter)
-    compact.history.extend(reversed(history))
-    return head + b"\n" + compact.SerializeToString()
-
-
-def _compact_message(message: Message, is_known: bool) -> Message:
-    """Return a message as it is stored: an agent's whole if it is short, a known caller's texts.
-
-    A text that is JSON is left out: it is the call, with its input and tokens.
-    """
-    of_agent = message.role == Role.ROLE_AGENT
-    compact = Message(message_id=message.message_id, role=message.role)
-    compact.task_id, compact.context_id = message.task_id, message.context_id
-    if of_agent and message.ByteSize() <= MAX_MESSAGE_BYTES:
-        compact.parts.extend(message.parts)
-        return compact
-    texts = [part.text for part in message.parts if part.text] if of_agent or is_known else []
-    words = "\n".join(text for text in texts if of_agent or not text.lstrip().startswith("{"))
-    if len(words) > MAX_MESSAGE_BYTES // 4:  # a character may have four bytes
-        words = f"{words[: MAX_MESSAGE_BYTES // 4 - 1]}…"
-    compact.parts.append(Part(text=words or LEFT_OUT))
-    return compact

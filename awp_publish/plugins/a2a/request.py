@@ -16,7 +16,7 @@ from awp_publish.http.exchange import NO_SNIFFING, Message, RawHeaders, Receive,
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.model import Event, JsonObject
-from awp_publish.plugins.a2a.records import TaskRecord
+from awp_publish.plugins.a2a.record import TaskRecord
 from awp_publish.plugins.a2a.tasks import describe, with_integers
 from awp_publish.problems import Problem
 

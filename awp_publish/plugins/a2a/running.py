@@ -14,7 +14,8 @@ from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.history import leave_out
-from awp_publish.plugins.a2a.records import TaskRecord, Tasks
+from awp_publish.plugins.a2a.record import TaskRecord
+from awp_publish.plugins.a2a.records import Tasks
 from awp_publish.plugins.a2a.request import DOOR, A2aRequest
 from awp_publish.plugins.a2a.tasks import (
     INPUT_REQUIRED,

@@ -6,12 +6,13 @@ Messages are read from the JSON of the request and not from the SDK's messages, 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.a2a.dialect import DIALECT
-from awp_publish.plugins.a2a.records import TaskRecord
+from awp_publish.plugins.a2a.record import TaskRecord
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,
@@ -59,6 +60,19 @@ class _SentMessage(NamedTuple):
         return cls(data, texts, metadata)
 
 
+@dataclass(frozen=True, slots=True)
+class SkillCall:
+    """The call that a message asks for: an action, its input, and the members beside it.
+
+    `objection` is what is wrong with the input of an action that is not public.
+    """
+
+    action: Action
+    input: JsonObject
+    members: JsonObject
+    objection: Problem | None = None
+
+
 class SkillSelector:
     """The skills of one catalog. `absent` is the action as which unknown skills are called, None to refuse at once."""
 
@@ -102,11 +116,10 @@ class SkillSelector:
             members={"skills": [{"skill": action.id, "description": action.description} for action in listed]},
         )
 
-    def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject, Problem | None]:
-        """Return the action that SendMessage (in 1.0 or 0.3) requests, its input, and the other members.
+    def select(self, params: object, before: TaskRecord) -> SkillCall:
+        """Return the call that SendMessage (in 1.0 or 0.3) requests. Raises a Problem.
 
-        `before` is the task, which may have named an action before. Raises a Problem, except that a problem with the
-        input of an action that is not public is returned.
+        `before` is the task, which may have named an action before.
         """
         found, texts, metadata = _SentMessage.read(params)
         if not found:
@@ -137,11 +150,11 @@ class SkillSelector:
         if action is None:
             raise self.unknown(skill)
         try:
-            return action, self._read_input(action, given, text, found, before), members, None
+            return SkillCall(action, self._read_input(action, given, text, found, before), members)
         except Problem as problem:
             if action.is_public:
                 raise
-            return action, {}, members, problem
+            return SkillCall(action, {}, members, problem)
 
     def _read_input(
         self, action: Action, given: object, text: str, found: Sequence[JsonObject], before: TaskRecord

@@ -1,11 +1,4 @@
-"""Tasks: A2A's form of the result of a call, and the record of a task in the site's store.
-
-A record is one line of JSON with our own data (owner, skill, job, the input of a task that waits for its caller),
-followed by the task's own bytes. A known caller's tasks are listed, the newest MAX_LISTED. Those of unknown callers are
-not: whoever has the id of one can read it, so nothing of its input is stored. A record is limited in size: data and
-files in a caller's messages are left out, then the oldest history; an output that is too large is returned once and not
-stored. Tasks of unknown callers have less room and time, and are counted for each address.
-"""
+"""Tasks: A2A's form of the result of a call."""
 
 import base64
 import re

@@ -23,8 +23,9 @@ from awp_publish.plugins.jobs.ended import JOB_ENDED
 from awp_publish.plugins.jobs.job import Job, JobResult, UnreadableJob
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.jobs.packing import pack_request, unpack_request
+from awp_publish.plugins.jobs.runner import Runner
 from awp_publish.plugins.jobs.stopping import wait_for_signal
-from awp_publish.plugins.jobs.worker import Runner, Worker
+from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable
 from awp_publish.stores.store import Unschedule, session_key
 

@@ -21,8 +21,8 @@ from taskiq.receiver import Receiver
 
 from awp_publish.plugins.jobs.job import is_id
 from awp_publish.plugins.jobs.jobs import IsRepeatable, JobStore
+from awp_publish.plugins.jobs.runner import SETTLE_SECONDS, Runner
 from awp_publish.plugins.jobs.stopping import set_on_signal
-from awp_publish.plugins.jobs.worker import SETTLE_SECONDS, Runner
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.plugins.jobs")

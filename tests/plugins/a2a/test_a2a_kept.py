@@ -17,7 +17,8 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.running import running
-from awp_publish.plugins.a2a.records import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_TASKS, MAX_BYTES, MAX_MESSAGE_BYTES
+from awp_publish.plugins.a2a.record import MAX_ANONYMOUS_BYTES, MAX_BYTES, MAX_MESSAGE_BYTES
+from awp_publish.plugins.a2a.records import MAX_ANONYMOUS_TASKS
 from awp_publish.stores import Add
 from awp_publish.stores.memory import ENTRY_BYTES, MemoryStore
 from awp_publish.stores.store import JOB

@@ -13,7 +13,8 @@ import pytest
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.jobs import JobStore
-from awp_publish.plugins.jobs.worker import Run, Runner, Worker
+from awp_publish.plugins.jobs.runner import Run, Runner
+from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.stores.store import Store
 from tests.redis_server import redis_url as redis_url
 

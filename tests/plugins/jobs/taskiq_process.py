@@ -15,8 +15,8 @@ from awp_publish.calls.progress import report_progress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.jobs import JobStore
+from awp_publish.plugins.jobs.runner import Runner
 from awp_publish.plugins.jobs.taskiq_queue import TaskiqQueue, serve_worker
-from awp_publish.plugins.jobs.worker import Runner
 
 REPEATABLE = {"again": True, "once": False}
 

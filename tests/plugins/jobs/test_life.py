@@ -427,7 +427,7 @@ async def test_what_does_not_end_is_cut_short_and_run_again_only_if_it_is_repeat
 
 
 async def test_a_handler_that_heeds_nothing_does_not_keep_the_process(house, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.jobs.worker.SETTLE_SECONDS", 2.0)  # and so long for the store to be told
+    monkeypatch.setattr("awp_publish.plugins.jobs.runner.SETTLE_SECONDS", 2.0)  # and so long for the store to be told
     release, started = asyncio.Event(), asyncio.Event()
 
     async def run(job):

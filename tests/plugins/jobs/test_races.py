@@ -7,7 +7,8 @@ import pytest
 
 from awp_publish.plugins.jobs.job import JobResult, store_job
 from awp_publish.plugins.jobs.jobs import MAX_ATTEMPTS, QUEUE
-from awp_publish.plugins.jobs.worker import Runner, Worker
+from awp_publish.plugins.jobs.runner import Runner
+from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
 
 

@@ -15,8 +15,9 @@ import pytest
 from awp_publish.calls.progress import Progress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job, JobResult
+from awp_publish.plugins.jobs.runner import Runner
 from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue, serve_worker
-from awp_publish.plugins.jobs.worker import Runner, Worker
+from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
 from awp_publish.stores.store import Store
 from tests.plugins.jobs.conftest import REPEATABLE, House, new_namespace

@@ -11,7 +11,8 @@ from contextlib import suppress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.jobs import JobStore
-from awp_publish.plugins.jobs.worker import Runner, Worker
+from awp_publish.plugins.jobs.runner import Runner
+from awp_publish.plugins.jobs.worker import Worker
 
 REPEATABLE = {"again": True, "once": False}
 
