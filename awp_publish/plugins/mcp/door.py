@@ -42,6 +42,7 @@ from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
 from awp_publish.plugins.mcp.completion import CompletionHandler
 from awp_publish.plugins.mcp.dialect import DIALECT
+from awp_publish.plugins.mcp.event_webhooks import EventWebhooks
 from awp_publish.plugins.mcp.events import STREAM, EventExtension
 from awp_publish.plugins.mcp.exchange import (
     CALL,
@@ -275,8 +276,11 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
         tasks = TaskExtension(door, background, tools)
         tasks.register(server)
         tools.calls.tasks = tasks
+    webhooks = EventWebhooks(door, events, tools.calls.results) if door.ask("events") is not None else None
     if catalog.events:
         events.register(server)
+    if catalog.events and webhooks is not None:
+        webhooks.register(server)
     server.middleware.append(partial(describe_capabilities, bool(catalog.events)))
     if resources.skills.all():
         resources.skills.register(server)

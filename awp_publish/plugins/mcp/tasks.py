@@ -6,7 +6,6 @@ reply. Then the call is made with that confirmation, through every gate. `tasks/
 the extension. `notifications/tasks` go to who listens for their tasks, as soon as they might have looked themselves.
 """
 
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,13 +20,12 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from awp_publish.calls.call import KEY, Call, Outcome, Principal, Result, key_of, never_disconnected, share_of
+from awp_publish.calls.call import Call, Outcome, Principal, Result, key_of, never_disconnected
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.doors import identify_caller
-from awp_publish.model import Action, utc_text
 from awp_publish.plugin import Context
-from awp_publish.plugins.mcp.dialect import CONFIRMATION, RECEIPTS, SESSION
-from awp_publish.plugins.mcp.elicitation import QUESTION, input_request, not_agreed, question_for
+from awp_publish.plugins.mcp.dialect import SESSION
+from awp_publish.plugins.mcp.elicitation import input_request, not_agreed, question_for
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
     McpExchange,
@@ -38,6 +36,8 @@ from awp_publish.plugins.mcp.exchange import (
     find_caller,
     is_modern,
 )
+from awp_publish.plugins.mcp.get_job import GET_JOB, get_job_entry
+from awp_publish.plugins.mcp.pending import Pending, PendingCalls
 from awp_publish.plugins.mcp.results import text_block
 from awp_publish.plugins.mcp.tool_list import session_argument, takes_session
 from awp_publish.plugins.mcp.tools import Tools
@@ -53,59 +53,13 @@ from awp_publish.problems import (
     UnknownJob,
     Violation,
 )
-from awp_publish.stores.store import Add, Count, Look, Step, Swap
+from awp_publish.schema import compile_schema
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-
-GET_JOB: Final = "get_job"
-"""The tool with which clients without the extension poll, because they may be unable to make a GET request."""
-
-GET_JOB_ENTRY: Final[Mapping[str, object]] = {
-    "name": GET_JOB,
-    "title": "Get job",
-    "description": (
-        "Check a background job by the job_id that its tool returned. Repeat every few seconds until "
-        "status is done, failed or cancelled."
-    ),
-    "inputSchema": {
-        "type": "object",
-        "properties": {"job_id": {"type": "string", "description": "The job_id that the tool returned."}},
-        "required": ["job_id"],
-        "additionalProperties": False,
-    },
-    "outputSchema": {
-        "type": "object",
-        "properties": {
-            "job_id": {"type": "string"},
-            "action": {"type": "string"},
-            "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
-            "result": {"description": "What the action returned, once status is done."},
-            "problem": {"type": "object", "description": "Why it failed, once status is failed or cancelled."},
-        },
-        "required": ["job_id", "action", "status"],
-    },
-    "annotations": {
-        "title": "Get job",
-        "readOnlyHint": True,
-        "destructiveHint": False,
-        "idempotentHint": True,
-        "openWorldHint": False,
-    },
-}
 
 MAX_POLL_MS: Final = 5_000
 YOUNG_SECONDS: Final = 15
 """For every so many seconds of a task's life, its client is asked to wait a second longer between two polls."""
-
-TAKEN_SECONDS: Final = 60
-"""Seconds for which a reply may be processed. After that it counts as lost, with its worker or the store."""
-
-MAX_BYTES: Final = 262_144
-MAX_ANONYMOUS_BYTES: Final = 32_768
-"""Bytes of a call that waits for a person's reply, of a known and of an unknown caller."""
-
-MAX_ANONYMOUS_TASKS: Final = 1000
-"""Such calls that are kept for the unknown callers of one address."""
 
 MAX_FOLLOWED: Final = 100
 """Tasks of which one stream tells."""
@@ -124,49 +78,6 @@ class UpdateTaskParams(TaskParams):
     """Params of `tasks/update`."""
 
     input_responses: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """A call whose task is not a job with the same id, and what has become of it.
-
-    Either a person has to confirm it: `question` is the token and the summary of the question, None once the reply has
-    been carried out; `taken` is when that began, and `round` counts the questions. Or the caller is known only by a
-    session, given in an argument that clients do not repeat in messages about a task: then the task has no `principal`,
-    so that its id is sufficient to read it, and its job belongs to `owner`. `job` is the job that the call has become,
-    `result` the result of a call that did not become one.
-    """
-
-    action: str
-    given: Mapping[str, Any] = field(repr=False)
-    principal: str
-    owner: str = ""
-    receipts: tuple[str, ...] = field(default=(), repr=False)
-    session: str | None = field(default=None, repr=False)
-    key: str | None = field(default=None, repr=False)
-    created: str
-    updated: str
-    question: tuple[str, str] | None = field(default=None, repr=False)
-    taken: str = ""
-    round: int = 1
-    job: str = ""
-    result: Mapping[str, Any] | None = None
-    is_cancelled: bool = False
-
-    @property
-    def name(self) -> str:
-        """The key of the present question: each question has its own (Task Update Requests)."""
-        return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
-
-    def members(self, action: Action) -> dict[str, object]:
-        """Return what accompanies the call once it is confirmed, under the names of other doors' envelopes."""
-        token, key = self.question[0] if self.question is not None else None, action.idempotency
-        return {
-            key.key_field if key is not None else KEY: self.key,
-            CONFIRMATION: token,
-            RECEIPTS: list(self.receipts),
-            SESSION: self.session,
-        }
 
 
 class TaskUpdate:
@@ -202,20 +113,17 @@ class TaskExtension:
         self._proxies = door.admission.trusted_proxies
         self._address = door.catalog.absolute(door.catalog.paths.jobs)
         self._seconds: float = background.jobs.result_seconds
+        self._pending = PendingCalls(background.jobs)
         self._check_visible = background.check_visible
         self._tools, self._results = tools, tools.calls.results
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
-        self._arguments = {"job_id"}
-        entry = {**GET_JOB_ENTRY}
         of_sessions = (takes_session(door.catalog, action) for action in self._actions.values())
-        if door.ask("sessions") is not None and any(of_sessions):
-            self._arguments.add(SESSION)
-            schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
-            properties = {**schema["properties"], SESSION: session_argument(door.catalog)}
-            entry["inputSchema"] = {**schema, "properties": properties}
+        has_sessions = door.ask("sessions") is not None and any(of_sessions)
+        entry = get_job_entry(session_argument(door.catalog) if has_sessions else None)
         self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
+        self._takes_job = compile_schema(entry["inputSchema"]).is_valid
 
     def register(self, server: Server[Any]) -> None:
         """Make the SDK's server offer the extension."""
@@ -248,10 +156,10 @@ class TaskExtension:
             if is_open:
                 times = {"created": described["created"], "updated": described["updated"], "job": task_id}
                 kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
-                task_id = await self._add(kept) or task_id
+                task_id = await self._pending.add(kept) or task_id
             task = self._task(task_id, "working", described["created"], described["updated"])
             return {"resultType": "task", **task, "_meta": self._results.stamp}
-        asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
+        asked, now = cast(dict[str, str], result.members["confirmation"]), self._pending.now()
         pending = Pending(
             action=call.action.id,
             given=call.input,
@@ -264,7 +172,7 @@ class TaskExtension:
             updated=now,
             question=(asked["token"], asked["summary"]),
         )
-        if (new_id := await self._add(pending, call)) is None:
+        if (new_id := await self._pending.add(pending, call)) is None:
             return None
         task = self._task(new_id, "input_required", now, now)
         return {"resultType": "task", **task, "_meta": self._results.stamp}
@@ -283,7 +191,7 @@ class TaskExtension:
             pending = await self._find(params.task_id, caller)
             if pending is None:
                 await self._show(params.task_id, None, caller)
-            elif self._is_waiting(pending) and pending.name in params.input_responses:
+            elif self._pending.is_waiting(pending) and pending.name in params.input_responses:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
                 if action not in ("accept", "decline", "cancel"):
@@ -302,9 +210,9 @@ class TaskExtension:
                     await self._show(params.task_id, pending, caller)
                 job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
                 await self._jobs.cancel(job_id, owner or key_of(caller))
-            elif self._is_waiting(pending):
-                cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
-                await self._replace(params.task_id, pending, cancelled)
+            elif self._pending.is_waiting(pending):
+                cancelled = replace(pending, question=None, is_cancelled=True, updated=self._pending.now())
+                await self._pending.replace(params.task_id, pending, cancelled)
         return {"resultType": "complete", "_meta": self._results.stamp}
 
     async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
@@ -351,8 +259,7 @@ class TaskExtension:
         """Answer a call of the tool `get_job`."""
         exchange, arguments = exchange_of(context), params.get("arguments") or {}
         try:
-            are_texts = all(type(value) is str for value in arguments.values())
-            if not {"job_id"} <= set(arguments) <= self._arguments or not are_texts:
+            if not self._takes_job(arguments):
                 violation = Violation("/job_id", "must be the job_id that the tool returned.")
                 raise InvalidInput("get_job takes one input: job_id, a string.", errors=[violation])
             caller = await find_caller(context, self._identify, arguments.get(SESSION))
@@ -379,6 +286,15 @@ class TaskExtension:
         task = self._describe_job(context, await self._show(task_id, pending, caller))
         return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
+    async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
+        """Return the call of a task that did not begin as a job, or None for others. Raises UnknownJob."""
+        pending = await self._pending.find(task_id)
+        if pending is not None and pending.principal not in ("", key_of(caller)):
+            raise UnknownJob("There is no such task.")
+        if pending is not None and not pending.owner:
+            self._check_visible(self._restricted, pending.action, caller)
+        return pending
+
     async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Any:
         """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
         if pending is not None and pending.owner:
@@ -386,22 +302,6 @@ class TaskExtension:
         job = await self._jobs.show(pending.job if pending is not None else task_id, key_of(caller))
         self._check_visible(self._restricted, job.action, caller)
         return job
-
-    async def _add(self, pending: Pending, asked: Call | None = None) -> str | None:
-        """Store a task under an unguessable id and return the id, or None if it could not be stored.
-
-        A call that is `asked` about is kept with its input, which is limited, as is their number for one address.
-        """
-        task_id, raw, counts = secrets.token_urlsafe(16), orjson.dumps(pending), list[Step]()
-        if asked is not None and len(raw) > (MAX_BYTES if asked.caller_id else MAX_ANONYMOUS_BYTES):
-            return None
-        if asked is not None and not asked.caller_id:
-            address = asked.credentials().address
-            counts.append(Count(f"mcp:kept:{share_of('', address)}", MAX_ANONYMOUS_TASKS, self._seconds))
-        with suppress(StoreUnavailable):
-            ran = await self._jobs.store.run((*counts, Add(_key(task_id), raw, self._seconds)), durable=True)
-            return task_id if ran.failed is None else None
-        return None
 
     async def _admit(self, context: RequestContext, task_id: str) -> Principal | None:
         """Return the caller, None if unknown. Raises MCPError for a request that the extension does not allow."""
@@ -421,26 +321,12 @@ class TaskExtension:
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
 
-    async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
-        """Return the record of a task that did not begin as a job, or None for others. Raises UnknownJob."""
-        raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
-        pending = _read(raw) if isinstance(raw, bytes) else None
-        if pending is not None and pending.principal not in ("", key_of(caller)):
-            raise UnknownJob("There is no such task.")
-        if pending is not None and not pending.owner:
-            self._check_visible(self._restricted, pending.action, caller)
-        return pending
-
-    async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
-        step = Swap(_key(task_id), orjson.dumps(old), orjson.dumps(new), self._seconds)
-        return (await self._jobs.store.run((step,), durable=True)).failed is None
-
     async def _resume(self, context: RequestContext, task_id: str, pending: Pending, *, agrees: bool) -> None:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
-        exchange, tool, now = exchange_of(context), self._tools.tool_of(pending.action, context), self._now()
+        exchange, tool, now = exchange_of(context), self._tools.tool_of(pending.action, context), self._pending.now()
         taken = replace(pending, taken=now, updated=now)
-        if not await self._replace(task_id, pending, taken):
+        if not await self._pending.replace(task_id, pending, taken):
             return
         call = self._tools.calls.make(
             tool.action,
@@ -469,22 +355,16 @@ class TaskExtension:
                 rendered = self._results.render(exchange, tool, context, result, call)
                 done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
         except BaseException:
-            await self._replace(task_id, taken, pending)
+            await self._pending.replace(task_id, taken, pending)
             raise
         if done.question is None:  # drop what only the call needed
             done = replace(done, given={}, receipts=(), session=None, key=None)
-        await self._replace(task_id, taken, done)
-
-    def _is_waiting(self, pending: Pending) -> bool:
-        """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
-        if pending.question is None or not pending.taken:
-            return pending.question is not None
-        return bool((self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS)
+        await self._pending.replace(task_id, taken, done)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
         age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
         task = self._task(task_id, "working", pending.created, pending.updated, age)
-        if pending.question is not None and self._is_waiting(pending):
+        if pending.question is not None and self._pending.is_waiting(pending):
             requests = {pending.name: input_request(pending.question[1])}
             return task | {"status": "input_required", "inputRequests": requests}
         if pending.is_cancelled:
@@ -539,17 +419,3 @@ class TaskExtension:
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             raise MCPError(types.INTERNAL_ERROR, problem.detail, exchange.describe(problem)) from problem
-
-    def _now(self) -> str:
-        return utc_text(self._jobs.clock(), "milliseconds")
-
-
-def _key(task_id: str) -> str:
-    return f"mcp-task:{task_id}"
-
-
-def _read(raw: bytes) -> Pending:
-    members = orjson.loads(raw)
-    question = tuple(members.pop("question") or ()) or None
-    receipts = tuple(members.pop("receipts"))
-    return Pending(**members, question=question, receipts=receipts)

@@ -278,7 +278,7 @@ async def test_a_subscription_ends_when_its_caller_says_so(app, site, ann, recei
 
 
 async def test_a_subscription_ends_when_its_time_is_over(app, site, ann, receiver, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.mcp.events.MIN_TTL", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.mcp.event_webhooks.MIN_TTL", 0.0)
     async with running(app):
         await subscribe(ann, receiver.url, ttlMs=1)
         await asyncio.sleep(0.05)

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
 from awp_publish.http.running import running
-from awp_publish.plugins.mcp import tasks
+from awp_publish.plugins.mcp import pending, tasks
 from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
@@ -194,7 +194,7 @@ async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monk
         assert (await client.ask("tasks/update", taskId=task_id, inputResponses=agreed))["code"] == -32603
         store.trouble = None
         assert (await client.ask("tasks/get", taskId=task_id))["status"] == "working"
-        monkeypatch.setattr(tasks, "TAKEN_SECONDS", 0)
+        monkeypatch.setattr(pending, "TAKEN_SECONDS", 0)
         assert (await client.ask("tasks/get", taskId=task_id))["status"] == "input_required"
         await client.ask("tasks/update", taskId=task_id, inputResponses=agreed)
         assert (await client.ended(task_id))["status"] == "completed"
@@ -429,7 +429,7 @@ async def test_listening_for_tasks_needs_the_extension_and_ids(app, capabilities
 
 
 async def test_what_waits_for_a_person_is_kept_in_bounds_and_the_call_is_answered_all_the_same(app, monkeypatch):
-    monkeypatch.setattr(tasks, "MAX_ANONYMOUS_TASKS", 2)
+    monkeypatch.setattr(pending, "MAX_ANONYMOUS_TASKS", 2)
     async with running(app):
         client, known = Client(app, ASKS), Client(app, ASKS, **ANN)
         large = await client.call("burn_book", title="x" * 40_000)
