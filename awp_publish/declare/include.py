@@ -5,7 +5,7 @@ import fnmatch
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -122,13 +122,6 @@ def include_routes(
     return _assign_ids(described, inclusion, declared, application, included.findings)
 
 
-def _each_way(routes: Iterable[Route]) -> Iterator[tuple[Route, str]]:
-    """Yield routes with their methods. An application that hides its routes counts once."""
-    for route in routes:
-        for method in (READING,) if route.is_opaque else route.methods:
-            yield route, method
-
-
 def _select(
     inclusion: Inclusion,
     routes: Sequence[Route],
@@ -140,7 +133,9 @@ def _select(
     paths = {route.template for route in routes if not route.is_opaque}
     shadows = find_shadows(routes)
     selected: list[tuple[Route, str]] = []
-    for route, method in _each_way(routes):
+    # An application that hides its routes counts once.
+    ways = ((route, method) for route in routes for method in ((READING,) if route.is_opaque else route.methods))
+    for route, method in ways:
         way = method, route.template
         if way in taken:
             continue

@@ -131,19 +131,15 @@ def _read(value: object) -> tuple[Plugin, object]:
     if isinstance(value, str):
         plugin = _named(value)
         return plugin, _options_of(plugin)
-    plugins = [*installed().values(), *_beside(type(value))]
-    for plugin in plugins:
+    module = sys.modules.get(type(value).__module__)
+    beside = [other for other in vars(module).values() if isinstance(other, Plugin)] if module is not None else []
+    for plugin in (*installed().values(), *beside):
         if plugin.options is not None and type(value) is plugin.options:
             adapter: LazyAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is not a plug-in"
     raise DeclarationError("site", f"plugins: {what}.", _REMEDY)
-
-
-def _beside(kind: type) -> list[Plugin]:
-    module = sys.modules.get(kind.__module__)
-    return [value for value in vars(module).values() if isinstance(value, Plugin)] if module is not None else []
 
 
 def _named(name: str) -> Plugin:

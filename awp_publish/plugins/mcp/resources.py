@@ -55,7 +55,7 @@ class Readers:
         """Return False if the caller may not see an action. Raises MCPError, with the challenge of a call."""
         if not await self.may_see(context, action):
             return False
-        if action is not None and action.auth_required and not action.route_authenticates:
+        if action is not None and action.asker == "site":
             await admit_caller(context, identify_caller(self._door, action))
         return True
 
