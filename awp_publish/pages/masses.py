@@ -96,20 +96,15 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
     while at < end:
         tag, parent = tags[at], parents[at]
         if not tag:
-            length = len(texts[at].strip())
-            if length:
+            if text := texts[at].strip():
+                length = len(text)
                 chars[parent] += length
-                if (
-                    length <= _MAX_PRICE
-                    and may_price(texts[at])
-                    and prices_in(texts[at])
-                    and not _is_code(tree, parent)
-                ):
+                if length <= _MAX_PRICE and may_price(text) and prices_in(text) and not _is_code(tree, parent):
                     prices.append(at)
                 if is_linked[parent]:
                     links[parent] += length
                 else:
-                    count = len(marks_in(texts[at]))
+                    count = len(marks_in(text))
                     marks[parent] += count
                     sentences += count
                     block = block_of[parent]
@@ -148,9 +143,7 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
         at += 1
     beside = set[int]()
     most = _MAX_LANDMARK * max(sentences, 1)
-    for at in reversed(seen):
-        if at == body:
-            continue
+    for at in seen[:0:-1]:
         if (
             at in landmarks
             and (tags[at] == "nav" or marks[at] <= most)
