@@ -8,10 +8,12 @@ some clients append), HTTP+JSON below it: `/a2a/message:send`, and for 0.3 `/a2a
 import re
 from abc import abstractmethod
 from typing import ClassVar, Final, cast
+from urllib.parse import parse_qsl, urlencode
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
 from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.utils.constants import VERSION_HEADER
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Router
@@ -29,6 +31,7 @@ from awp_publish.plugins.a2a.handler import A2aHandler
 from awp_publish.plugins.a2a.request import DOOR, REQUEST, A2aRequest
 
 EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
+VERSION: Final = VERSION_HEADER.lower().encode()
 
 _JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
 
@@ -66,9 +69,11 @@ class A2aDoor(CallEndpoint):
             exchange.headers = (*exchange.headers, (EXTENSIONS, self._extension.encode()))
         if not await self.read(exchange):
             return
+        query = _take_version(request)
         # The SDK reads only one line of each header, so they are joined.
         headers, path = list(request.fields.items()), f"/{named or ''}"
         inner = {**request.scope, "headers": headers, "path": path, "root_path": "", REQUEST: request}
+        inner["query_string"] = query
         inner.pop("app", None)  # with an app, a route would raise instead of answering
         try:
             with without_contents():
@@ -89,6 +94,21 @@ class A2aDoor(CallEndpoint):
         if request.body or not may_be_empty:
             require_json(request.fields, _is_json)
             request.document = parse_json(request.body)
+
+
+def _take_version(request: DoorRequest) -> bytes:
+    """Take the version from the query, where it may be instead of in the header (section 3.6.1).
+
+    Returns the query without it.
+    """
+    query: bytes = request.scope["query_string"]
+    if VERSION in request.fields or VERSION not in query.lower():
+        return query
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    for name, value in pairs:
+        if name.lower() == VERSION.decode():
+            request.fields = {**request.fields, VERSION: value.encode("latin-1", "replace")}
+    return urlencode([pair for pair in pairs if pair[0].lower() != VERSION.decode()]).encode()
 
 
 class RequestContexts(ServerCallContextBuilder):

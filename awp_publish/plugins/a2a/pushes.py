@@ -186,12 +186,12 @@ class Pushes:
         elif "positions" in about and record.state not in TERMINAL:
             return await self._carry_events(hook, record)
         if record.state in TERMINAL:
-            return await self._postpone(
-                hook, self._webhooks.QUIET_SECONDS if hook.expires is None else hook.expires - time.time()
-            )
-        pause = min(about.get("pause", FIRST_PAUSE) * 1.5, MAX_PAUSE)
-        await self._webhooks.change(hook, lambda kept: kept.about.update(pause=pause))
-        return await self._postpone(hook, pause)
+            pause = self._webhooks.QUIET_SECONDS if hook.expires is None else hook.expires - time.time()
+        else:
+            pause = min(about.get("pause", FIRST_PAUSE) * 1.5, MAX_PAUSE)
+            await self._webhooks.change(hook, lambda kept: kept.about.update(pause=pause))
+        later: float = await self._webhooks.postpone(hook, pause)
+        return later
 
     async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
@@ -203,9 +203,9 @@ class Pushes:
         def write(hook: Any, occurrence: Any, _: object) -> Any:
             return _hook_message(hook, occurrence.id, _body_of(artifact_of(record, occurrence)))
 
-        pause: float | None = await self._delivery.carry(
-            hook, event, write, arguments=wanted["arguments"], ends=_is_gone, quiet=MAX_PAUSE
-        )  # quiet as long as it takes to notice that the task was cancelled
+        options = {"arguments": wanted["arguments"], "ends": _is_gone, "is_ordered": True}
+        # It looks again before long, to notice that the task was cancelled.
+        pause: float | None = await self._delivery.carry(hook, event, write, quiet=MAX_PAUSE, **options)
         return pause
 
     async def _settle(self, hook: Any, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
@@ -222,11 +222,7 @@ class Pushes:
                 kept.about = {**kept.about, "attempts": attempts + 1}
 
         await self._webhooks.change(hook, change)
-        return None if pause is None else await self._postpone(hook, pause)
-
-    async def _postpone(self, hook: Any, pause: float) -> float:
-        await self._store.run([hook.due_in(pause)])
-        return pause
+        return None if pause is None else await self._webhooks.postpone(hook, pause)
 
     def event_of(self, skill: object, caller: Principal | None) -> Event | None:
         """Return the event that a skill stands for, if the caller may see it, or None."""

@@ -1,7 +1,7 @@
-"""The delivery of an event's occurrences to a webhook: in order, and again what its receiver has not accepted.
+"""The delivery of an event's occurrences to a webhook: each once, and again what its receiver has not accepted.
 
 A webhook's `about["positions"]` are those up to which its logs have been read; what has failed on the way is in its
-`retries`, by log, epoch and number. So a failed message does not hold up later ones.
+`retries`, by log, epoch and number. A failed message does not hold up later ones, unless all have to come in order.
 """
 
 import time
@@ -48,11 +48,13 @@ class EventDelivery:
         gap: Callable[[Webhook, Positions], Message] | None = None,
         ends: Callable[[Posted | Failure], bool] = lambda answer: False,
         quiet: float = QUIET_SECONDS,
+        is_ordered: bool = False,
     ) -> float | None:
         """Send what a webhook has not received yet. Returns when to look again, in seconds, None if it has ended.
 
         Nothing is sent of a log that is not among the webhook's own any more. `gap` writes the message for occurrences
-        that are gone, `ends` says whether an answer ends the webhook, `quiet` are the seconds between two looks.
+        that are gone, `ends` says whether an answer ends the webhook, `quiet` are the seconds between two looks. If
+        it `is_ordered`, nothing is sent before a failed message is accepted or given up.
         """
         events, webhooks = self.events, self.webhooks
         current: Webhook | None = hook
@@ -66,6 +68,8 @@ class EventDelivery:
                     return None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
         while current is not None and current.is_active:
+            if is_ordered and current.retries:
+                return await webhooks.postpone(current, _next_retry(current))
             logs, at = [log for log in current.logs if log.startswith(f"{event.id}:")], positions_of(current)
             batch = await events.read(event, logs, at, most=MAX_BATCH, since=since, arguments=arguments)
             if batch.truncated and gap is not None:
@@ -76,18 +80,21 @@ class EventDelivery:
                 if ends(answer):
                     return None
                 current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
-                if current is None or not current.is_active:
+                if current is None or not current.is_active or (is_ordered and current.retries):
                     break
             else:
                 if positions_of(current) != batch.positions:
                     current = await webhooks.change(current, partial(_advance, None, None, batch.positions))
             if current is None or batch.has_more:
                 continue
-            pause = min((due for _, _, due in current.retries), default=float("inf")) - time.time()
-            pause = min(max(pause, 0.0), quiet)
+            pause = min(_next_retry(current), quiet)
             if not await events.has_news(positions_of(current), hook.due_in(pause)):
                 return pause
         return None if current is None else QUIET_SECONDS
+
+
+def _next_retry(hook: Webhook) -> float:
+    return max(min((due for _, _, due in hook.retries), default=float("inf")) - time.time(), 0.0)
 
 
 def positions_of(hook: Webhook) -> Positions:

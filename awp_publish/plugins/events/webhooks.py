@@ -257,6 +257,11 @@ class Webhooks:
             current = await self.find(hook.id)
         raise unavailable("Too many requests change this subscription at the same time.")
 
+    async def postpone(self, hook: Webhook, seconds: float) -> float:
+        """Make a webhook due in so many seconds, which are returned."""
+        await self._store().run([hook.due_in(seconds)])
+        return seconds
+
     async def remove(self, hook: Webhook) -> None:
         """Remove a webhook."""
         for _ in range(MAX_TRIES):

@@ -289,11 +289,14 @@ def test_numbers_come_back_as_they_were(open_client):
     answers = [
         client.post("/a2a", json=call, headers=version).json()["result"]["task"]["artifacts"][0],
         client.post("/a2a/message:send", json=sent, headers=version).json()["task"]["artifacts"][0],
+        # the version as a parameter (section 3.6.1)
+        client.post("/a2a?A2A-Version=1.0", json=call).json()["result"]["task"]["artifacts"][0],
+        client.post("/a2a/message:send?a=b&A2A-Version=1.0", json=sent).json()["task"]["artifacts"][0],
     ]
     events = client.post("/a2a/message:stream", json=sent, headers=version).text.split("data: ")[1:]
     answers += [told["artifactUpdate"]["artifact"] for one in events if "artifactUpdate" in (told := orjson.loads(one))]
     written = orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
-    assert [orjson.dumps(one["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for one in answers] == [written] * 3
+    assert [orjson.dumps(one["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for one in answers] == [written] * 5
 
 
 def say(client: TestClient, text: str) -> dict[str, Any]:
