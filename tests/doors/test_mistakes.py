@@ -431,6 +431,7 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     with AwpClient.open(wishing) as caller:
         caller.ask("awp.hello")
         error = caller.ask("skills.invoke", {"skill": "wish", "input": {"quantity": 2}})["error"]
+        assert "result" in caller.ask("skills.invoke", {"skill": "sign_in", "args": {}, "input": {}})  # paper, 4.3
     assert (error["code"], error["details"]["param"]) == ("INVALID_REQUEST", "args")
     assert "takes the input of a skill as args, not as input" in error["message"]
 

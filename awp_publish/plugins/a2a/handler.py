@@ -52,9 +52,10 @@ from awp_publish.model import Event, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.dialect import DIALECT
+from awp_publish.plugins.a2a.event_tasks import EVENT, EventTasks, subscription_of
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.messages import Messages
-from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
+from awp_publish.plugins.a2a.pushes import Pushes
 from awp_publish.plugins.a2a.record import TaskRecord, progress_update, updates_of
 from awp_publish.plugins.a2a.records import Tasks
 from awp_publish.plugins.a2a.request import REQUEST, A2aRequest
@@ -83,9 +84,12 @@ class A2aHandler(RequestHandler):
         self._callers = Callers(door)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
+        self._event_tasks = EventTasks(door, self._tasks)
         self._skills = SkillSelector(door.catalog, door.invoker.absent)
         self._calls = RunningCalls(door, self.renderer, self._callers, self._tasks)
-        self._messages = Messages(door, self._callers, self._tasks, self._pushes, self._skills, self._calls)
+        self._messages = Messages(
+            door, self._callers, self._tasks, self._pushes, self._event_tasks, self._skills, self._calls
+        )
         self._streams = OpenStreams()
         self.running = self._calls.running
 
@@ -150,7 +154,7 @@ class A2aHandler(RequestHandler):
         """Yield the changes of a task until it has ended, or the occurrences of the event to which it subscribes."""
         if subscription_of(record) is not None:
             identify = partial(self._callers.principal, request)
-            async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
+            async with aclosing(self._event_tasks.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
                 async for update in updates:
                     yield update
             return
@@ -316,7 +320,7 @@ class A2aHandler(RequestHandler):
         principal = await self._callers.principal(request)
         record.owner = key_of(principal)
         record.skill = f"{EVENT}{event.id}"
-        record.input = await self._pushes.begin(event, given, principal)
+        record.input = await self._event_tasks.begin(event, given, principal)
         set_state(record.task, WORKING, [Part(text=f"Sends each {event.id} when it happens, until you cancel.")])
         await self._tasks.put(record, self._callers.address(request))
         return record

@@ -16,6 +16,7 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
 from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.dialect import DIALECT
+from awp_publish.plugins.a2a.event_tasks import EventTasks
 from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.history import keep, leave_out, replace_parts
 from awp_publish.plugins.a2a.pushes import Pushes
@@ -40,12 +41,13 @@ class Messages:
         callers: Callers,
         tasks: Tasks,
         pushes: Pushes,
+        event_tasks: EventTasks,
         skills: SkillSelector,
         running: RunningCalls,
     ) -> None:
         self._invoker = door.invoker
         self._calls = Calls(DOOR, door.invoker, door.admission, DIALECT)
-        self._callers, self._tasks, self._pushes = callers, tasks, pushes
+        self._callers, self._tasks, self._pushes, self._event_tasks = callers, tasks, pushes, event_tasks
         self._skills, self._running = skills, running
         self._has_jobs = door.ask("jobs") is not None
         self._sessions = session_ids_of(door)
@@ -148,7 +150,7 @@ class Messages:
         named = action or self._invoker.absent  # a hidden action takes the same steps as none
         if not skill or (named is not None and named.is_public):
             return None
-        event = self._pushes.event_of(skill, await self._callers.principal(request, of_call=True))
+        event = self._event_tasks.event_of(skill, await self._callers.principal(request, of_call=True))
         if event is None or action is not None:
             return None
         if wrong := self._events.check_arguments(event, given):

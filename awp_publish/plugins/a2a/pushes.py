@@ -1,24 +1,22 @@
-"""Push notifications of tasks (A2A 1.0, section 4.3), and events as tasks without an end.
+"""Push notifications of tasks (A2A 1.0, section 4.3).
 
 Changes of a task are sent to the addresses that its caller names. A config is a webhook of the site
 (the plug-in "events"), so it is in the store and its address has to be public. Messages are signed according to
 Standard Webhooks with a shared secret: `authentication.credentials` or `token`, which are keys if they begin with
 `whsec_`; if the caller gives neither, with a key that the answer returns. The end of a task is sent once. 410 ends a
-config. An event of the site is a task that does not end: each occurrence is an artifact of it, until its caller
-cancels it.
+config.
 """
 
 import base64
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
 import orjson
 from a2a.server.events import Event as Update
-from a2a.types.a2a_pb2 import Artifact, Part, TaskArtifactUpdateEvent, TaskPushNotificationConfig
+from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 from a2a.utils.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
@@ -28,20 +26,16 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from awp_publish.calls.call import Principal
 from awp_publish.http.outgoing import Failure, Posted
-from awp_publish.model import Event
 from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.event_tasks import artifact_of, subscriber_of, subscription_of
 from awp_publish.plugins.a2a.record import TaskRecord, progress_of, updates_of
 from awp_publish.plugins.a2a.records import Tasks
-from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, make_data_parts, with_integers
-from awp_publish.problems import Problem, RateLimited, StoreUnavailable
+from awp_publish.plugins.a2a.tasks import TERMINAL, with_integers
+from awp_publish.problems import RateLimited, StoreUnavailable
 from awp_publish.stores.store import Count
 
 KIND: Final = "a2a-task"
-EVENT: Final = "event:"
-"""The prefix of the skill of a task that subscribes to an event."""
-
 MAX_CONFIGS: Final = 10
 MAX_TEXT: Final = 1_000
 ANONYMOUS_CONFIGS: Final = 30
@@ -51,15 +45,11 @@ FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 5.0
 """Seconds between two polls of a task."""
 
-VERIFY_SECONDS: Final = 60.0
-"""Seconds after which the caller of a stream of events is identified again."""
-
-LOOK_SECONDS: Final = 1.0
 MAX_BODY: Final = 262_144
 
 
 class Pushes:
-    """The push notification configs of one public address of a site, and tasks that subscribe to events."""
+    """The push notification configs of one public address of a site."""
 
     def __init__(self, door: Context, tasks: Tasks) -> None:
         served = door.ask("events")
@@ -118,7 +108,7 @@ class Pushes:
         about: dict[str, Any] = {"task": record.task.id, "owner": record.owner, "config": MessageToDict(kept)}
         about |= {"shown": None if record.state in TERMINAL else _digest_of(record), "attempts": 0}
         if (wanted := subscription_of(record)) is not None:
-            caller = _subscriber_of(wanted)
+            caller = subscriber_of(wanted)
             event = self._events.find(wanted["event"], caller)
             logs += self._events.logs_for(event, caller) if event is not None else ()
             about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
@@ -196,7 +186,7 @@ class Pushes:
     async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
         wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
-        event = self._events.find(wanted["event"], _subscriber_of(wanted))
+        event = self._events.find(wanted["event"], subscriber_of(wanted))
         if event is None:
             return None
 
@@ -223,75 +213,6 @@ class Pushes:
 
         await self._webhooks.change(hook, change)
         return None if pause is None else await self._webhooks.postpone(hook, pause)
-
-    def event_of(self, skill: object, caller: Principal | None) -> Event | None:
-        """Return the event that a skill stands for, if the caller may see it, or None."""
-        known = {event.id for event in self._catalog.events} if isinstance(skill, str) else ()
-        return self._events.find(str(skill), caller) if skill in known else None
-
-    async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
-        """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
-        batch = await self._events.read(event, self._events.logs_for(event, caller), None)
-        known = None if caller is None else [caller.key, sorted(caller.scopes)]
-        return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
-
-    async def follow(
-        self, record: TaskRecord, seconds: float, identify: Callable[[], Awaitable[Principal | None]]
-    ) -> AsyncGenerator[Update, None]:
-        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over.
-
-        The caller is identified again every VERIFY_SECONDS, and when its token has expired. The updates end if it is
-        no longer the same.
-        """
-        wanted = subscription_of(record) or {}
-        caller = _subscriber_of(wanted)
-        event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
-        if event is None:
-            return
-        shown, verified = await identify(), time.monotonic()
-        logs, positions = self._events.logs_for(event, caller), _read_positions(wanted["positions"])
-        batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
-        async with aclosing(batches):
-            async for batch in batches:
-                if time.monotonic() - verified >= VERIFY_SECONDS or (shown is not None and shown.has_expired()):
-                    verified, known = time.monotonic(), None
-                    with suppress(Problem):
-                        known = await identify()
-                    if known != shown:
-                        return
-                for occurrence in batch.occurrences:
-                    yield artifact_of(record, occurrence)
-                if time.monotonic() > end:
-                    return
-                if not batch.has_more:
-                    record = await self._tasks.find(record.task.id, record.owner)
-                if record.state in TERMINAL:
-                    for update in updates_of(record.task):
-                        yield update
-                    return
-
-
-def subscription_of(record: TaskRecord) -> dict[str, Any] | None:
-    """Return the data of a task that subscribes to an event, or None for other tasks."""
-    return dict(record.input or {}) if record.skill.startswith(EVENT) else None
-
-
-def artifact_of(record: TaskRecord, occurrence: Any) -> TaskArtifactUpdateEvent:
-    """Return an occurrence as an artifact of the task that subscribes to its event."""
-    parts = make_data_parts(occurrence.data) or [Part(text=orjson.dumps(occurrence.data).decode(), media_type=JSON)]
-    artifact = Artifact(artifact_id=occurrence.id, name=occurrence.name, parts=parts)
-    artifact.metadata.update({"timestamp": occurrence.timestamp})
-    task = record.task
-    return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True)
-
-
-def _subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
-    known = wanted.get("caller")
-    return Principal.of_key(known[0], frozenset(known[1])) if known else None
-
-
-def _read_positions(stored: Mapping[str, Iterable[Any]]) -> dict[str, tuple[str, int]]:
-    return {log: (epoch, number) for log, (epoch, number) in stored.items()}
 
 
 def _is_gone(answer: Posted | Failure | None) -> bool:

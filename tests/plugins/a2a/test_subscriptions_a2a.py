@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
 from awp_publish.http.running import running
-from awp_publish.plugins.a2a import pushes
+from awp_publish.plugins.a2a import event_tasks, pushes
 from awp_publish.plugins.events import webhooks
 from tests.guarded import ANN, BEN, known_callers, make_shop
 from tests.plugins.a2a.a2a_client import make_caller, make_request, open_caller, serving, state
@@ -254,7 +254,7 @@ async def test_an_event_is_a_skill_whose_task_goes_on(receiver):
 
 
 async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
-    monkeypatch.setattr(pushes, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(event_tasks, "LOOK_SECONDS", 0.05)
     app, site, _ = publish()
     async with serving(app) as url, httpx.AsyncClient() as http, asyncio.timeout(50):
         plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
@@ -275,7 +275,7 @@ async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
 
 
 async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event(receiver, monkeypatch):
-    monkeypatch.setattr(pushes, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(event_tasks, "LOOK_SECONDS", 0.05)
     scopes = {"staff"}
     app, site, _ = publish(authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
@@ -297,7 +297,7 @@ async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event
 
 @pytest.mark.parametrize("how", ["withdrawn", "expired"])
 async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monkeypatch, how):
-    monkeypatch.setattr(pushes, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(event_tasks, "LOOK_SECONDS", 0.05)
     known = {"eve": Principal("eve", claims={"exp": 1} if how == "expired" else {})}
     app, site, _ = publish(authenticate=BearerToken(known.get))
     async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
@@ -309,7 +309,7 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
             await site.emit("order_shipped", {"order_id": "1"}, audience="principal:eve")
             assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "1"
             if how == "withdrawn":
-                monkeypatch.setattr(pushes, "VERIFY_SECONDS", 0.0)
+                monkeypatch.setattr(event_tasks, "VERIFY_SECONDS", 0.0)
             known.clear()
             await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
             assert [one async for one in told] == []
