@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from awp_publish.client import AgentClient, CallFailed
+from awp_publish.calls.wire import WireCall, WireResponse
+from awp_publish.client import AgentClient, CallFailed, doors
 
 JOB = {"job_id": "j", "poll_endpoint": "https://elsewhere.example/agents/jobs/j?x=1"}
 RUNNING = {"job_id": "j", "status": "running"}
@@ -168,3 +170,75 @@ def test_what_is_sent_and_what_comes_of_it(exchange):
 
 
 USUAL = {"host", "accept", "content-type", "content-length", "user-agent"}
+
+
+PLAIN = WireCall(action="order.gift", inputs={"a": 1}, message_id="m")
+FULL = WireCall(
+    action="order",
+    inputs={"a": [1]},
+    key="k",
+    confirmation="t",
+    receipts=("r-1", "r-2"),
+    session="s",
+    message_id="m",
+)
+REFUSED = {"status": 409, "code": "REFUSED", "detail": "No."}
+RECEIPT = {"headers": {"awp-receipt": "r-1"}}
+
+
+def task(state: str, *parts: object) -> dict[str, Any]:
+    message = {"parts": list(parts)}
+    return {"result": {"task": {"id": "7", "status": {"state": state, "message": message}, "artifacts": [message]}}}
+
+
+ANSWERS: list[tuple[str, int, object]] = [
+    ("woa", 200, {"a": 1}),
+    ("woa", 409, REFUSED),
+    ("woa", 502, "Bad gateway"),
+    ("plain", 200, {"a": 1}),
+    ("plain", 404, REFUSED),
+    *[
+        (door, status, answer)
+        for door in ("mcp", "mcp-2025-11-25")
+        for status, answer in (
+            (200, {"result": {"structuredContent": {"result": 5}, "content": []}}),
+            (200, {"result": {"structuredContent": {"a": 5}, "_meta": {"awp/headers": {"awp-receipt": "r"}}}}),
+            (200, {"result": {"content": [{"type": "text", "text": "Found."}]}}),
+            (200, {"result": {"isError": True, "content": [{"type": "text", "text": "Lost."}]}}),
+            (200, {"result": {"isError": True, "content": [], "_meta": {"awp/problem": REFUSED}}}),
+            (200, {"error": {"code": -32602, "message": "Unknown tool"}}),
+            (401, REFUSED),
+        )
+    ],
+    ("a2a", 200, task("TASK_STATE_COMPLETED", {"data": {"a": 1}})),
+    ("a2a", 200, task("TASK_STATE_COMPLETED", {"text": "Found."})),
+    ("a2a", 200, task("TASK_STATE_FAILED", {"data": REFUSED})),
+    ("a2a", 200, task("TASK_STATE_INPUT_REQUIRED", {"data": REFUSED})),
+    ("a2a", 200, task("TASK_STATE_WORKING", {"text": "Wait."})),
+    ("a2a", 200, {"error": {"code": -32602, "message": "No skill"}}),
+    ("awp", 101, {"result": {"output": 3, **RECEIPT}}),
+    ("awp", 101, {"error": {"message": "No.", "details": {**REFUSED, **RECEIPT}}}),
+    ("awp", 101, {"error": {"message": "No."}}),
+    ("awp", 101, {"error": {"message": "No.", "details": {"code": "X"}}}),
+    ("awp", 403, REFUSED),
+]
+
+
+def test_each_wire_writes_a_call_and_reads_its_answers(request):
+    """Run with --golden to write the file anew, then read the change."""
+    lines = []
+    for wire in doors().values():
+        lines += [f"{wire.name} sends {wire.write(call, wire.path)}" for call in (PLAIN, FULL)]
+    for name, status, answer in ANSWERS:
+        lines.append(f"{name} reads {status} {json.dumps(answer)}")
+        wire = doors()[name]
+        response = WireResponse(status, {"content-type": "application/json"}, json.dumps(answer).encode())
+        try:
+            lines.append(f"    {wire.decode(FULL, wire.write(FULL, wire.path), response)}")
+        except CallFailed as failed:
+            lines.append(f"    {failed.problem} {dict(failed.headers)}")
+    path = Path(__file__).parent / "wires.txt"
+    told = "\n".join(lines) + "\n"
+    if request.config.getoption("--golden"):
+        path.write_text(told)
+    assert told == path.read_text()

@@ -34,6 +34,8 @@ def make_shop(**options: object) -> Site:
     @site.agent("fail")
     async def fail(how: str) -> str:
         """Fail."""
+        if how.isdecimal():
+            raise Refused("It is so.", status=int(how))
         if how == "refuse":
             raise Refused("The book is gone.", status=410, code="GONE")
         raise RuntimeError("a secret")

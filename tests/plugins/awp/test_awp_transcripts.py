@@ -7,12 +7,14 @@ $session_id, $resume_token and $state stand for the last ones that were given.
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from awp_publish import BearerToken, Principal
+from tests.client import TestClient
 from tests.guarded import KEYS
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.awp.awp_site import publish
@@ -69,10 +71,15 @@ def send(caller: AwpClient, line: str, values: dict[str, str]) -> Any:
     return answer
 
 
-@pytest.fixture
-def compare(open_client, request):
-    client = open_client(publish(make_shop(authenticate=BearerToken(CALLERS), secret_keys=KEYS)))
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    app = publish(make_shop(authenticate=BearerToken(CALLERS), secret_keys=KEYS))
+    with TestClient(app, base_url="https://shop.example") as client:
+        yield client
 
+
+@pytest.fixture
+def compare(client, request):
     def compare(name: str) -> None:
         path = TRANSCRIPTS / f"{name}.txt"
         transcript = play(path.read_text(), client)
