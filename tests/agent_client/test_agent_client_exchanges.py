@@ -117,12 +117,22 @@ EXCHANGES = {
         f"a job that says {json.dumps(job)}": Exchange([(202, {}, JOB), job], [CALL, POLL], "UNREADABLE_ANSWER")
         for job in UNREADABLE
     },
+    "a job that cannot be read": Exchange([(202, {}, JOB), (400, {}, {"code": "BAD"})], [CALL, POLL], "BAD"),
     "what is like a job": Exchange([{"job_id": "j"}], [CALL], {"job_id": "j"}),
     "another path": Exchange(
         [1],
         ['POST /in/order {"input": {}}'],
         1,
         documents={"/.well-known/woa.json": woa_at("https://elsewhere.example")},
+    ),
+    "a path with a query": Exchange(
+        [1],
+        ['POST /in/order?k=1 {"input": {}}'],
+        1,
+        documents={"/.well-known/woa.json": woa_at("https://elsewhere.example", "/in/{agent_id}?k=1")},
+    ),
+    "a document at no address": Exchange(
+        [1], [CALL], 1, documents={"/agent.json": {"protocols": {"woa": {"document": "http://["}}}}
     ),
     "a path with a base of its own": Exchange(
         [1],
@@ -136,8 +146,17 @@ EXCHANGES = {
 }
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES.values(), ids=EXCHANGES)
-def test_what_is_sent_and_what_comes_of_it(exchange):
+def test_what_is_sent_and_what_comes_of_it():
+    for name, exchange in EXCHANGES.items():
+        carry_out(name, exchange)
+
+
+def address_of(scope: Any) -> str:
+    query = scope["query_string"].decode()
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
+
+
+def carry_out(name: str, exchange: Exchange) -> None:
     answers, sent, called = list(exchange.answers), list[str](), False
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -150,7 +169,7 @@ def test_what_is_sent_and_what_comes_of_it(exchange):
             body = (await receive())["body"].decode()
             fields = {name.decode(): text.decode() for name, text in scope["headers"]}
             beside = [f"{name}={fields[name]}" for name in sorted(fields) if name not in USUAL]
-            sent.append(" ".join(filter(None, [scope["method"], scope["path"], body, *beside])))
+            sent.append(" ".join(filter(None, [scope["method"], address_of(scope), body, *beside])))
             answer = answers.pop(0)
             status, headers, value = answer if isinstance(answer, tuple) else (200, {}, answer)
         encoded = [(name.lower().encode(), text.encode("latin-1")) for name, text in headers.items()]
@@ -165,8 +184,8 @@ def test_what_is_sent_and_what_comes_of_it(exchange):
             result = client.send(**call).output
         except CallFailed as failed:
             result = failed.code
-        assert (result, sent, answers) == (exchange.result, exchange.sent, [])
-        assert (client.session, client.receipts) == exchange.kept
+        assert (result, sent, answers) == (exchange.result, exchange.sent, []), name
+        assert (client.session, client.receipts) == exchange.kept, name
 
 
 USUAL = {"host", "accept", "content-type", "content-length", "user-agent"}
@@ -242,3 +261,21 @@ def test_each_wire_writes_a_call_and_reads_its_answers(request):
     if request.config.getoption("--golden"):
         path.write_text(told)
     assert told == path.read_text()
+
+
+def test_what_cannot_be_sent_is_the_callers_mistake():
+    async def nowhere(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+    with AgentClient(nowhere, door="woa") as client, pytest.raises(TypeError):
+        client.call("find", {"q": object()})
+
+
+@pytest.mark.parametrize(("host", "is_refused"), [("shop.localhost", False), ("shop.example", True), ("shop", False)])
+def test_names_that_say_that_they_are_private_may_be(host, is_refused, monkeypatch):
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("127.0.0.1", 1))])
+    with AgentClient(f"http://{host}:1", door="woa") as client, pytest.raises((CallFailed, OSError)) as failed:
+        client.call("order")
+    assert (getattr(failed.value, "code", "") == "PRIVATE_ADDRESS") is is_refused

@@ -263,23 +263,24 @@ async def test_what_is_older_than_wanted_is_left_out(app, site):
     assert (await client.poll(None, maxAgeMs=60_000))["events"] == []
 
 
-async def test_who_was_away_too_long_is_told_that_something_is_gone():
+@pytest.mark.parametrize(("emitted", "kept"), [(250, 250), (1_000, 1_000), (2_050, 1_000)])
+async def test_what_is_emitted_at_once_is_read_once_and_in_order_and_what_is_too_old_is_gone(emitted, kept):
     store = MemoryStore(most_entries=1_500)  # what is gone makes room
     site = make_shop(plugins=["mcp"], store=store)
     site.event("order_shipped", payload=Shipped)
     client = Client(AgentPublisher(FastAPI(), site=site))
     cursor = (await client.poll())["cursor"]
     await asyncio.gather(
-        *(site.emit("order_shipped", {"order_id": str(number)}, audience="public") for number in range(2_000))
+        *(site.emit("order_shipped", {"order_id": str(number)}, audience="public") for number in range(emitted))
     )
-    batch = await client.poll(cursor)
-    assert batch["truncated"] is True
-    assert batch["hasMore"] is True
-    read = 0
+    batch = await client.poll(cursor, maxEvents=200)
+    assert (batch["truncated"], batch["hasMore"]) == (kept < emitted, True)
+    read = list[str]()
     while batch["events"]:
-        read += len(batch["events"])
+        read += orders(batch)
         batch = await client.poll(batch["cursor"], maxEvents=200)
-    assert read == 1_000
+        assert not batch["truncated"]
+    assert read == [str(number) for number in range(emitted - kept, emitted)]
 
 
 # --- Emitting ---
