@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, PseudoClass, Selector
 
-MAX_STEPS: Final = 3_000_000
+MAX_STEPS: Final = 1_000_000
 """Elements that are looked at for the selectors of one page."""
 
 _NO_ELEMENT: Final = ("", "!")

@@ -14,7 +14,7 @@ from tests.django.servers import DJANGO, GUNICORN, ROOT, UVICORN, environment, s
 from tests.plugins.a2a.a2a_client import make_caller, output, problem, state
 from tests.plugins.mcp.mcp_messages import MODERN, connect_to
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # the tables of a large project are made
 
 SERVER = "tests.django.oscar_shop.server"
 COMMANDS = {

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.limit(180)
 def test_a_thousand_hostile_requests_do_no_harm():
     command = [sys.executable, "-m", "tests.fuzz", "1000", "--seed", "1", "--processes", "1"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False)
