@@ -466,7 +466,7 @@ def test_an_answer_is_the_same_at_every_door(door):
         (("a.txt", b"abc"), {"filename": "a.txt", "content": "YWJj"}),
         (("a.txt", b"abc", "text/plain"), {"filename": "a.txt", "content_type": "text/plain", "content": "YWJj"}),
         ([1, b"abc", {"b": (b"a", 2)}], [1, "YWJj", {"b": ["YQ==", 2]}]),
-        ({"a": None}, {"a": None}),
+        ({"a": None, "b": b"abc"}, {"a": None, "b": "YWJj"}),
     ],
 )
 def test_inputs_are_sent_as_json_has_them(value, sent):

@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from websockets.sync.server import serve
 
 from awp_publish.calls.wire import WireCall, WireResponse
 from awp_publish.client import AgentClient, CallFailed, doors
@@ -279,3 +281,29 @@ def test_names_that_say_that_they_are_private_may_be(host, is_refused, monkeypat
     with AgentClient(f"http://{host}:1", door="woa") as client, pytest.raises((CallFailed, OSError)) as failed:
         client.call("order")
     assert (getattr(failed.value, "code", "") == "PRIVATE_ADDRESS") is is_refused
+
+
+def test_a_websocket_that_is_refused_says_why():
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            headers = [(b"content-type", b"application/problem+json")]
+            await send({"type": "websocket.http.response.start", "status": 409, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": json.dumps(REFUSED).encode()})
+
+    with AgentClient(app, door="awp") as client:
+        client._documents["/agent.json"] = {}  # it names no addresses
+        with pytest.raises(CallFailed) as failed:
+            client.call("order")
+    assert (failed.value.code, failed.value.status) == ("REFUSED", 409)
+
+
+def test_a_websocket_that_is_closed_is_a_failed_call():
+    with serve(lambda socket: socket.close(), "127.0.0.1", 0) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        with AgentClient(f"http://127.0.0.1:{server.socket.getsockname()[1]}", door="awp") as client:
+            client._documents["/agent.json"] = {}  # it names no addresses
+            with pytest.raises(CallFailed, match="The connection was closed"):
+                client.call("order")
+        server.shutdown()
+        thread.join()
