@@ -1,4 +1,4 @@
-"""Python processes for tests to kill, forked of one that has imported what all of them import."""
+"""Python processes of tests, forked of one that has imported what most of them import."""
 
 import multiprocessing
 import os
@@ -6,17 +6,23 @@ import runpy
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from subprocess import CompletedProcess
+from tempfile import TemporaryDirectory
 from typing import Final
 
 PRELOADED: Final = [
     "a2a.server.routes",
-    "awp_publish",
+    "awp_publish.cli.application",
     "awp_publish.plugins.postgres.store",
     "awp_publish.plugins.redis.store",
     "awp_publish.plugins.sqlite.store",
+    "django.contrib.admin.options",
+    "django.core.management.commands.runserver",
+    "django.db.backends.sqlite3.base",
+    "django.test",
     "fastapi",
     "mcp.server",
     "uvicorn.main",
@@ -29,19 +35,22 @@ _context.set_forkserver_preload(PRELOADED)
 
 
 class Process:
-    """What `subprocess.Popen` is for `python -m module`."""
+    """What `subprocess.Popen` is for `python -m module`, `python script.py` and `python -c code`."""
 
     def __init__(
         self,
-        module: str,
-        *arguments: str,
+        *words: str,
         cwd: Path,
         env: Mapping[str, str] = os.environ,
         is_strict: bool = False,
         output: Path | None = None,
+        errors: Path | None = None,
     ) -> None:
-        """Start it. In a strict one, warnings are errors. All that it prints goes to the file `output`."""
-        started = (module, arguments, cwd, dict(env), is_strict, output)
+        """Start it. In a strict one, warnings are errors.
+
+        All that it prints goes to the file `output`, or what it prints to stderr to the file `errors`.
+        """
+        started = (words, cwd, dict(env), is_strict, output, errors or output)
         self._process: ForkServerProcess = _context.Process(target=_run, args=started)
         self._process.start()
 
@@ -69,23 +78,38 @@ class Process:
         return status
 
 
+def run(*words: str, cwd: Path, env: Mapping[str, str] = os.environ, is_strict: bool = False) -> CompletedProcess[str]:
+    """Run one to its end, as `subprocess.run` does."""
+    with TemporaryDirectory() as folder:
+        output, errors = Path(folder, "stdout"), Path(folder, "stderr")
+        process = Process(*words, cwd=cwd, env=env, is_strict=is_strict, output=output, errors=errors)
+        return CompletedProcess(words, process.wait(), output.read_text(), errors.read_text())
+
+
 def _run(
-    module: str,
-    arguments: tuple[str, ...],
+    words: Sequence[str],
     folder: Path,
     environment: dict[str, str],
     is_strict: bool,
     output: Path | None,
+    errors: Path | None,
 ) -> None:
-    if output is not None:
-        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
+    opened: dict[Path, int] = {}
+    for number, path in ((1, output), (2, errors)):
+        if path is not None:
+            if path not in opened:
+                opened[path] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(opened[path], number)
     if is_strict:
         warnings.simplefilter("error")
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:0] = [str(folder), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.argv = [*words] if words[0] != "-c" else ["-c", *words[2:]]
+    if words[0] == "-c":
+        exec(words[1], {"__name__": "__main__"})
+    elif words[0].endswith(".py"):
+        runpy.run_path(words[0], run_name="__main__")
+    else:
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +40,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def start(command: Sequence[str], database: Path | None = None) -> tuple[Process, str]:
+def start(command: Sequence[str], database: Path | None = None) -> tuple["Process | subprocess.Popen[bytes]", str]:
     """A server and its address. `{port}` and `{place}` in the command are where it has to listen.
 
     With a `database` it is that of the shop with accounts, which is prepared there.
@@ -50,6 +52,8 @@ def start(command: Sequence[str], database: Path | None = None) -> tuple[Process
     if database is not None:
         env |= {"ACCOUNTS_URL": f"http://{place}", "ACCOUNTS_DATABASE": str(database)}
         assert Process("tests.django.accounts", cwd=ROOT, env=env).wait(timeout=90) == 0
+    if "gevent" in words:  # which has to come before what it patches is imported
+        return subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT, env=env), f"http://{place}"
     return Process(*words, cwd=ROOT, env=env), f"http://{place}"
 
 

@@ -1,21 +1,19 @@
 """allauth's sign-in, whose forms make their fields in `__init__` and are chosen by the view."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from tests.django.servers import ROOT, environment
+from tests.processes import run
 
 pytest.importorskip("allauth", reason="allauth is not installed")
 
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    run = [sys.executable, "-m", "tests.django.allauth_shop"]
-    done = subprocess.run(run, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    done = run("tests.django.allauth_shop", cwd=ROOT, env=environment())
     assert done.returncode == 0, done.stderr
     answers: dict[str, Any] = json.loads(done.stdout)
     return answers

@@ -1,7 +1,5 @@
 """Workers of gunicorn that are greenlets: agents' calls are answered, and every page of the database still is."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -10,6 +8,7 @@ import httpx2
 import pytest
 
 from tests.django.servers import ROOT, environment, serving
+from tests.processes import run
 
 pytest.importorskip("gevent")
 COMMAND = ("gunicorn", "-k", "gevent", "--log-level", "error", "--bind", "{place}", "tests.django.green:application")
@@ -19,7 +18,7 @@ COMMAND = ("gunicorn", "-k", "gevent", "--log-level", "error", "--bind", "{place
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("GREEN_DATABASE", str(tmp_path_factory.mktemp("green") / "green.db"))
-        subprocess.run([sys.executable, "-m", "tests.django.green"], cwd=ROOT, env=environment(), check=True)
+        assert run("tests.django.green", cwd=ROOT, env=environment()).returncode == 0
         with serving({"gevent": COMMAND}) as addresses:
             yield addresses["gevent"]
 
@@ -61,12 +60,5 @@ refused = Client().post("/agents/count/invoke", {"input": {}}, content_type="app
 print(refused.status_code, "gthread" in refused.json()["detail"], Client().get("/agent.json").status_code)
 print(*(message.id for message in run_checks(tags=["agents"])))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**environment(), "GREEN_DATABASE": ":memory:"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.split("\n")[:2] == ["503 True 200", "awp_publish.E005 awp_publish.W001"]
+    done = run("-c", program, cwd=ROOT, env={**environment(), "GREEN_DATABASE": ":memory:"})
+    assert done.stdout.split("\n")[:2] == ["503 True 200", "awp_publish.E005 awp_publish.W001"], done.stderr

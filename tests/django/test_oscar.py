@@ -1,8 +1,6 @@
 """A real Django application that nobody here wrote: django-oscar's shop, unchanged, behind gunicorn and uvicorn."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 
 import httpx
@@ -13,6 +11,7 @@ from awp_publish.checks import check_documents
 from tests.django.servers import DJANGO, GUNICORN, ROOT, UVICORN, environment, serving
 from tests.plugins.a2a.a2a_client import make_caller, output, problem, state
 from tests.plugins.mcp.mcp_messages import MODERN, connect_to
+from tests.processes import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # the tables of a large project are made
 
@@ -30,7 +29,7 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
     """Both servers, in front of one database. The system checks have nothing to say, else there are none."""
     os.environ["OSCAR_DATABASE"] = str(tmp_path_factory.mktemp("oscar") / "oscar.db")
     try:
-        subprocess.run([sys.executable, "-m", SERVER], cwd=ROOT, env=environment(), check=True)
+        assert run(SERVER, cwd=ROOT, env=environment()).returncode == 0
         with serving(COMMANDS) as addresses:
             yield addresses
     finally:

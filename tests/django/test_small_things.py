@@ -1,7 +1,5 @@
 """What projects met in passing: subclasses of middleware, names of views that take anything, options of commands."""
 
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from rest_framework.routers import DefaultRouter
 
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
+from tests.processes import run
 
 OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
@@ -177,7 +176,7 @@ def test_an_agents_py_that_raises_is_an_error_of_the_checks_and_not_the_end_of_t
     (tmp_path / "urls.py").write_text(URLS)
     (tmp_path / "fine.py").write_text(FINE)
     program = BROKEN.format(apps=apps, more=more)
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run("-c", program, cwd=tmp_path)
     assert done.stdout.split("\n")[:2] == said, done.stderr
     assert logged in done.stderr
 
@@ -187,8 +186,6 @@ def test_the_hint_of_a_failure_shows_its_traceback(tmp_path: Path):
     (tmp_path / "fine.py").write_text(FINE)
     program = BROKEN.partition("from django.core.checks")[0].format(apps='"awp_publish_django"', more="")
     called = TRACEBACK.partition('"')[2].rstrip('"')
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}\n{called}"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run("-c", f"{program}\n{called}", cwd=tmp_path)
     assert "Traceback" in done.stderr
     assert "urls.py" in done.stderr

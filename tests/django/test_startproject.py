@@ -1,10 +1,9 @@
 """The way of docs/django.md from `startproject` to a callable agent, word for word, and workers of such a project."""
 
+import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ import httpx2
 import pytest
 
 from tests.django.servers import ROOT, environment, wait_for
-from tests.http.test_real_server import free_port
+from tests.processes import Process, run as run_python
+from tests.redis_server import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -24,9 +24,7 @@ FILES = re.compile(r"^# (?:at the end of )?(shop/\w+\.py)$", re.MULTILINE)
 
 def run(folder: Path, *words: str) -> str:
     """What a command of the project says."""
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=surroundings(), capture_output=True, text=True, timeout=180
-    )
+    done = run_python(*words, cwd=folder, env=surroundings())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -36,8 +34,8 @@ def surroundings() -> dict[str, str]:
 
 
 @contextmanager
-def process(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
-    started = subprocess.Popen([sys.executable, *words], cwd=folder, env=surroundings(), stdout=subprocess.DEVNULL)
+def process(folder: Path, *words: str) -> Iterator[Process]:
+    started = Process(*words, cwd=folder, env=surroundings(), output=Path(os.devnull))
     try:
         yield started
     finally:
@@ -53,7 +51,7 @@ def code_of_the_page() -> str:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A new project, with the lines of the page."""
-    run(tmp_path, "-m", "django", "startproject", "shop")
+    run(tmp_path, "django", "startproject", "shop")
     pieces = FILES.split(code_of_the_page())[1:]
     for name, lines in zip(pieces[::2], pieces[1::2], strict=True):
         with (tmp_path / "shop" / name).open("a") as file:
@@ -106,7 +104,7 @@ WORKERS = {
         "DjangoStore()",
         ("manage.py", "agents", "worker"),
     ),
-    "awp-publish": ("", '"sqlite:///agents.db"', ("-m", "awp_publish", "worker", "shop.asgi:application")),
+    "awp-publish": ("", '"sqlite:///agents.db"', ("awp_publish", "worker", "shop.asgi:application")),
 }
 
 
@@ -128,8 +126,6 @@ def test_a_worker_process_runs_the_jobs_of_the_project(project, command):
 
 
 def test_a_project_without_background_actions_has_no_work(project):
-    told = subprocess.run(
-        [sys.executable, "manage.py", "agents", "worker"], cwd=project, env=surroundings(), capture_output=True
-    )
+    told = run_python("manage.py", "agents", "worker", cwd=project, env=surroundings())
     assert told.returncode != 0
-    assert b"has no background actions" in told.stderr
+    assert "has no background actions" in told.stderr

@@ -1,15 +1,13 @@
 """`wagtail start`, with a blog and a form page: as its command leaves the project, with DEBUG, and ours at the end."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.django.servers import ROOT, environment
+from tests.django.servers import environment
+from tests.processes import run
 
 pytest.importorskip("wagtail", reason="Wagtail is not installed")
 django = pytest.importorskip("django")
@@ -40,14 +38,12 @@ MIGRATION_MODULES = WithoutMigrations()  # tables as the models are, which is qu
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder: Path = tmp_path_factory.mktemp("bakery")
-    start = [sys.executable, "-c", "from wagtail.bin.wagtail import main; main()", "start", "bakery", str(folder)]
-    subprocess.run(start, check=True, capture_output=True)
+    start = "from wagtail.bin.wagtail import main; main()"
+    assert run("-c", start, "start", "bakery", str(folder), cwd=folder).returncode == 0
     with (folder / "bakery" / "settings" / "base.py").open("a") as settings:
         settings.write(OURS)
-    path = os.pathsep.join((environment()["PYTHONPATH"], str(folder)))
-    there = {**environment(), "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "bakery.settings.dev"}
-    run = [sys.executable, str(ROOT / "tests" / "django" / "wagtail_shop" / "run.py")]
-    done = subprocess.run(run, cwd=folder, env=there, capture_output=True, text=True, check=False)
+    there = {**environment(), "DJANGO_SETTINGS_MODULE": "bakery.settings.dev"}
+    done = run("tests.django.wagtail_shop.run", cwd=folder, env=there)
     assert done.returncode == 0, done.stderr
     answers: dict[str, Any] = json.loads(done.stdout)
     return answers
