@@ -68,20 +68,19 @@ LIMITS: Final = {
 """The most tokens of a way."""
 
 
-async def go(way: str) -> tuple[Purchase, Meter]:
-    """Buy in one way, in a shop of its own. Raises NotMeasured."""
+async def go(way: str, origin: str) -> tuple[Purchase, Meter]:
+    """Buy in one way, in the shop at an address. Raises NotMeasured."""
     meter = Meter()
-    async with open_shop() as origin:
-        if "pages" in way:
-            async with httpx.AsyncClient(event_hooks=meter.hooks) as http:
-                return await _PLAIN[way](origin, http), meter
-        async with httpx.AsyncClient() as browser:
-            token = await carry_out_async(token_steps(origin), browser)
-        if way in _LIVE:
-            return await _LIVE[way](origin, meter, token), meter
-        async with httpx.AsyncClient(event_hooks=meter.hooks, headers=_shown(token)) as http:
-            _keep_no_cookies(http)
+    if "pages" in way:
+        async with httpx.AsyncClient(event_hooks=meter.hooks) as http:
             return await _PLAIN[way](origin, http), meter
+    async with httpx.AsyncClient() as browser:
+        token = await carry_out_async(token_steps(origin), browser)
+    if way in _LIVE:
+        return await _LIVE[way](origin, meter, token), meter
+    async with httpx.AsyncClient(event_hooks=meter.hooks, headers=_shown(token)) as http:
+        _keep_no_cookies(http)
+        return await _PLAIN[way](origin, http), meter
 
 
 @asynccontextmanager
@@ -116,7 +115,8 @@ async def _count() -> list[Row]:
         what = f"two copies by {way}"
         limit = at_most(LIMITS[way], "tokens") if way in LIMITS else None
         try:
-            _, meter = await go(way)
+            async with open_shop() as origin:
+                _, meter = await go(way, origin)
         except NotMeasured as missing:
             rows.append(Row(what, "", None, None, str(missing)))
             continue

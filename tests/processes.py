@@ -30,8 +30,8 @@ PRELOADED: Final = [
     "uvicorn.protocols.websockets.auto",
 ]
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(PRELOADED)
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(PRELOADED)
 
 
 class Process:
@@ -51,7 +51,7 @@ class Process:
         All that it prints goes to the file `output`, or what it prints to stderr to the file `errors`.
         """
         started = (words, cwd, dict(env), is_strict, output, errors or output)
-        self._process: ForkServerProcess = _context.Process(target=_run, args=started)
+        self._process: ForkServerProcess = context.Process(target=_run, args=started)
         self._process.start()
 
     @property

@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
 from tests.live_server import serve
+from tests.processes import run
 from tests.redis_server import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -32,38 +33,19 @@ LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*
 PARTS = 6
 """Tests over which the examples are spread."""
 
-FORKS = """
-import os, runpy, sys
-import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
-import awp_publish.cli.application
-
-failed = []
-for script in sys.argv[1:]:
-    child = os.fork()
-    if child == 0:
-        os.chdir(os.path.dirname(script))
-        sys.path.insert(0, "")
-        runpy.run_path(script, run_name="__main__")
-        os._exit(0)  # without taking everything apart that was imported
-    if os.waitpid(child, 0)[1] != 0:
-        failed.append(script)
-if failed:
-    sys.exit("\\n".join(failed))
-"""
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_example_runs(tmp_path, part):
     """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
-    scripts, lines = [], 0
+    scripts, lines = list[Path](), 0
     some_site = (ROOT / "docs" / "testing.md").read_text()
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
             script = tmp_path / f"{page.stem}-{number}" / "example.py"
             script.parent.mkdir()
             script.write_text(block)
-            scripts.append(str(script))
+            scripts.append(script)
         # Lines of our command that need no site elsewhere, with the application of the block before them.
         text = page.read_text()
         for line in re.finditer(LINE, text, re.MULTILINE):
@@ -77,13 +59,13 @@ def test_every_example_runs(tmp_path, part):
             script = folder / "example.py"
             is_refused = text[line.end() :].startswith("\nawp-publish: ")
             script.write_text(f"from awp_publish import cli\n\nassert cli.main({words!r}) == {int(is_refused)}\n")
-            scripts.append(str(script))
+            scripts.append(script)
             lines += 1
     assert len(scripts) > 30
     assert lines > 6
-    command = [sys.executable, "-W", "error", "-c", FORKS, *scripts[part::PARTS]]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    for script in scripts[part::PARTS]:
+        ended = run(script.name, cwd=script.parent, is_strict=True)
+        assert ended.returncode == 0, (script, ended.stderr)
 
 
 @pytest.mark.slow
@@ -95,9 +77,9 @@ def test_the_shop_of_the_tutorial_is_guarded_where_it_is_deployed(tmp_path):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     (tmp_path / "main.py").write_text(production + shop.replace(site, ""))
-    command = [sys.executable, "-m", "uvicorn", "main:app", "--workers", "2", "--port", str(port)]
+    command = ["uvicorn", "main:app", "--workers", "2", "--log-level", "error", "--port", str(port)]
     variables = {**os.environ, "AWP_PUBLISH_URL": origin, "OPERATOR_TOKEN": "of-the-owner", "PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([sys.executable, "-m", *command], cwd=tmp_path, env=variables)
     try:
         wait_for(port)
         with httpx.Client(base_url=origin, timeout=60) as client:
@@ -142,7 +124,7 @@ async def test_clients_connect_as_their_page_says():
         app.add_middleware(AgentPublisher, site=site)
         return app
 
-    async def run(url: str, *command: str) -> None:
+    async def use(url: str, *command: str) -> None:
         words = [word.replace("https://books.example", url) for word in command]
         process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, stderr=PIPE)
         told, wrong = await process.communicate()
@@ -156,7 +138,7 @@ async def test_clients_connect_as_their_page_says():
         commands += [["sh", "-c", line.replace("curl ", "curl -sSf ")] for line in lines]
     assert len(commands) >= 2
     async with serve(make) as url:
-        await asyncio.gather(*(run(url, *command) for command in commands))
+        await asyncio.gather(*(use(url, *command) for command in commands))
 
 
 def test_the_configurations_of_proxies_are_read_by_them(tmp_path):

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import assume, given, strategies as st
 
 from awp_publish import cli
 from awp_publish.cli.sources import FileChange
+from tests import processes
 from tests.client import TestClient
 from tests.conftest import run_command
 
@@ -68,7 +67,7 @@ def run(folder: Path, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}"}
     for name in ("DJANGO_SETTINGS_MODULE", "AWP_PUBLISH_URL"):
         environment.pop(name, None)
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    done = processes.run(*arguments, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -148,7 +147,7 @@ def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
-    run(tmp_path, sys.executable, "-m", "django", "startproject", "shop", ".")
+    run(tmp_path, "django", "startproject", "shop", ".")
     views = "from django.http import HttpResponse\n\n\ndef lamps(request):\n    return HttpResponse('<h1>Lamps</h1>')\n"
     (tmp_path / "shop" / "views.py").write_text(views)
     urls = tmp_path / "shop" / "urls.py"
@@ -160,9 +159,9 @@ def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
     assert cli.main(["init", str(tmp_path)]) == 0
     assert "Django project" in capsys.readouterr().out
     assert '+AWP_PUBLISH = {"SITE": "shop.agents.site"}' not in (tmp_path / "shop" / "settings.py").read_text()
-    told = run(tmp_path, sys.executable, "manage.py", "agents", "check")
+    told = run(tmp_path, "manage.py", "agents", "check")
     assert " 0 errors" in told
-    assert "/lamps" in run(tmp_path, sys.executable, "manage.py", "agents", "list")
+    assert "/lamps" in run(tmp_path, "manage.py", "agents", "list")
     assert cli.main(["init", str(tmp_path)]) == 2
 
 

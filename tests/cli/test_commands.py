@@ -17,6 +17,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from awp_publish import __version__, cli
+from tests import processes
 from tests.client import TestClient
 from tests.conftest import run_command as run
 
@@ -130,9 +131,7 @@ def test_every_command_and_option_says_what_it_is_for():
 
 
 def test_the_version_is_told():
-    command = [sys.executable, "-m", "awp_publish", "--version"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout == f"awp-publish {__version__}\n"
+    assert processes.run("awp_publish", "--version", cwd=ROOT).stdout == f"awp-publish {__version__}\n"
 
 
 @pytest.mark.parametrize("framework", ["fastapi", "starlette"])
@@ -153,18 +152,18 @@ def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
     environment.pop("DJANGO_SETTINGS_MODULE", None)  # of other tests
 
     def at(*arguments: str) -> str:
-        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+        done = processes.run(*arguments, cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    at(sys.executable, "-m", "django", "startproject", "shop", ".")
+    at("django", "startproject", "shop", ".")
     assert cli.main(["init", "django", str(tmp_path)]) == 0
     # What its first lines say is pasted as it stands.
     lines = (tmp_path / "agents.py").read_text().partition("settings.py:\n")[2].partition('"""')[0]
     with (tmp_path / "shop" / "settings.py").open("a") as settings:
         settings.write(lines)
-    assert at(sys.executable, "manage.py", "agents", "call", "recommend_book", "mood=sunny").strip() == '"Emma"'
-    assert " 0 errors" in at(sys.executable, "manage.py", "agents", "check")
+    assert at("manage.py", "agents", "call", "recommend_book", "mood=sunny").strip() == '"Emma"'
+    assert " 0 errors" in at("manage.py", "agents", "check")
 
 
 def test_the_skill_for_coding_assistants_is_in_the_wheel_and_its_samples_run(tmp_path):

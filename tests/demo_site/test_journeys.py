@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.journeys import LIMITS, WAYS, go
+from benchmarks.journeys import LIMITS, WAYS, go, open_shop
 from benchmarks.journeys_by_protocols import NotMeasured
 
 REQUESTS = {
@@ -27,14 +27,20 @@ and for an hour and more, is not counted.
 """
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_two_copies_are_bought_without_a_wasted_request_after_the_total_was_shown(way):
-    try:
-        purchase, meter = await go(way)
-    except NotMeasured as missing:
-        pytest.skip(str(missing))
-    [line] = purchase.order["lines"]
-    assert (line["title"], line["quantity"], purchase.order["total_cents"]) == ("Emma", 2, 1900)
-    assert "2 x Emma for $19.00" in purchase.question
-    assert meter.requests == REQUESTS[way]
-    assert meter.tokens <= LIMITS.get(way, meter.tokens)
+@pytest.mark.parametrize("ways", [WAYS[number::3] for number in range(3)])  # an account orders five times a minute
+async def test_two_copies_are_bought_without_a_wasted_request_after_the_total_was_shown(ways):
+    missing = {}
+    async with open_shop() as origin:
+        for way in ways:
+            try:
+                purchase, meter = await go(way, origin)
+            except NotMeasured as why:
+                missing[way] = str(why)
+                continue
+            [line] = purchase.order["lines"]
+            assert (line["title"], line["quantity"], purchase.order["total_cents"]) == ("Emma", 2, 1900), way
+            assert "2 x Emma for $19.00" in purchase.question, way
+            assert meter.requests == REQUESTS[way], way
+            assert meter.tokens <= LIMITS.get(way, meter.tokens), way
+    if missing:
+        pytest.skip(f"all but {missing}")

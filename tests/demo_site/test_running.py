@@ -1,12 +1,10 @@
 """Opening and closing the shop: the command that serves it, and the application's own start and stop."""
 
+import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -17,17 +15,8 @@ from demo_site.__main__ import greeting, read_options
 from demo_site.agents import NEEDS_THE_SHELVES
 from demo_site.app import create_app
 from tests.client import TestClient
+from tests.processes import Process
 from tests.redis_server import free_port
-
-
-@contextmanager
-def serving(port: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-W", "error", "-m", "demo_site", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        try:
-            yield server
-        finally:
-            server.terminate()
 
 
 def answer_of(url: str) -> httpx.Response:
@@ -41,9 +30,11 @@ def answer_of(url: str) -> httpx.Response:
 
 
 @pytest.mark.slow
-def test_the_command_serves_the_shop_and_says_where() -> None:
+def test_the_command_serves_the_shop_and_says_where(tmp_path: Path) -> None:
     port = free_port()
-    with serving(port) as server:
+    said = tmp_path / "said"
+    server = Process("demo_site", "--port", str(port), cwd=tmp_path, is_strict=True, output=said)
+    try:
         page = answer_of(f"http://127.0.0.1:{port}/")
         assert page.status_code == 200
         assert "<h1" in page.text
@@ -51,9 +42,10 @@ def test_the_command_serves_the_shop_and_says_where() -> None:
             assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 405
         for path in ("/awp", "/actions-bridge"):
             assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 426
-        server.terminate()
-        assert server.stdout is not None
-        assert f"http://127.0.0.1:{port}/search" in server.stdout.read()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
+    assert f"http://127.0.0.1:{port}/search" in said.read_text()
 
 
 def test_the_command_opens_every_door_unless_it_is_told_which() -> None:

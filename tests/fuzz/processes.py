@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import multiprocessing
 import os
 import resource
 import statistics
@@ -25,6 +24,7 @@ from awp_publish.http.exchange import AsgiApp
 from tests.fuzz.attack import Attack, Verdict
 from tests.fuzz.inputs import make_input
 from tests.fuzz.site import World, make_world
+from tests.processes import context
 
 Make: TypeAlias = Callable[[], tuple[AsgiApp, World]]
 """Makes an application to attack, and what is known of it."""
@@ -149,11 +149,10 @@ class _Sender:
         self._start(first)
 
     def _start(self, first: int) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe(duplex=False)
-        self._now = spawn.Array("d", [first, 0.0], lock=False)
+        self.pipe, theirs = context.Pipe(duplex=False)
+        self._now = context.Array("d", [first, 0.0], lock=False)
         given = (theirs, self._now, self._make, self._seed, first, self._last, self._step)
-        self._process = spawn.Process(target=_send_all, args=given, daemon=True)
+        self._process = context.Process(target=_send_all, args=given, daemon=True)
         self._process.start()
         theirs.close()
 

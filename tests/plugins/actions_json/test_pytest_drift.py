@@ -1,10 +1,11 @@
 """The plugin of pytest that holds an application's pages to its map."""
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).parents[3]
 APP = """
@@ -26,21 +27,12 @@ app.add_middleware(AgentPublisher, site=site)
 """
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
     (folder / "shop.py").write_text(APP)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "awp_publish_pytest",
-        *arguments,
-    ]
     environment = {"PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}:{folder}", "PATH": "", "NO_COLOR": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "awp_publish_pytest", "-W"]
+    words = (*options, "ignore:Module already imported", *arguments)
+    return processes.run("pytest", *words, cwd=folder, env=environment)
 
 
 @pytest.mark.slow

@@ -1,18 +1,15 @@
 """The plug-in approval: what the owner has not approved is there for nobody."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Approval, DeclarationError, Site
-from awp_publish.cli import main
 from tests.calls.test_audience import raw
 from tests.client import TestClient
+from tests.conftest import run_command
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS
 
@@ -160,48 +157,22 @@ app = AgentPublisher(Starlette(), site=site)
 '''
 
 
-@pytest.mark.slow
-def test_the_command_lists_what_waits_and_approves_it(tmp_path):
+def test_the_command_approves_what_it_is_told_and_otherwise_only_lists(tmp_path):
     (tmp_path / "shop.py").write_text(SHOP)
-    root = Path(__file__).parents[3]
-
-    def run(*arguments: str) -> tuple[int, list[str]]:
-        code = f"import sys; sys.path.insert(0, {str(root)!r}); from awp_publish.cli import main; sys.exit(main())"
-        done = subprocess.run(
-            [sys.executable, "-c", code, "approve", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, (done.stdout or done.stderr.splitlines()[-1]).splitlines()
-
-    hidden = "0 approved, 2 hidden until approved"
-    assert run("shop:app") == (1, ["new      search", "new      order", hidden])
-    status, lines = run("shop:app", "search")
-    assert (status, lines[0]) == (1, "agents-approved.json: 1 approved (search)")
-    (tmp_path / "shop.py").write_text(SHOP.replace('"""Search."""', '"""Search books."""'))
-    assert run("shop:app")[1][:2] == ["changed  search (words)", "new      order"]
-    assert run("shop:app", "--all")[0] == 0
-    assert run("shop:app") == (0, ["2 approved, 0 hidden until approved"])
-    status, lines = run("shop:app", "sell")
-    assert status == 2
-    assert lines[-1].startswith('awp-publish: action "sell": is not declared. There are:')
-
-
-def test_the_command_approves_what_it_is_told_and_otherwise_only_lists(tmp_path, monkeypatch, capsys):
-    (tmp_path / "approved_shop.py").write_text(SHOP)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
 
     def run(*arguments: str) -> tuple[int, str]:
-        sys.modules.pop("approved_shop", None)
-        status = main(["approve", "approved_shop:app", *arguments])
-        return status, capsys.readouterr().out
+        done = run_command("approve", "shop:app", *arguments, cwd=tmp_path)
+        return done.returncode, done.stdout or done.stderr
 
     assert run() == (1, "new      search\nnew      order\n0 approved, 2 hidden until approved\n")
-    assert run("search")[1].startswith("agents-approved.json: 1 approved (search)\n")
+    status, told = run("search")
+    assert (status, told.splitlines()[0]) == (1, "agents-approved.json: 1 approved (search)")
     assert run() == (1, "new      order\n1 approved, 1 hidden until approved\n")
+    (tmp_path / "shop.py").write_text(SHOP.replace('"""Search."""', '"""Search books."""'))
+    assert run()[1].splitlines()[:2] == ["changed  search (words)", "new      order"]
     assert run("--all")[0] == 0
     assert run() == (0, "2 approved, 0 hidden until approved\n")
     assert "nothing was new or changed" in run("--all")[1]
+    status, told = run("sell")
+    assert status == 2
+    assert told.startswith('awp-publish: action "sell": is not declared. There are:')
