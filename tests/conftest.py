@@ -4,7 +4,8 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir
 from contextvars import copy_context
 from functools import lru_cache, partial
@@ -19,7 +20,7 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 
-from awp_publish import About, OAuth, Site, cli
+from awp_publish import About, OAuth, Site, cli, plugin
 from awp_publish.checks import Finding, check_documents
 from awp_publish.http import startup
 from awp_publish.http.exchange import AsgiApp
@@ -130,6 +131,23 @@ OpenClient = Callable[..., TestClient]
 
 
 ROOT = Path(__file__).parents[1]
+
+
+_make_parser = cli.make_parser
+_parsers: dict[tuple[str, ...], ArgumentParser] = {}
+
+
+def _make_parser_once(arguments: Sequence[str] = ()) -> ArgumentParser:
+    """Make the parser of commands that need no application once: that takes longer than most of them."""
+    plugins = tuple(plugin.installed())
+    if plugins not in _parsers:
+        _parsers[plugins] = _make_parser()
+    [commands] = [list(action.choices or ()) for action in _parsers[plugins]._actions if action.dest == "command"]
+    is_known = any(argument in commands for argument in arguments[:2])
+    return _parsers[plugins] if is_known else _make_parser(arguments)
+
+
+vars(cli)["make_parser"] = _make_parser_once
 
 
 def run_command(*arguments: str, cwd: Path = ROOT, given: str = "", is_terminal: bool = False) -> CompletedProcess[str]:

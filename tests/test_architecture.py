@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -86,13 +86,6 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-@cache
-def deferred_in(path: Path) -> frozenset[int]:
-    """The nodes that do nothing when a file is imported, by their ids."""
-    outer = [node for node in ast.walk(tree_of(path)) if is_deferred(node)]
-    return frozenset(id(node) for one in outer for node in ast.walk(one))
-
-
 def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
@@ -108,16 +101,20 @@ def room_of(module: str) -> str:
 NAMES = {name_of(path): path for path in MODULES}
 
 
-def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def imports_of(path: Path) -> Sequence[tuple[str, bool]]:
     """Every module a file imports, and whether it does so at import time."""
-    for node in ast.walk(tree_of(path)):
-        at_once = id(node) not in deferred_in(path)
+    found = list[tuple[str, bool]]()
+    nodes: list[tuple[ast.AST, bool]] = [(tree_of(path), True)]
+    for node, at_once in nodes:
         if isinstance(node, ast.Import):
-            yield from ((alias.name, at_once) for alias in node.names)
+            found += ((alias.name, at_once) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                yield (full if full in NAMES else node.module), at_once
+            full = [(f"{node.module}.{alias.name}", node.module) for alias in node.names]
+            found += ((name if name in NAMES else module, at_once) for name, module in full)
+        elif not isinstance(node, ast.expr):
+            nodes += ((child, at_once and not is_deferred(node)) for child in ast.iter_child_nodes(node))
+    return found
 
 
 def is_deferred(node: ast.AST) -> bool:

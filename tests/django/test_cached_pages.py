@@ -72,8 +72,9 @@ def kind(request, tmp_path):
 
 
 def ask(client: Client | AsyncClient, address: str, accept: str) -> HttpResponseBase:
-    answer = client.get(address, headers={"accept": accept})
-    return asyncio.run(answer) if isinstance(client, AsyncClient) else answer
+    if isinstance(client, AsyncClient):
+        return asyncio.run(client.get(address, headers={"accept": accept}))
+    return client.get(address, headers={"accept": accept})
 
 
 @pytest.mark.parametrize("name", ["site", "shared"])
