@@ -26,7 +26,7 @@ class Pieces:
 
     def fill(self, piece: str, /, **values: object) -> Html:
         """Fill in a piece. Lines with a value of None are left out, and values other than `Html` are escaped."""
-        written = list[str]()
+        written: list[str] = []
         for line in self._pieces[piece]:
             held = [values.get(name) for name in line[1::2]]
             if None not in held:

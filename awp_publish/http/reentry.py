@@ -85,7 +85,7 @@ class Reentry:
         if self.outside is None:
             await run(call, deliver)
             return
-        results = list[Result]()
+        results: list[Result] = []
 
         async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
             async def deliver_inside(result: Result) -> None:

@@ -15,7 +15,7 @@ from awp_publish.schema.writing import write_schema
 
 def write_readable(*kinds: object) -> tuple[JsonObject, ...]:
     """Return the JSON Schemas of those types that have one, as detailed as `drops_unknown` and `close_like` need."""
-    written = list[JsonObject]()
+    written: list[JsonObject] = []
     for kind in kinds:
         with contextlib.suppress(UnusableSchema):
             written.append(_sketch(kind) or write_schema(kind))

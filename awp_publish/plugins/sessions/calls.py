@@ -111,7 +111,7 @@ class SessionCalls:
 
     async def _run_in(self, session: KeptSession, run: Run, call: Call, deliver: Deliver, at: WebAddress) -> None:
         """Run a call with the cookies of its session, and keep those that it sets."""
-        taken = list[str]()
+        taken: list[str] = []
         call.session_id = session.key
         call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
 
