@@ -91,6 +91,9 @@ _PREDOMINANT: Final = 0.5
 _MENU: Final = 10
 """If a block of links on a page without list and text has a larger part than one in so many, it is the content."""
 
+_PART: Final = 30
+"""If a block of links among paragraphs has a larger part of the page than one in so many, it belongs to them."""
+
 _ITEMS: Final = 4
 """Items that a list has at least."""
 
@@ -198,6 +201,11 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
         left_out |= _siblings(tree, masses, found, article)
     else:
         left_out = pruning.leading_elsewhere(article, -1, -1, None)
+        left_out -= _among(tree, masses, article, left_out, masses.chars[whole] // _PART)
+        if (around := _with_title(tree, masses, whole, article)) != article:
+            left_out |= pruning.leading_elsewhere(around, article, tree.ends[article] - 1, None)
+            left_out |= {at for level in _beside(tree, around, article) for at in level if at > article}
+            article = around
     left_out |= _symbols(tree, masses, article)
     parts = {at for at in left_out if article < at < tree.ends[article]}
     return MainContent(
@@ -308,6 +316,35 @@ def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
         branch = tree.parents[branch]
     is_small = masses.chars[branch] * 2 <= masses.chars[article] and masses.links[branch] * 2 <= masses.chars[branch]
     return above if is_small and branch not in masses.beside else article
+
+
+def _with_title(tree: Tree, masses: Masses, whole: int, article: int) -> int:
+    """Return the element that has a text and the heading of the page, unless that is twice as large."""
+    heading = next((at for at in masses.headings if masses.chars[at] and whole <= at < article), article)
+    around = enclose(tree, heading, article)
+    is_near = masses.chars[around] < 2 * masses.chars[article] and around != tree.body_at
+    return around if is_near and whole <= around else article
+
+
+def _among(tree: Tree, masses: Masses, article: int, blocks: Set[int], least: int) -> set[int]:
+    """Return those blocks of links that are large and stand between the paragraphs of a text."""
+    large = {at for at in blocks if masses.chars[at] > least}
+    if not large:
+        return large
+    paragraphs = [
+        at
+        for at in masses.blocks
+        if article <= at < tree.ends[article] and masses.own_marks[at] > 1 and masses.own[at] >= _PARAGRAPH
+    ]
+    return {at for at in large if paragraphs and paragraphs[0] < at < paragraphs[-1]}
+
+
+def _beside(tree: Tree, around: int, inner: int) -> Iterator[list[int]]:
+    """Yield the elements beside one, and beside those around it, within an outer element."""
+    while inner != around:
+        parent = tree.parents[inner]
+        yield [at for at in tree.children(parent) if at != inner and tree.tags[at]]
+        inner = parent
 
 
 def _landmark(tree: Tree, masses: Masses) -> int:

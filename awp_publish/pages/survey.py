@@ -105,6 +105,18 @@ class Survey:
         if self.pieces[start].strip(_SEPARATORS) or "".join(self.pieces[start:]).strip(_SEPARATORS):
             region.candidates.append(run)
 
+    def drop_empty(self) -> None:
+        """Leave out candidates without a role and regions without candidates, and add the hidden inputs of forms."""
+        waiting = list(self.regions)
+        while waiting:
+            region = waiting.pop()
+            region.candidates = [candidate for candidate in region.candidates if self.roles[candidate]]
+            if region.candidates:
+                region.candidates += [self.add(node, HIDDEN, IN_FORM) for node in region.hidden]
+            if self.shadows:
+                waiting += [self.shadows[one] for one in region.candidates if one in self.shadows]
+        self.regions = [region for region in self.regions if region.candidates]
+
     def part_text(self, node: int) -> str | None:
         """Return the text of an item, a cell, an option or a summary, or None if it is not visible."""
         part = self.parts.get(node)
@@ -197,13 +209,7 @@ def survey(
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
     simple = frozenset[str]() if with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
-    structured = set[int]()  # all ancestors of structural elements, each visited once
-    for tag in _STRUCTURE:
-        for around in tree.find(tag):
-            above = tree.parents[around]
-            while above >= 0 and above not in structured:
-                structured.add(above)
-                above = tree.parents[above]
+    structured = _around_structure(tree)
     outside = Region(MAIN if landmarks.article == tree.body_at else CONTENT, tree.body_at)
     run, run_region = -1, outside
 
@@ -339,32 +345,12 @@ def survey(
                     role == "table" and is_layout(node, visibility, bool(state & IN_LAYOUT))
                 ):
                     role = None
-                if (
-                    role is None
-                    and parted
-                    and attributes
-                    and not _NAMED.isdisjoint(attributes)
-                    and tag not in _NAMELESS
-                    and attributes.get("role", "").strip().lower() not in ("none", "presentation")
-                    and (
-                        attributes.get("aria-label", "").strip()
-                        or any(
-                            tree.find_id(name) is not None
-                            for name in references_of(attributes).split()[:MAX_REFERENCES]
-                        )
-                    )
-                ):
-                    role = "section"
-                if role is not None:
-                    if flags & COVERED:
-                        if role == "image":
-                            role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
-                        elif (role not in ACTIONS and role != "heading") or flags >= MAX_NESTED * NESTED:
-                            role = None
-                    elif role == "section":
-                        flags |= IN_LANDMARK if tag == "article" else 0
-                        if _NAMING.isdisjoint(attributes):
-                            role = None
+                if role is None and parted and attributes and not _NAMED.isdisjoint(attributes):
+                    role = "section" if _is_named_section(tree, tag, attributes) else None
+                if role == "section" and tag == "article" and not flags & COVERED:
+                    flags |= IN_LANDMARK
+                if role is not None and not _is_element(role, attributes, flags):
+                    role = None
                 if role is None and node in with_shadow:
                     role = "section"
                 if run >= 0 and (parted or role is not None):
@@ -416,16 +402,37 @@ def survey(
             if roles[candidate] in _DROPPED_IF_EMPTY and _is_empty(tree, found, candidate, within):
                 roles[candidate] = ""
     regions.append(outside)
-    waiting = list(regions)
-    while waiting:
-        region = waiting.pop()
-        region.candidates = [candidate for candidate in region.candidates if roles[candidate]]
-        if region.candidates:
-            region.candidates += [add(node, HIDDEN, IN_FORM) for node in region.hidden]
-        if found.shadows:
-            waiting += [found.shadows[one] for one in region.candidates if one in found.shadows]
-    found.regions = [region for region in regions if region.candidates]
+    found.drop_empty()
     return found
+
+
+def _around_structure(tree: Tree) -> set[int]:
+    """Return all ancestors of structural elements, each visited once."""
+    structured = set[int]()
+    for tag in _STRUCTURE:
+        for around in tree.find(tag):
+            above = tree.parents[around]
+            while above >= 0 and above not in structured:
+                structured.add(above)
+                above = tree.parents[above]
+    return structured
+
+
+def _is_named_section(tree: Tree, tag: str, attributes: Mapping[str, str]) -> bool:
+    """Return True if a block that has no role of its own is a section because ARIA names it."""
+    if tag in _NAMELESS or attributes.get("role", "").strip().lower() in ("none", "presentation"):
+        return False
+    references = references_of(attributes).split()[:MAX_REFERENCES]
+    return bool(attributes.get("aria-label", "").strip()) or any(tree.find_id(name) is not None for name in references)
+
+
+def _is_element(role: str, attributes: Mapping[str, str], flags: int) -> bool:
+    """Return True if what has a role is an element of its own, also in the text of another one."""
+    if not flags & COVERED:
+        return role != "section" or not _NAMING.isdisjoint(attributes)
+    if role == "image":
+        return not flags & IN_LINK and bool(attributes.get("alt", "").strip())
+    return (role in ACTIONS or role == "heading") and flags < MAX_NESTED * NESTED
 
 
 def _is_empty(tree: Tree, survey: Survey, candidate: int, region: Region) -> bool:

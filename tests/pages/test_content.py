@@ -245,7 +245,6 @@ def test_the_posts_of_a_thread_with_pictures_and_names_of_their_authors_are_no_l
     tree = parse(f"{CHROME}<main><h1>Storm</h1><div>{posts}</div></main>{FOOTER}")
     content = find_content(tree, Visibility(tree))
     assert content.is_article
-    assert content.is_article
 
 
 def test_a_form_around_a_list_does_not_hide_it():
@@ -310,6 +309,45 @@ def test_a_product_keeps_the_form_that_orders_it_whatever_the_length_of_its_desc
     (order,) = tree.find("form")
     assert content.node <= order < tree.ends[content.node]
     assert not any(at <= order < tree.ends[at] for at in content.left_out)
+
+
+RATING = "<label><input type=radio name=r value=5>Five stars</label><textarea name=review aria-label=Review></textarea>"
+OPERATED = {
+    "in main, beside the text": f"<main><div><h1>Storm</h1>{STORY}</div><div>{{}}</div></main>",
+    "before the text, without main": f"<div><div><h1>Storm</h1><div>{{}}</div></div><div>{STORY}</div></div>",
+    "in a block of links": f"<main><div><h1>Storm</h1>{STORY}</div><div><ul>{LINKS}</ul>{{}}</div></main>",
+}
+
+
+@pytest.mark.parametrize("page", OPERATED.values(), ids=OPERATED)
+def test_fields_and_buttons_stay_when_what_is_around_them_is_left_out(page):
+    controls = f"{RATING}<button>Send</button><span role=button tabindex=0>Ask</span>"
+    chrome = "<header><button>Menu</button></header><nav><button>Sections</button></nav>"
+    left_out = f"<aside><ul>{LINKS}{LINKS}</ul></aside>"
+    html = f"{chrome}{page.format(controls)}{left_out}<footer><button>Cookies</button>{SENTENCE * 3}</footer>"
+    written = write_content(html, "https://x.example/")
+    for expected in ("( ) `r`=`5` Five stars", "[text area `review`, “Review”]", "[button: Send]", "[button: Ask]"):
+        assert expected in written
+    assert not any(f"[button: {name}]" in written for name in ("Menu", "Sections", "Cookies"))
+
+
+def test_what_is_between_the_heading_of_a_thread_and_its_text_is_about_it():
+    menu = "".join(f"<a href=/m/{number}>M{number}</a>" for number in range(5))
+    title = "<div><h1>Storm</h1><div><a href=/c/boats>Boats</a> <a href=/t/sea>sea</a></div></div>"
+    html = f"{CHROME}<div><main>{title}<div>{menu}</div><div>{STORY}</div></main></div>{FOOTER}"
+    written = write_content(html, "https://x.example/t/1")
+    assert "[Boats](https://x.example/c/boats)" in written
+    assert "[sea](https://x.example/t/sea)" in written
+    assert "[M3]" not in written
+
+
+def test_a_large_part_of_a_text_is_no_menu_though_it_is_links():
+    services = "".join(f"<div><a href=/s/{number}>Service {number} for boats</a></div>" for number in range(12))
+    menu = "".join(f"<a href=/m/{number}>M{number}</a>" for number in range(5))
+    text = f"<h1>Harbour</h1><p>{SENTENCE * 8}</p><div>{menu}</div><div>{services}</div><p>{SENTENCE * 8}</p>"
+    written = write_content(f"{CHROME}<main>{text}</main>{FOOTER}", "https://x.example/")
+    assert "[Service 11 for boats](https://x.example/s/11)" in written
+    assert "[M3]" not in written
 
 
 def test_a_page_that_is_a_form_has_it_as_content():

@@ -52,6 +52,14 @@ WRITTEN = {
         '<a href="/c" aria-label="Cart"></a>',
         "[Cart](https://shop.example/c)\n",
     ),
+    "links that are boxes without a text": (
+        '<a href="/c" aria-label="Cart"><div><p></p></div></a><a href="/d"><div></div></a><p>x</p>',
+        "[Cart](https://shop.example/c)\n\nx\n",
+    ),
+    "a link that is a button, whose name says what it adds": (
+        '<a href="/c" role="button" aria-label="Add to cart: Tent">Add to cart</a>',
+        "[Add to cart: Tent](https://shop.example/c)\n",
+    ),
     "links and buttons that are pictures": (
         '<a href="/c"><svg><title>Cart</title></svg></a> <a href="/d"><i title="Disk"></i></a> '
         '<button><span><svg aria-label="Close"></svg></span></button>',

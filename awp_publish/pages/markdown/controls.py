@@ -52,6 +52,8 @@ class Controls:
         self._names = names
         self.distinct: Mapping[int, str] = {}
         """Names that tell controls and links apart."""
+        self.is_apart = False
+        """True while controls are written without the labels around them."""
         self._forms: dict[int, FormFields] = {}
         self._submits: dict[int, int] = {}
         """For a button that is the only visible part of its form, that form."""
@@ -84,7 +86,7 @@ class Controls:
         if role == "button":
             return [Mark("control", f"[button: {name}{off}]" if name else f"[button{off}]")]
         kind = "choice" if role == "select" else "text field"
-        label, content = self._names.unwritten(widget), self._quoted(self._visible.plain_text(widget))
+        label, content = self._label(widget), self._quoted(self._visible.plain_text(widget))
         said = f"{kind} “{escape_text(label, in_brackets=True)}”{off}" if label else f"{kind}{off}"
         return [Mark("control", f"[{said}: {content}]" if content else f"[{said}]")]
 
@@ -109,6 +111,9 @@ class Controls:
         """Return the name of an element, which tells it apart from others."""
         text = "" if self._visible.tags[node] == "input" else self._visible.plain_text(node)
         return self.distinct.get(node) or self._names.name(node, text) or self._names.named(node)
+
+    def _label(self, control: int) -> str:
+        return self.name(control) if self.is_apart else self._names.unwritten(control)
 
     def _button(self, button: int, kind: str) -> list[str]:
         """Return what a button is and what it sends."""
@@ -139,12 +144,12 @@ class Controls:
             pieces += [Mark("markdown", self._pair(given, "on")), " "]
         if (form := self._named_form(given)) is not None:
             pieces += [Mark("control", f"[of the form {self.target(form)}]"), " "]
-        label = self._names.unwritten(box)
+        label = self._label(box)
         return [*pieces, f"{escape_text(label)} " if label else ""]
 
     def _field(self, field: int, kind: str, content: str) -> list[Piece]:
         given = self._visible.attributes[field]
-        label, form = self._names.unwritten(field), self._named_form(given)
+        label, form = self._label(field), self._named_form(given)
         facts = (
             f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
             f"“{escape_text(label, in_brackets=True)}”" if label else "",

@@ -201,7 +201,8 @@ class Inline:
             inner: list[Piece] = []
             self._add_content(link, inner, depth, True)
             text = " ".join([line for lines in join_pieces(inner) for line in lines])
-        if link in self.controls.distinct or not any(map(str.isalnum, text)):  # of a symbol its name says more
+        is_named = "role" in given and "aria-label" in given  # "Add to cart: Tent", where its text is "Add to cart"
+        if is_named or link in self.controls.distinct or not any(map(str.isalnum, text)):  # or the text is a symbol
             text = escape_text(self.controls.name(link), True) or text
         if not text:
             return

@@ -19,6 +19,7 @@ from awp_publish.pages.markdown.joining import Mark, Piece, join_pieces
 from awp_publish.pages.markdown.lines import Lines
 from awp_publish.pages.markdown.tables import Tables
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.masses import SECTIONING
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.offers import says_article
 from awp_publish.pages.paging import MAX_TEXT, find_paging
@@ -82,12 +83,20 @@ MIN_LINKS: Final = 3
 """Links up to which they are not left out."""
 
 _CHROME: Final = frozenset({"header", "footer", "aside", "search"})
+_CHROME_ROLES: Final = frozenset(
+    ("alertdialog", "banner", "complementary", "contentinfo", "dialog", "menu", "menubar", "navigation")
+)
+"""Elements of the page, and roles, whose controls are not about its main content."""
+
 _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
 """Elements from which nothing is moved elsewhere, because their text would be torn apart."""
 
 _SKIPS: Final = re.compile(r"\s*(?:skip|jump)\b", re.IGNORECASE)
 MAX_SKIPS: Final = 5
 """The first links of a page, among which some may skip its navigation."""
+
+MAX_APART: Final = 200
+"""Fields and buttons that are written though what is around them is left out."""
 
 MAX_CHROME: Final = 100
 """Navigations and forms that are moved to the end of the text; further ones stay in their places."""
@@ -146,6 +155,12 @@ class _Page:
     @cached_property
     def _content(self) -> MainContent:
         return find_content(self._tree, self._visible.visibility, self._url)
+
+    @cached_property
+    def _addresses(self) -> set[str]:
+        """The addresses of links with a text: a box over a card leads where the title of the card does."""
+        links = (at for at in self._tree.find("a") if self._visible.plain_text(at))
+        return {self._tree.attributes[at].get("href", "") for at in links}
 
     def write(self) -> str:
         """Return the whole text. It begins with the page's title if the page has no heading of its own."""
@@ -222,6 +237,11 @@ class _Page:
         }
         self._tell_apart(omitted)
         self._write_main(content.node, omitted)
+        if not says_article(self._tree):
+            self._inline.controls.is_apart = True
+            controls = islice(self._operated(omitted, (*navigation, *forms)), MAX_APART)
+            self._text([piece for control in controls for piece in (" ", *self._inline.pieces(control), " ")])
+            self._inline.controls.is_apart = False
         if paging:
             self._text([piece for link in paging.values() for piece in (*self._inline.pieces(link), " ")])
         self._write_chrome(navigation, forms)
@@ -317,6 +337,30 @@ class _Page:
             if "nav" not in tags and ("main" in tags or not tags & _CHROME) and self._is_seen(form):
                 yield form
 
+    def _operated(self, omitted: Sequence[int], written: Sequence[int]) -> Iterator[int]:
+        """Yield fields and buttons that are left out with what is around them, but for those of menus and chrome."""
+        tags, names = self._tree.tags, set[tuple[str, str]]()
+        controls = {at for tag in CONTROLS for at in self._tree.find(tag)} | self._inline.controls.widgets.keys()
+        for node in sorted(controls):
+            if not self._is_in(node, omitted) or self._is_in(node, written) or not self._is_seen(node):
+                continue
+            key = tags[node], self._inline.controls.name(node)
+            if key[1] and key not in names and not self._is_chrome(node):
+                names.add(key)
+                yield node
+
+    def _is_chrome(self, node: int) -> bool:
+        """Return True for what is in a menu, or in a landmark of the page beside its main one."""
+        for above in self._visible.around(node):
+            tag, role = self._tree.tags[above], self._tree.attributes[above].get("role", "").strip().lower()
+            if tag == "main" or role == "main":
+                return False
+            if tag == "nav" or role in _CHROME_ROLES:
+                return True
+            if tag in _CHROME and not any(self._tree.tags[one] in SECTIONING for one in self._visible.around(above)):
+                return True
+        return False
+
     def _blocks(self, children: Iterable[int], depth: int) -> None:
         """Write the content of an element: blocks, and text between them."""
         pieces: list[Piece] = []
@@ -351,6 +395,8 @@ class _Page:
                 address = self._inline.address(given["href"]) if "href" in given else None
                 outer, self._link = self._link, self._link or address
                 self._blocks(children_of(node), depth + 1)
+                if outer is None and self._link is not None and given["href"] not in self._addresses:
+                    self._text([escape_text(self._inline.controls.name(node), in_brackets=True)])
                 self._link = outer if outer is not None and self._link is not None else None
             elif tag == "hr":
                 if not lines.is_empty:  # at the beginning it would open front matter
