@@ -587,7 +587,7 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
 )
 def test_a_wrong_audience_is_refused_where_it_is_written(options, words):
     with pytest.raises(DeclarationError) as refused:
-        make_site().agent("mine", **options)
+        Site("Shop", "Sells books.", url="https://shop.example").agent("mine", **options)
     assert str(refused.value).startswith(f'agent "mine": {words}')
 
 

@@ -120,6 +120,7 @@ def test_a_job_is_for_the_caller_of_its_issuer_alone(shop, door):
     assert {token: answer.status_code for token, answer in polls.items()} == {LEFT: 200, RIGHT: 404}
 
 
+@pytest.mark.needs("a2a")
 def test_tasks_are_listed_and_read_by_the_caller_of_their_issuer_alone(shop):
     parts = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "note", "input": {}}}]}}
 

@@ -131,7 +131,7 @@ async def test_what_is_given_once_is_in_the_answer_and_not_in_its_task(headers):
     assert not vault.keeps(SECRET)
 
 
-@pytest.mark.needs("jobs")
+@pytest.mark.needs("a2a", "jobs")
 async def test_a_job_that_has_ended_keeps_no_input():
     vault = Vault()
     async with running(vault.app, {}), open_caller(vault.app) as caller:

@@ -22,6 +22,7 @@ from awp_publish import (
     Workflow,
 )
 from tests.client import TestClient
+from tests.installed import installed
 
 
 class Book(BaseModel):
@@ -240,6 +241,7 @@ NOT_PUBLIC = (
 LINK = 'is neither a path beginning with "/" nor an absolute URL.'
 TABLE = 'must be a model or a table of its fields and their types, such as {"title": "string"}.'
 RATE = 'write a rate limit as "30/minute".'
+ANY = installed("mcp", "a2a")[:1]
 INVOKE = 'must be a path such as "/agents/{agent_id}/invoke".'
 ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" for all.'
 
@@ -313,8 +315,8 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("oauth", {"authorization_servers": "sms"}, "oauth.authorization_servers: must be a list."),
         ("plugins", "mcp", "plugins: must be a list."),
         ("plugins", [4], "plugins: a value of type int is not a plug-in."),
-        ("plugins", ["mpc"], 'plugins: there is no plug-in "mpc". Did you mean "mcp"?'),
-        ("plugins", ["mcp", "mcp"], 'plugins: "mcp" is named twice.'),
+        *(("plugins", [f"{name}s"], f'plugins: there is no plug-in "{name}s". Did you mean "{name}"?') for name in ANY),
+        *(("plugins", [name, name], f'plugins: "{name}" is named twice.') for name in ANY),
         (
             "plugins",
             [Jobs(queue="amqp://:secret@queue")],

@@ -384,6 +384,7 @@ def test_what_only_the_handlers_own_types_refuse_has_its_place_in_the_input(open
 
 
 @pytest.mark.needs("a2a", "awp")
+@pytest.mark.needs("mcp", "a2a", "awp")
 def test_an_unknown_agent_is_told_with_the_nearest(wishing):
     problem = wishing.post("/agents/sing_in/invoke", json={"input": {}}).json()
     assert problem["detail"] == 'This site has no agent "sing_in". Did you mean "sign_in"?'
@@ -426,7 +427,7 @@ def test_members_of_the_envelope_inside_the_input_are_told_where_they_belong(ope
         assert place in error["detail"] or member == "input"
 
 
-@pytest.mark.needs("awp")
+@pytest.mark.needs("mcp", "a2a", "awp")
 def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     with AwpClient.open(wishing) as caller:
         caller.ask("awp.hello")

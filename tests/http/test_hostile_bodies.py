@@ -10,6 +10,7 @@ from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.http.exchange import Message
 from tests.client import TestClient
 from tests.examples import examples
+from tests.installed import installed
 
 JSON = {"content-type": "application/json"}
 KNOWN = {"NOT_JSON", "ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT", "AGENT_MISMATCH"}
@@ -165,8 +166,7 @@ def test_no_envelope_at_all_makes_a_server_error(client, envelope):
         assert answer.json() == envelope["input"]
 
 
-@pytest.mark.needs("a2a")
-@pytest.mark.parametrize("path", ["/agents/echo/invoke", "/mcp", "/a2a"])
+@pytest.mark.parametrize("path", ["/agents/echo/invoke", *map("/{}".format, installed("mcp", "a2a"))])
 def test_a_length_of_any_number_of_digits_is_too_large(client, path):
     headers = {**JSON, "content-length": "9" * 5000}
     answer = client.post(path, content=iter([b"{}"]), headers=headers)

@@ -15,7 +15,7 @@ from awp_publish.http.running import running
 from awp_publish.http.streams import StreamLimits
 from awp_publish.plugins.actions_json import bridge
 from tests.guarded import ANN, BEN, known_callers, make_shop
-from tests.installed import installed
+from tests.installed import installed, is_installed
 from tests.plugins.awp.awp_client import HELLO
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
@@ -170,8 +170,8 @@ async def open_awp(app, headers: Mapping[str, str]) -> Opened:
 
 
 KINDS = {
-    "events/stream": lambda app, headers: open_mcp(app, "events/stream", {"name": "sold"}, headers),
-    "subscriptions/listen": lambda app, headers: open_mcp(
+    "mcp events": lambda app, headers: open_mcp(app, "events/stream", {"name": "sold"}, headers),
+    "mcp subscriptions": lambda app, headers: open_mcp(
         app, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, headers
     ),
     "a2a events": lambda app, headers: open_a2a(app, "SendStreamingMessage", a2a_message({"skill": "sold"}), headers),
@@ -186,7 +186,7 @@ def at(address: int) -> dict[str, str]:
     return {"x-forwarded-for": f"203.0.113.{address}"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if is_installed(kind.split()[0])])
 async def test_strangers_share_what_is_theirs_and_known_callers_have_their_own(app, kind, go_on):
     opened: list[Opened] = []
 
@@ -221,10 +221,11 @@ async def test_strangers_share_what_is_theirs_and_known_callers_have_their_own(a
         go_on.set()
 
 
+@pytest.mark.needs("mcp")
 async def test_a_refused_stream_has_the_status_and_the_fields_of_its_problem(app):
     async with running(app):
-        streams = [await KINDS["events/stream"](app, at(1)) for _ in range(SMALL.of_address)]
-        for kind, code in (("events/stream", -32025), ("subscriptions/listen", -32603)):
+        streams = [await KINDS["mcp events"](app, at(1)) for _ in range(SMALL.of_address)]
+        for kind, code in (("mcp events", -32025), ("mcp subscriptions", -32603)):
             refused = await KINDS[kind](app, at(1))
             assert (refused.status, refused.headers["retry-after"], refused.problem["max"]) == (429, "30", 3), code
             assert refused.problem["limit"] == "streams"
@@ -232,6 +233,7 @@ async def test_a_refused_stream_has_the_status_and_the_fields_of_its_problem(app
             await one.close()
 
 
+@pytest.mark.needs("awp")
 async def test_a_caller_who_is_known_later_leaves_the_share_of_their_address(app):
     async with running(app):
         for _ in range(SMALL.of_caller):
@@ -241,6 +243,7 @@ async def test_a_caller_who_is_known_later_leaves_the_share_of_their_address(app
         assert (await open_awp(app, at(1))).problem["code"] == "RATE_LIMITED"
 
 
+@pytest.mark.needs("awp")
 async def test_connections_that_say_nothing_have_a_share_of_their_address(app):
     async with running(app):
         for _ in range(SMALL.of_address):

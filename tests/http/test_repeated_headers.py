@@ -10,7 +10,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, BearerToken
 from awp_publish.calls.call import Principal
 from tests.guarded import make_shop
-from tests.installed import installed
+from tests.installed import installed, is_installed
 from tests.plugins.mcp.mcp_messages import VERSIONS, headers_of, message
 
 PARTS = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "mine", "input": {}}}]}}
@@ -21,6 +21,7 @@ CALLS = {
     "MCP": ("/mcp", headers_of(TOOL), TOOL),
     "A2A": ("/a2a", {"a2a-version": "1.0"}, RPC),
 }
+DOORS = [name for name in CALLS if name == "WoA" or is_installed(name.lower())]
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_lines_of_other_lists_are_one_list_for_documents(client):
 
 
 @pytest.mark.needs("mcp", "a2a")
-@pytest.mark.parametrize("door", CALLS)
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("shown", [["Bearer ann-token", "Bearer other"], ["Bearer other", "Bearer ann-token"]])
 def test_of_two_credentials_none_is_taken(client, door, shown):
     path, own, body = CALLS[door]
@@ -107,7 +108,7 @@ def test_of_two_credentials_none_is_taken(client, door, shown):
 
 
 @pytest.mark.needs("mcp")
-@pytest.mark.parametrize("door", CALLS)
+@pytest.mark.parametrize("door", DOORS)
 def test_of_two_hosts_none_is_the_sites_own(client, door):
     path, own, body = CALLS[door]
     named = {name.replace("-", "_"): value for name, value in own.items()}
@@ -116,8 +117,7 @@ def test_of_two_hosts_none_is_the_sites_own(client, door):
     assert (answer.status_code, "FOREIGN_HOST" in answer.text) == (403, True)
 
 
-@pytest.mark.needs("mcp")
-@pytest.mark.parametrize("door", ["WoA", "A2A"])
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "MCP"])
 def test_of_two_content_types_none_is_taken(client, door):
     path, own, _ = CALLS[door]
     named = {name.replace("-", "_"): value for name, value in own.items()}

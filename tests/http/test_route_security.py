@@ -62,6 +62,7 @@ CODE = OAuth2AuthorizationCodeBearer("https://idp.example/authorize", "https://i
 CONNECT = OpenIdConnect(openIdConnectUrl="https://idp.example/.well-known/openid-configuration")
 
 
+@pytest.mark.needs("a2a")
 @pytest.mark.parametrize(
     ("scheme", "name", "agent_json_type", "awas_method", "a2a"),
     [
@@ -241,6 +242,7 @@ def test_a_route_that_refuses_tells_mcp_clients_where_its_schemes_are_described(
         assert "authorization_servers" not in told  # a token endpoint is none
 
 
+@pytest.mark.needs("a2a")
 def test_several_flows_and_several_schemes_are_alternatives():
     app, site = FastAPI(), new_site()
     key, bearer = APIKeyHeader(name="X-Key"), HTTPBearer()
@@ -261,6 +263,7 @@ def test_several_flows_and_several_schemes_are_alternatives():
         assert client.post("/agents/stock/invoke", json={"input": {}}, headers=headers).json() == "t"
 
 
+@pytest.mark.needs("a2a")
 def test_mounted_applications_may_call_different_schemes_the_same():
     app, site = FastAPI(), new_site()
     for version, name in (("v1", "X-Old"), ("v2", "X-New")):
