@@ -207,6 +207,9 @@ def main() -> int:
         return draw_sample(options.number, options.seed, options.processes, options.tests)
     if options.sample:
         return run_sample(options.processes)
+    for room in options.rooms:
+        if not (ROOT / room).exists():
+            parser.error(f"There is no {room}. Rooms are named from the project's root: awp_publish/calls.")
     return run_rooms(options.rooms, options.number, options.seed, options.processes, options.tests)
 
 
