@@ -19,6 +19,7 @@ from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
 from tests.examples import examples
 from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
+from tests.installed import installed
 
 PURPOSE = "confirmation:shop.example"
 
@@ -321,8 +322,7 @@ def test_a_question_does_not_use_the_key_up(shop):
     assert confirm(client, token, headers=headers).json() == 1
 
 
-@pytest.mark.needs("sqlite")
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+@pytest.mark.parametrize("kind", installed("sqlite", "redis"))
 def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path, request, kind):
     store = request.getfixturevalue("start_redis")().url if kind == "redis" else f"sqlite:///{tmp_path}/agents.db"
     clients = [publish(make_site(store=store)[0], open_client) for _ in range(2)]

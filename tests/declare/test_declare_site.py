@@ -105,6 +105,7 @@ def test_what_a_site_says_is_published(make_site, options, path, member, publish
     assert document(make_site(**options), paths.get(path, path))[member] == published
 
 
+@pytest.mark.needs("status")
 def test_oauth_errors_and_status_reach_agent_json(make_site):
     read = document(
         make_site(
@@ -326,7 +327,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("plugins", [Pages(in_query="yes")], "plugins.pages.in_query: must be True or False."),  # type: ignore[arg-type]
         ("doors", ["mcp"], 'doors: there is no such option. Write plugins=["mcp", "a2a"].'),
         ("timeout", 3, "timeout: there is no such option. Write limits=Limits(timeout=...)."),
-        ("traffic", 3, 'traffic: there is no such option. Write plugins=["traffic"].'),
+        *((name, 3, f'{name}: there is no such option. Write plugins=["{name}"].') for name in installed("traffic")),
         ("concurrency", 3, "concurrency: there is no such option. Write plugins=[Jobs(concurrency=...)]."),
         ("email", "a@shop.example", "email: there is no such option. Write about=About(email=...)."),
         ("limits", {"rate_limit": 30}, f"limits.rate_limit: {RATE}"),
@@ -466,6 +467,7 @@ def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
     assert str(refused.value) == 'site: about.workflows: "see" names the unknown action "touch".'
 
 
+@pytest.mark.needs("status")
 def test_degraded_actions_are_a_list(make_site):
     with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one string"):
         make_site().set_status(degraded_actions="look")
@@ -476,6 +478,7 @@ def test_a_site_that_was_not_started_has_no_catalog(make_site):
         _ = make_site().catalog
 
 
+@pytest.mark.needs("status")
 def test_a_site_is_frozen_once_and_tells_who_listens_when_it_is_refreshed(make_site):
     site = declared(make_site())
     heard: list[Site] = []

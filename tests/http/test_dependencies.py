@@ -381,6 +381,7 @@ def test_declared_inputs_do_not_bring_a_dependency_back():
         assert answer.json() == [2, "a"]
 
 
+@pytest.mark.needs("prompts")
 def test_a_prompt_has_no_dependencies():
     site = new_site()
 
