@@ -12,7 +12,6 @@ from jsonschema_rs import Draft202012Validator, meta, validator_for
 
 from awp_publish.checks import check_document
 from awp_publish.checks.text import everything
-from tests.examples import examples
 
 from .cases import CASES, Case
 from .documents import ABSENT, KINDS, edited
@@ -46,7 +45,7 @@ ONLY_IN_1_0 = {"/name", "/description", *(f"/actions/{i}/{name}" for i in (0, 1)
 """What our schema, which is that of both versions, wants in a manifest of 1.1 too, and AWAS 1.1 does not."""
 
 STRAY = some.sampled_from([None, True, 0, -1, 1.5, "", "x", "1.0", [], [1], {}, {"a": 1}, ABSENT])
-SLOW = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def schema(kind: str) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import httpx
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar, parse_set_cookie, write_set_cookie
@@ -48,6 +48,7 @@ def test_a_cookie_that_is_written_is_read_as_the_same(cookie):
     assert parse_set_cookie(write_set_cookie(cookie, NOW), HERE, NOW) == cookie
 
 
+@settings(max_examples=100)  # with fewer, a cookie that is sent without its Secure is missed
 @given(
     st.lists(
         st.builds(
