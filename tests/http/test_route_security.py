@@ -507,6 +507,7 @@ def test_basic_credentials_have_their_own_challenge():
         assert client.post("/agents/me/invoke", json={"input": {}}, auth=("anna", "x")).json() == "anna"
 
 
+@pytest.mark.needs("awp")
 def test_a_key_in_the_address_of_the_awp_door_is_the_routes():
     app, site = FastAPI(), new_site()
 
