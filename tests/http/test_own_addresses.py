@@ -168,7 +168,7 @@ def test_the_sites_own_pages_call_with_cookies_and_in_development_those_of_loopb
     assert answer.output == "nobody"
 
 
-@pytest.mark.needs("overview")
+@pytest.mark.needs("overview", "discovery")
 def test_a_site_is_read_and_tried_on_its_owners_machine_whatever_its_address(open_client):
     client = make_client(open_client, plugins=installed("overview"))
     here = {"host": "localhost:8000", "sec-fetch-mode": "navigate"}
