@@ -370,6 +370,9 @@ class Plugin:
     options: type | None = None
     is_default: bool | Callable[[], bool] = False
 
+    fulfils: Sequence[str] = ()
+    """Options of the site and its actions that do nothing without it: who leaves it out may not ask for them."""
+
     start: Callable[[Setup], Any] = lambda setup: None
     declares: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Methods of the site by name: functions of the plug-in's state and the arguments."""

@@ -36,7 +36,9 @@ def taken_out() -> frozenset[str]:
 def missing_plugin(error: BaseException | None) -> str | None:
     """Return the plug-in that has been taken out and that a test asked for, if its error comes of that."""
     for cause in _causes(error):
-        if isinstance(cause, DeclarationError):
+        if "nothing fulfils it" in str(cause) or str(cause).startswith("A Site has no"):
+            named = list(taken_out())
+        elif isinstance(cause, DeclarationError):
             named = re.findall(r'there is no plug-in "(\w+)"', str(cause))
         elif isinstance(cause, ModuleNotFoundError):
             named = re.findall(r"^awp_publish\.plugins\.(\w+)", cause.name or "")

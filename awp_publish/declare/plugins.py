@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
-from awp_publish.model import Paths
+from awp_publish.model import Action, Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
-from awp_publish.schema.options import LazyAdapter, T, check, unpack
+from awp_publish.schema.options import LazyAdapter, T, check, listing, unpack
 
 LEAVE_OUT: Final = "no:"
 """The prefix of the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
@@ -178,3 +178,24 @@ def _options_of(plugin: Plugin) -> Any:
 @cache
 def _adapter(options: Any) -> LazyAdapter[Any]:
     return LazyAdapter(options)
+
+
+def refuse_unfulfilled(actions: Iterable[Action], *, guards_routes: bool, plugins: Mapping[str, Setup]) -> None:
+    """Raise DeclarationError for an option of actions that only a plug-in fulfils, which the site does not have.
+
+    `guards_routes` is the site's own option: actions may say otherwise.
+    """
+    asking = {
+        "guard_routes": [
+            action.id for action in actions if (guards_routes if action.guards_route is None else action.guards_route)
+        ],
+        "execution": [action.id for action in actions if action.is_background],
+    }
+    fulfilled = {option for setup in plugins.values() for option in setup.plugin.fulfils}
+    for option, action_ids in asking.items():
+        if action_ids and option not in fulfilled:
+            named = next((plugin.name for plugin in installed().values() if option in plugin.fulfils), None)
+            remedy = f'Do not leave it out: take "no:{named}" away.' if named else "Install the plug-in that does."
+            raise DeclarationError(
+                "site", f"{option}: nothing fulfils it, and {listing(action_ids)} would need it.", remedy
+            )

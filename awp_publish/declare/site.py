@@ -34,7 +34,15 @@ from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.declare.implementations import TargetApplication
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import doors_of, gates_of, problems_of, read_options, read_plugins, start
+from awp_publish.declare.plugins import (
+    doors_of,
+    gates_of,
+    problems_of,
+    read_options,
+    read_plugins,
+    refuse_unfulfilled,
+    start,
+)
 from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
@@ -468,6 +476,7 @@ class Site:
         self.left_out = tuple(included.left_out.values())
         for setup in setups:
             catalog = setup.plugin.derive(setup, catalog)
+        refuse_unfulfilled(catalog.actions, guards_routes=self.settings.guard_routes, plugins=self.plugins)
         check_steps(self.facts.workflows, {action.id for action in actions})
         for gate in in_order(gates_of(self.plugins)):
             if gate.check is not None:

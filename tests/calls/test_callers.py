@@ -146,7 +146,6 @@ def test_a_session_is_for_the_caller_of_its_issuer_alone(shop):
     assert [answer.status_code for answer in used] == [401, 200]
 
 
-@pytest.mark.needs("events")
 async def test_an_event_for_a_name_needs_its_issuer_where_several_vouch_for_names():
     several = make_shop(authenticate=[BearerToken({LEFT: "ann"}, people="left"), ApiKey({"key": "ann"})])
     several.event("shipped", payload=dict[str, str])

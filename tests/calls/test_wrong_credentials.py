@@ -186,7 +186,6 @@ def signed_in_shop(open_client):
 
 @pytest.mark.parametrize("session", [None, "unknown", "own"])
 @pytest.mark.parametrize("place", [*MCP_METHODS, "/agents/jobs/", "/agents/jobs/some", "call", "closed call"])
-@pytest.mark.needs("events")
 def test_wherever_callers_are_identified_guesses_are_counted_once_each(signed_in_shop, place, session):
     client, own = signed_in_shop
     headers = WRONG | ({"awp-session": own if session == "own" else "unknown"} if session else {})

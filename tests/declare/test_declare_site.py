@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -452,6 +453,22 @@ def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_si
 def test_editors_see_every_option_of_a_call():
     assert {"name", "limits", "plugins"} <= set(inspect.signature(Site).parameters)
     assert {"action_id", "effect", "timeout"} <= set(inspect.signature(Site.action).parameters)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "options"), [("jobs", {"execution": "async"}), ("guarded_routes", {"guard_routes": True})]
+)
+def test_what_only_a_plugin_that_is_left_out_would_do_is_refused_at_the_start(make_site, plugin, options):
+    site = make_site(plugins=[f"no:{plugin}"])
+
+    @site.action("look", **options)
+    async def look(request: Request) -> Response:
+        """Look."""
+        return Response()
+
+    app = Starlette(routes=[Route("/look", look)])
+    with pytest.raises(DeclarationError, match=rf'nothing fulfils it, and look would need it\. .*"no:{plugin}"'):
+        site.freeze(app)
 
 
 def test_the_first_of_several_mistakes_is_told_and_the_others_are_counted(make_site):

@@ -657,9 +657,8 @@ def _ways() -> Iterable[tuple[str, Way]]:
         Way("awp", awp_with_hello, rights=frozenset({"a token"}), takes=_in_greeting),
     )
     by_cookie = frozenset({"a cookie"})
-    if is_installed("guarded_routes"):
-        yield "a form in awp", Way("awp", awp_form, _for_visitors, by_cookie, tells=False, has_sessions=False)
-    yield "the route itself", Way("guarded_routes", route, _routes, has_sessions=False)
+    yield "a form in awp", Way("awp", awp_form, _for_visitors, by_cookie, tells=False, has_sessions=False)
+    yield "the route itself", Way("route", route, _routes, has_sessions=False)
     for document in ("/agent.json", "/.well-known/ai-actions.json"):
         send = partial(published, document=document)
         yield f"the address in {document}", Way("plain", send, has_sessions=False)
@@ -679,7 +678,7 @@ def _ways() -> Iterable[tuple[str, Way]]:
         yield f"the task of a2a 0.3 by {method}", reads("a2a", partial(read_a2a_task, method=method, is_old=True), _now)
 
 
-WAYS: Final = {name: way for name, way in _ways() if way.door in ("woa", "plain") or is_installed(way.door)}
+WAYS: Final = {name: way for name, way in _ways() if way.door in ("woa", "plain", "route") or is_installed(way.door)}
 
 NO_CALLS: Final[Mapping[str, str]] = {
     "status": "says whether the site works",

@@ -19,7 +19,6 @@ from tests.installed import installed, is_installed
 from tests.plugins.awp.awp_client import HELLO
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
-pytestmark = pytest.mark.needs("events")
 SMALL = StreamLimits(most=7, of_unknown=5, of_address=3, of_caller=2)
 
 

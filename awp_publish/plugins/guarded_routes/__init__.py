@@ -26,4 +26,4 @@ def _around(context: Context, app: ASGIApp) -> ASGIApp:
     return app if guarded is None else guarded.around(app)
 
 
-PLUGIN = Plugin(name=NAME, is_default=True, at=_at, around=_around)
+PLUGIN = Plugin(name=NAME, is_default=True, fulfils=("guard_routes",), at=_at, around=_around)

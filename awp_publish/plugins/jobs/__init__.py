@@ -113,6 +113,7 @@ PLUGIN = Plugin(
     name="jobs",
     options=Jobs,
     is_default=True,
+    fulfils=("execution",),
     start=lambda setup: JobsSetup(),
     derive=_derive,
     check=_check,
