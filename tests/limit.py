@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from threading import Thread
+from time import sleep  # a test may replace time.sleep for all threads
 from typing import Final
 
 import pytest
@@ -45,7 +46,7 @@ class Limit:
     def _watch(self) -> None:
         while time.monotonic() < self._end:
             faulthandler.dump_traceback_later(OF_EXTENSIONS, exit=True, file=self._errors)
-            time.sleep(0.5)
+            sleep(0.5)
         os.write(self._errors, f"\n{self._test} has not ended after {self._seconds:g} seconds.\n".encode())
         faulthandler.dump_traceback(self._errors)
         for process in descendants(os.getpid()):
