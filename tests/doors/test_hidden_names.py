@@ -20,6 +20,7 @@ from awp_publish import AgentPublisher
 from awp_publish.calls import invoke
 from tests.calls.test_audience import make_site
 from tests.client import TestClient
+from tests.installed import is_installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import VERSIONS, message, post
 from tests.steps import counting
@@ -52,7 +53,7 @@ def client() -> TestClient:
         """Be read by operators."""
         return "read"
 
-    @site.agent("quolls", audience="operator", execution="async")
+    @site.agent("quolls", audience="operator", execution="async" if is_installed("jobs") else "sync")
     async def quolls() -> str:
         """Be slow for operators."""
         return "slow"
