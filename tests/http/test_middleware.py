@@ -80,7 +80,7 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.needs("discovery")
+@pytest.mark.needs("discovery", "pages")
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
 def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, method, path, body):
     declare_status(site)
@@ -92,7 +92,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
     assert (one.status_code, one.content, one.headers) == (other.status_code, other.content, other.headers)
 
 
-@pytest.mark.needs("discovery")
+@pytest.mark.needs("discovery", "pages")
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
     answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site)).get("/")
@@ -103,7 +103,7 @@ def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open
     assert answer.headers["etag"] == '"mine"'
 
 
-@pytest.mark.needs("discovery")
+@pytest.mark.needs("discovery", "pages")
 def test_pages_are_left_alone_without_link_headers_and_json_unless_they_are_for_it_too(site, open_client):
     declare_status(site)
 

@@ -81,7 +81,7 @@ def test_lines_of_accept_are_one_list_for_pages_and_their_endpoint(client, accep
         assert client.get(path, headers=lines("accept", accepted)).text == "# Page\n"
 
 
-@pytest.mark.needs("discovery")
+@pytest.mark.needs("discovery", "pages")
 def test_lines_of_other_lists_are_one_list_for_documents(client):
     plain = client.get("/agent.json", headers={"accept-encoding": "identity"})
     coded = client.get("/agent.json", headers=lines("accept-encoding", ["identity;q=0.1", "gzip"]))
