@@ -135,6 +135,7 @@ def test_tasks_are_listed_and_read_by_the_caller_of_their_issuer_alone(shop):
     assert "error" in ask("GetTask", {"id": task}, RIGHT)
 
 
+@pytest.mark.needs("sessions")
 def test_a_session_is_for_the_caller_of_its_issuer_alone(shop):
     begun = shop.post("/agents/sign_in/invoke", json={"input": {}}, headers={"authorization": f"Bearer {LEFT}"})
     session = {"awp-session": begun.headers["awp-session"]}

@@ -20,6 +20,8 @@ from tests.doors.credential_world import (
 )
 from tests.guarded import make_shop
 
+pytestmark = pytest.mark.needs("sessions")
+
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:

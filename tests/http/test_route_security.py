@@ -190,6 +190,7 @@ def test_addresses_of_flows_are_where_the_tokens_are_had():
         }
 
 
+@pytest.mark.needs("identity")
 def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
     with published(*guarded_by(CONNECT)) as client:
         for path, resource in (("", ORIGIN), ("/mcp", f"{ORIGIN}/mcp")):
@@ -213,6 +214,7 @@ def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
         assert metadata in challenge
 
 
+@pytest.mark.needs("identity")
 @pytest.mark.parametrize(
     ("scheme", "kind", "takes_tokens"),
     [
