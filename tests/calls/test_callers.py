@@ -259,6 +259,7 @@ def test_a_hidden_tool_is_not_listed_to_a_narrow_token_of_a_caller_who_has_a_wid
     assert ["close" in names for names in listed] == [True, False, True]
 
 
+@pytest.mark.needs("bridge")
 def test_the_bridge_lists_to_each_token_what_its_own_scopes_allow(open_client):
     wide, narrow = Principal("ann", frozenset({"operator"})), Principal("ann")
     site = make_shop(

@@ -191,6 +191,7 @@ def test_every_address_that_is_told_answers(open_client, make, doors):
         assert SHOP + private not in found
 
 
+@pytest.mark.needs("identity")
 def test_every_address_of_a_site_that_says_all_of_itself_answers(open_client):
     security = Security(contact=["mailto:a@shop.example", "/"], expires="2099-01-01", policy="/")
     about = About(documentation="/", contact="/", security=security, license="MIT")
