@@ -6,7 +6,7 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from awp_publish.calls.call import Credentials, Principal
@@ -102,7 +102,7 @@ class AuthenticationGate:
         limit: asyncio.Timeout | None = None
         try:
             if self._sole is not None:
-                return await self._sole(credentials)
+                return _with_scheme(await self._sole(credentials), self._sole)
             if self._is_instant:
                 return await self._ask_all(credentials)
             async with asyncio.timeout(self.timeout) as limit:
@@ -189,12 +189,19 @@ class AuthenticationGate:
                     refusal, refused = problem, authenticator.challenge
                 continue
             if principal is not None:
-                return principal
+                return _with_scheme(principal, authenticator)
         if refusal is None:
             return None
         if refused == BEARER and credentials.headers.get("authorization", "")[:5].lower() == "dpop ":
             refused = DPOP
         raise self._challenges.put_on(refusal, refused)
+
+
+def _with_scheme(principal: Principal | None, authenticator: Authenticator) -> Principal | None:
+    """Return a caller who is known by an access token where its authenticator says so, whoever has written that."""
+    if principal is None or principal.scheme is not None or authenticator.scheme != "oauth2":
+        return principal
+    return replace(principal, scheme="oauth2")
 
 
 def _without_secrets(error: Exception, credentials: Credentials) -> str:

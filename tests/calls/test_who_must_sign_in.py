@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import pytest
-from fastapi import Depends, FastAPI, Header, HTTPException, Request, status
+from fastapi import Depends, FastAPI, Header, HTTPException, Request, Security, status
 from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
 from starlette.applications import Starlette
 from starlette.authentication import requires
@@ -11,9 +11,9 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, current_caller
+from awp_publish import AgentPublisher, BearerToken, Credentials, DeclarationError, Principal, current_caller
 from tests.doors.adapters import DOORS, Asked as Sent
-from tests.guarded import KEYS, make_shop
+from tests.guarded import KEYS, invoke, make_shop
 from tests.installed import installed
 
 scheme = OAuth2PasswordBearer("auth/login", auto_error=False)
@@ -427,3 +427,29 @@ def test_what_an_owner_declares_holds_though_the_route_asks_by_itself(open_clien
             403: ("INSUFFICIENT_SCOPE",),
         }[status_code]
         assert caller.send(Sent("buy", {}, headers, {})).code in code, token
+
+
+class Introspection:
+    """An owner's own authenticator of access tokens, as one that asks an authorization server (RFC 7662)."""
+
+    scheme, method, challenge = "oauth2", "oauth", "Bearer"
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        return Principal("ann") if "authorization" in credentials.headers else None
+
+
+@pytest.mark.parametrize("is_instant", [False, True])
+def test_a_token_of_an_owners_own_authenticator_needs_the_scopes_of_the_routes_scheme(open_client, is_instant):
+    known_by = Introspection()
+    vars(known_by)["is_instant"] = is_instant
+    site, app = make_shop(authenticate=known_by), FastAPI()
+
+    @app.post("/buy", dependencies=[Security(OAuth2PasswordBearer("token", scopes={"buy": "Buy"}), scopes=["buy"])])
+    @site.action("buy")
+    async def buy() -> dict[str, str]:
+        """Buy."""
+        return {}
+
+    app.add_middleware(AgentPublisher, site=site)
+    refused = invoke(open_client(app), "buy", {}, {"authorization": "Bearer t"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "INSUFFICIENT_SCOPE")
