@@ -18,14 +18,12 @@ from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
-from awp_publish.cli.limits import BRIDGE_LIMITS, MAP_LIMITS
+from awp_publish.cli.limits import MAP_LIMITS
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
 from awp_publish.maps import failure_classes, failures, live_page, projections, rules
 from awp_publish.maps.composition import Imported, ImportRefused
-from awp_publish.plugin import known_protocols
-from awp_publish.plugins.actions_json.differences import KINDS
-from awp_publish.plugins.actions_json.reading import ActionMap
+from awp_publish.plugin import installed, known_protocols
 from awp_publish.problems import DeclarationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -98,7 +96,7 @@ def explain_checks(console: Console, check_id: str) -> int:
         return _print_rows(console, ("rule", "level", "about", "hint"), rules)
     checks = [check for check in all_checks() if check_id in ("", check.id)]
     if not checks:
-        near = did_you_mean(check_id, [*(check.id for check in all_checks()), *RULES, *KINDS])
+        near = did_you_mean(check_id, [*(check.id for check in all_checks()), *RULES, *_kinds_of_drift()])
         raise DeclarationError(f"--explain {check_id}", "is not a check.", near)
     rows = [(check.id, check.level, check.about, check.source) for check in checks]
     console.table(("check", "level", "what is checked", "source"), rows)
@@ -114,8 +112,20 @@ def _print_rows(console: Console, names: Sequence[str], rows: Iterable[Sequence[
     return 0
 
 
+def _has_maps() -> bool:
+    return "actions_json" in installed()
+
+
+def _kinds_of_drift() -> Mapping[str, tuple[object, str, str]]:
+    if not _has_maps():
+        return {}
+    from awp_publish.plugins.actions_json.differences import KINDS
+
+    return KINDS
+
+
 def _rules(name: str) -> list[tuple[str, str, str, str]]:
-    drift = [(kind, str(level), about, hint) for kind, (level, about, hint) in KINDS.items()]
+    drift = [(kind, str(level), about, hint) for kind, (level, about, hint) in _kinds_of_drift().items()]
     model = [(rule, "warning", about, hint) for rule, (about, hint) in RULES.items()]
     return {"drift": drift, "model": model}.get(name) or [row for row in (*drift, *model) if row[0] == name]
 
@@ -138,7 +148,11 @@ def _explain_codes(console: Console) -> int:
 
 
 def _explain_limits(console: Console) -> int:
-    limits = (("map", MAP_LIMITS), ("bridge", BRIDGE_LIMITS))
+    limits: list[tuple[str, Sequence[tuple[str, float]]]] = [("map", MAP_LIMITS)]
+    if _has_maps():
+        from awp_publish.plugins.actions_json.limits import BRIDGE_LIMITS
+
+        limits.append(("bridge", BRIDGE_LIMITS))
     rows = [(kind, name, bound) for kind, bounds in limits for name, bound in bounds]
     console.table(("of a", "at most", "#bound"), [(kind, name, f"{bound:,.12g}") for kind, name, bound in rows])
     return _print_rows(console, ("kind", "name", "bound"), rows)
@@ -222,8 +236,10 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
     """Check a document, and, for a map of actions.json, its imports, which are fetched within limits."""
     findings = check_document(data, kind, address, lenient=lenient)
     document = read_document(data).document or {}
-    if document.get("protocol") != rules.PROTOCOL or not document.get("imports"):
+    if document.get("protocol") != rules.PROTOCOL or not document.get("imports") or not _has_maps():
         return findings
+    from awp_publish.plugins.actions_json.reading import ActionMap
+
     deadline = time.monotonic() + SECONDS
 
     def load_import(uri: str, base: str) -> Imported:
