@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from shutil import which
 from typing import Any, Final
 from urllib.parse import unquote, urljoin
+
+from awp_publish.maps.chromium import find_chromium
 
 MISSING: Final = "Chromium or playwright is not there"
 _FIELDS: Final = ("checkbox", "combobox", "listbox", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox")
@@ -48,7 +49,7 @@ class Control:
 @contextmanager
 def chromium() -> Iterator[Any]:
     """Yield a Chromium without scripts, or None if there is none."""
-    path = which("chromium") or which("chromium-browser") or which("google-chrome")
+    path = find_chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -64,7 +64,6 @@ class ReaderInChromium(Reader):
         self.opened += 1
         page = await self._browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
         page.on("console", lambda message: self.complaints.append(message.text))
-        await page.route(f"{BACK}**", lambda route: route.fulfill(body="Back at the agent."))
         await page.goto(address)
         self.titles.append(await page.title())
         for name, value in ACCOUNT.items():
@@ -73,9 +72,9 @@ class ReaderInChromium(Reader):
         await page.wait_for_selector("button.allow")
         self.titles.append(await page.title())
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
-        await page.click("button.allow")
-        await page.wait_for_url(f"{BACK}**")
-        self.came_back = page.url
+        async with page.expect_request(f"{BACK}**") as sent_back:
+            await page.click("button.allow")
+        self.came_back = (await sent_back.value).url
         await page.close()
 
 

@@ -2,17 +2,17 @@
 
 import asyncio
 import os
-import shutil
 from typing import Any
 
 import pytest
 
+from awp_publish.maps.chromium import find_chromium
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
 from tests.live_server import serve
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 
 
 @pytest.mark.slow

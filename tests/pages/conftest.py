@@ -1,6 +1,5 @@
 """What tests of pages ask for: Chromium, and the published SOM files, which are not a part of this project."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,12 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from awp_publish.maps.chromium import find_chromium
+
 FIXTURES = Path(__file__).resolve().parents[2].parent / "shared" / "fixtures" / "som"
 NEEDS_FIXTURES = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the published SOM files are not here")
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 
 
 def read_json(name: str) -> Any:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import threading
 import time
 from base64 import b64encode
@@ -16,6 +15,7 @@ from fastapi.responses import HTMLResponse
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import About, AgentPublisher, SessionUser, Site
+from awp_publish.maps.chromium import find_chromium
 from awp_publish.plugins.templating import (
     action_attributes,
     param_attributes,
@@ -29,7 +29,7 @@ from tests.redis_server import free_port
 pytestmark = pytest.mark.limit(OF_BROWSERS)
 
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 TOOLS = "(await document.modelContext.getTools()).map((one) => one.name)"
 NONCE = "cm9vaWJvcw=="
 POLICY = f"default-src 'none'; script-src 'nonce-{NONCE}'; connect-src 'self'; form-action 'self'"

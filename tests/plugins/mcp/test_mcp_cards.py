@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from datetime import date, timedelta
 from enum import Enum
 from typing import Any, Literal
@@ -13,13 +12,14 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
 from awp_publish import AgentPublisher, BearerToken, Site
+from awp_publish.maps.chromium import find_chromium
 from tests.limit import OF_BROWSERS
 from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, message, post
 
 pytestmark = pytest.mark.limit(OF_BROWSERS)
 
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 MEDIA_TYPE = "text/html;profile=mcp-app"
 SHOWS_CARDS = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": [MEDIA_TYPE]}}}
 

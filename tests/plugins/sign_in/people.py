@@ -1,7 +1,6 @@
 """People with browsers, who sign in and answer what agents ask for, and what a client of the SDK keeps of that."""
 
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeAlias
@@ -12,10 +11,11 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
+from awp_publish.maps.chromium import find_chromium
 from benchmarks.person import BACK, allow, answer_in_browser, carry_out_async
 from tests.plugins.sign_in.shop import LOGIN
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 
 LogIn: TypeAlias = Callable[[str, str, str], tuple[str, Mapping[str, Any]] | None]
 """Returns where a name signs in by which form, if a page, at this address, asks who it is."""
