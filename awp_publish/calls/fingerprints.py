@@ -33,9 +33,9 @@ def shown_by(
 ) -> str:
     """Return the credentials by which a route may identify a caller whom we do not know, "" for none.
 
-    These are headers that are identifying by their name or because the route's security scheme reads them (`known`),
-    the cookies that the scheme reads, and the application's session. If the scheme names no cookie, `cookies` includes
-    all of them except the session's own, which is signed anew with each answer.
+    These are headers that are identifying by their name or because the route's security scheme reads them, the cookies
+    that the scheme reads, and the application's session. If the scheme names no cookie, `cookies` includes all of them
+    except the session's own, which is signed anew with each answer.
     """
     headers, cookie = presented.headers, presented.headers.get("cookie") or ""
     looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
@@ -47,8 +47,8 @@ def shown_by(
         pairs = parse_qsl(presented.query.decode("latin-1"))
         words += [f"query {name}={value}" for name, value in sorted(pairs) if name in keys]
     named = looked_for["cookie"]
-    for pair in sorted(cookie.split(";")) if cookie and (named or cookies) else ():
-        name, _, value = pair.strip().partition("=")
+    for pair in sorted(map(str.strip, cookie.split(";"))) if cookie and (named or cookies) else ():
+        name, _, value = pair.partition("=")
         if name in named if named else not (VOLATILE_COOKIES.match(name) or _holds(value, presented.session)):
             words += [f"cookie {name}={value}"] if name else []
     if session and presented.session:

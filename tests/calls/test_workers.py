@@ -15,6 +15,8 @@ from awp_publish.calls.workers import count_workers
         ("hypercorn --workers=2 shop:app", "", 2),
         ("gunicorn shop:app -w", "5", 5),
         ("manage.py runserver", "7", 7),
+        ("uvicorn --root-path --workers 2 shop:app", "", 2),
+        ("uvicorn --root-path /shop -w 2 shop:app", "", 2),
         ("uvicorn shop:app", " 2 ", 2),
         ("uvicorn shop:app", "0", 1),
         ("uvicorn shop:app", "many", 1),

@@ -1,6 +1,5 @@
 """The plain door: an action at an address of its own, its inputs flat, for a client that knows nothing but HTTP."""
 
-import base64
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,8 +13,9 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Paths
 from tests.calls.test_prerequisites import poll
+from tests.client import TestClient
 from tests.examples import examples
-from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, told
+from tests.guarded import KEYS, invoke, known_callers, make_shop, publish, told
 
 AT = "/agents/actions"
 
@@ -25,10 +25,10 @@ class Sort(StrEnum):
     price = "price"
 
 
-@pytest.fixture
-def shop(open_client):
-    """A shop with a route for each way in which inputs travel."""
-    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS), FastAPI()
+def make_shelves() -> FastAPI:
+    """Make a shop with a route for each way in which inputs travel."""
+    origins = ["https://app.example"]
+    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, allow_origins=origins), FastAPI()
 
     @app.get("/shelves/{shelf}/search")
     @site.action("search")
@@ -78,149 +78,48 @@ def shop(open_client):
         """Look at books."""
         return "books"
 
-    @site.agent("mine", auth_required=True, rate_limit="2/minute")
+    @site.agent("mine", auth_required=True, rate_limit="2/day")
     async def mine() -> str:
         """What is mine."""
         return "mine"
 
+    texts = site.agent("texts", description="Works on texts.")
+
+    @texts.operation("shout")
+    async def shout(text: str) -> str:
+        """Write it large."""
+        return text.upper()
+
+    @texts.operation("count", scopes=["buy"])
+    async def count(words: list[str]) -> int:
+        """Count words."""
+        return len(words)
+
     app.add_middleware(AgentPublisher, site=site)
-    return open_client(app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def shop():
+    with TestClient(make_shelves(), base_url="https://shop.example") as client:
+        yield client
 
 
 # --- Inputs ---
 
 
-def test_inputs_in_the_query_are_read_by_the_schema(shop):
-    answer = shop.get(f"{AT}/search?shelf=3&q=5&sort=price&used=yes&price=2.5&tag=1&tag=2&mixed=7")
-    assert answer.status_code == 200
-    assert answer.json() == {
-        "shelf": 3,
-        "q": "5",
-        "sort": "price",
-        "used": True,
-        "price": 2.5,
-        "tag": [1, 2],
-        "mixed": "7",  # a text may be one, as pydantic has it
-    }
-
-
-def test_one_value_is_a_list_where_a_list_is_asked_for(shop):
-    assert shop.get(f"{AT}/search?shelf=3&q=x&tag=1").json()["tag"] == [1]
-
-
-def test_an_empty_field_that_cannot_be_a_text_is_left_out(shop):
-    assert shop.get(f"{AT}/search?shelf=3&q=&price=&used=").json() == {
-        "shelf": 3,
-        "q": "",
-        "sort": "newest",
-        "used": False,
-        "price": None,
-        "tag": [],
-        "mixed": 0,
-    }
-
-
-def test_inputs_of_a_form_a_json_object_and_a_multipart_form_are_the_same(shop):
-    wanted = {"title": "Emma", "stars": 4}
-    assert shop.post(f"{AT}/review", data=wanted).json() == wanted
-    assert shop.post(f"{AT}/review", json=wanted).json() == wanted
-    assert shop.post(f"{AT}/review", files={"title": (None, "Emma"), "stars": (None, "4")}).json() == wanted
-    assert shop.post(f"{AT}/review?stars=4", data={"title": "Emma"}).json() == wanted
-
-
-def test_members_of_json_are_taken_as_they_are(shop):
-    answer = shop.post(f"{AT}/review", json={"title": "Emma", "stars": "4"})
-    assert told(answer) == (422, "INVALID_INPUT")
-    assert answer.json()["errors"][0]["pointer"] == "/stars"
-
-
-def test_a_file_is_sent_as_a_file_or_as_base64(shop):
-    sent = b'\x00\xff\r\n--no boundary"'
-    wanted = {"title": "Emma", "bytes": list(sent)}
-    assert shop.post(f"{AT}/add_cover", data={"title": "Emma"}, files={"cover": ("a;b.png", sent)}).json() == wanted
-    text = base64.b64encode(sent).decode()
-    assert shop.post(f"{AT}/add_cover", json={"title": "Emma", "cover": text}).json() == wanted
-    assert shop.post(f"{AT}/add_cover", data={"title": "Emma", "cover": text}).json() == wanted
-
-
-def test_a_method_without_a_body_takes_its_inputs_in_the_query(shop):
-    assert shop.delete(f"{AT}/delete_review?review_id=7").json() == 7
-
-
-def test_an_object_in_a_form_is_json(shop):
-    sent = {"title": "Emma", "lines": '{"a": 2}'}
-    receipt = shop.post(f"{AT}/look").headers["awp-receipt"]
-    asked = shop.post(f"{AT}/order", data=sent, headers={"awp-receipt": receipt}).json()
-    assert '"a": 2' in asked["confirmation"]["summary"]
-
-
-BAD: dict[str, tuple[str, dict[str, Any], int, str]] = {
-    "a text for a number": ("search?shelf=x&q=a", {}, 422, "INVALID_INPUT"),
-    "a number too large": ("search?shelf=99999999999999999999999&q=a", {}, 422, "INVALID_INPUT"),
-    "not a number": ("search?shelf=1&q=a&price=nan", {}, 422, "INVALID_INPUT"),
-    "digits of another script": ("search?shelf=%D9%A1&q=a", {}, 422, "INVALID_INPUT"),
-    "two values for one": ("search?shelf=1&q=a&q=b", {}, 422, "INVALID_INPUT"),
-    "an unknown input": ("search?shelf=1&q=a&page=2", {}, 422, "INVALID_INPUT"),
-    "a query that is not UTF-8": ("search?shelf=1&q=%FF", {}, 422, "INVALID_INPUT"),
-    "too many fields": ("search?" + "&".join(f"a{n}=1" for n in range(1001)), {}, 422, "INVALID_INPUT"),
-    "a path that leaves its segment": ("delete_review?review_id=..", {"method": "DELETE"}, 422, "INVALID_INPUT"),
-    "not JSON": ("review", {"content": b"{", "headers": {"content-type": "application/json"}}, 400, "NOT_JSON"),
-    "a list": ("review", {"json": [1]}, 422, "INVALID_INPUT"),
-    "the same twice": ("review?title=a", {"json": {"title": "b"}}, 422, "INVALID_INPUT"),
-    "XML": ("review", {"content": b"<a/>", "headers": {"content-type": "text/xml"}}, 415, "UNSUPPORTED_MEDIA_TYPE"),
-    "no media type": ("review", {"content": b"title=a"}, 415, "UNSUPPORTED_MEDIA_TYPE"),
-    "a form without a boundary": (
-        "review",
-        {"content": b"--x--", "headers": {"content-type": "multipart/form-data"}},
-        415,
-        "UNSUPPORTED_MEDIA_TYPE",
-    ),
-    "a form that breaks off": (
-        "review",
-        {"content": b'--x\r\nContent-Disposition: form-data; name="title"\r\n\r\nEm'},
-        422,
-        "INVALID_INPUT",
-    ),
-    "a part without a name": ("review", {"content": b"--x\r\n\r\nEmma\r\n--x--"}, 422, "INVALID_INPUT"),
-    "a part with a long head": (
-        "review",
-        {"content": b"--x\r\n" + b"a" * 9000 + b"\r\n\r\n\r\n--x--"},
-        422,
-        "INVALID_INPUT",
-    ),
-    "a part without an end of its head": ("review", {"content": b"--x\r\nEmma\r\n--x--"}, 422, "INVALID_INPUT"),
-    "a part that is not UTF-8": (
-        "review",
-        {"content": b'--x\r\nContent-Disposition: form-data; name="title"\r\n\r\n\xff\r\n--x--'},
-        422,
-        "INVALID_INPUT",
-    ),
-    "a file for a text": ("review", {"files": {"title": ("a.bin", b"\xff")}}, 422, "INVALID_INPUT"),
-    "a coded body": (
-        "review",
-        {"content": b"x", "headers": {"content-type": "application/json", "content-encoding": "gzip"}},
-        415,
-        "UNSUPPORTED_MEDIA_TYPE",
-    ),
-    "a body too large": ("review", {"data": {"title": "x" * 1_100_000}}, 413, "BODY_TOO_LARGE"),
-    "an unknown action": ("serch", {}, 404, "UNKNOWN_ACTION"),
-    "another method": ("search?shelf=1&q=a", {"method": "POST"}, 405, "METHOD_NOT_ALLOWED"),
-}
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_a_call_is_refused_in_words(shop, what):
-    path, sent, status, code = BAD[what]
-    has_body = not {"content", "json", "data", "files"}.isdisjoint(sent)
-    if "content" in sent and "headers" not in sent and what != "no media type":
-        sent = {**sent, "headers": {"content-type": "multipart/form-data; boundary=x"}}
-    answer = shop.request(sent.get("method", "POST" if has_body else "GET"), f"{AT}/{path}", **_rest(sent))
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert told(answer) == (status, code)
-
-
-def _rest(sent: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in sent.items() if name != "method"}
+def test_what_is_too_much_is_refused_in_words(shop):
+    form = {"content-type": "multipart/form-data; boundary=x"}
+    fields = shop.get(f"{AT}/search?" + "&".join(f"a{number}=1" for number in range(1001)))
+    head = shop.post(f"{AT}/review", content=b"--x\r\n" + b"a" * 9000 + b"\r\n\r\n\r\n--x--", headers=form)
+    body = shop.post(f"{AT}/review", data={"title": "x" * 1_100_000})
+    untyped = shop.post(f"{AT}/review", content=b"title=a")
+    assert [told(answer) for answer in (fields, head, body, untyped)] == [
+        (422, "INVALID_INPUT"),
+        (422, "INVALID_INPUT"),
+        (413, "BODY_TOO_LARGE"),
+        (415, "UNSUPPORTED_MEDIA_TYPE"),
+    ]
 
 
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -256,15 +155,6 @@ def test_no_body_of_a_stranger_is_a_failure_of_ours(shop, content_type, pieces):
     assert answer.status_code < 500
 
 
-def test_another_method_is_told_the_right_one(shop):
-    assert shop.post(f"{AT}/search").headers["allow"] == "GET, HEAD, OPTIONS"
-    assert shop.get(f"{AT}/review").headers["allow"] == "POST, OPTIONS"
-
-
-def test_an_unknown_action_is_told_the_nearest(shop):
-    assert "Did you mean search?" in shop.get(f"{AT}/serch").json()["detail"]
-
-
 def test_of_many_similar_actions_three_are_named(open_client):
     site = make_shop()
     for number in range(1, 6):
@@ -274,31 +164,6 @@ def test_of_many_similar_actions_three_are_named(open_client):
 
 
 # --- Gates, by header and as members ---
-
-
-def test_key_confirmation_and_receipts_are_members_beside_the_inputs(shop):
-    given = {"title": "Emma", "lines": {}}
-    assert told(shop.post(f"{AT}/order", json=given))[0] == 428
-    receipts = [shop.post(f"{AT}/look").headers["awp-receipt"]]
-    asked = shop.post(f"{AT}/order", json={**given, "receipts": receipts}).json()
-    assert asked["code"] == "CONFIRMATION_REQUIRED"
-    members = {"receipts": receipts, "confirmation": asked["confirmation"]["token"], "order_key": "k-1"}
-    first, again = (shop.post(f"{AT}/order", json={**given, **members}) for _ in range(2))
-    assert (first.json(), first.headers.get("idempotent-replayed")) == (["Emma", {}, 1], None)
-    assert (again.json(), again.headers["idempotent-replayed"]) == (["Emma", {}, 1], "true")
-    by_form = {"title": "Emma", "lines": "{}", "receipts": receipts[0], "order_key": "k-1"}
-    assert shop.post(f"{AT}/order", data=by_form).headers["idempotent-replayed"] == "true"
-    by_header = {"awp-receipt": receipts[0], "idempotency-key": "k-1"}
-    assert shop.post(f"{AT}/order", json=given, headers=by_header).headers["idempotent-replayed"] == "true"
-
-
-def test_a_key_of_the_wrong_kind_is_refused(shop):
-    assert told(shop.post(f"{AT}/order", json={"title": "a", "lines": {}, "order_key": 7})) == (400, "INVALID_ENVELOPE")
-
-
-def test_who_calls_and_how_often_is_asked_as_at_other_doors(shop):
-    assert told(shop.post(f"{AT}/mine")) == (401, "AUTHENTICATION_REQUIRED")
-    assert [shop.post(f"{AT}/mine", headers=ANN).status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_an_input_that_is_called_like_a_member_beside_the_inputs_is_an_input(open_client):
@@ -315,27 +180,7 @@ def test_an_input_that_is_called_like_a_member_beside_the_inputs_is_an_input(ope
     assert client.post(f"{AT}/confirm_email", json={"confirmation": "123"}, headers=headers).json() == "123"
 
 
-FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
-
-
-def test_a_form_of_another_sites_page_calls_nothing_with_what_a_browser_adds_by_itself(shop):
-    for name in (
-        "cookie: session=1",
-        *(f"authorization: {one} YTpi" for one in ("Basic", "digest", "Negotiate", "NTLM")),
-    ):
-        credentials = dict([name.split(": ")])
-        answer = shop.post(f"{AT}/review", data={"title": "Emma"}, headers=FOREIGN | credentials)
-        assert told(answer) == (403, "CROSS_SITE_COOKIES"), name
-
-
 # --- Answers ---
-
-
-def test_an_answer_that_is_not_json_is_given_as_it_is(shop):
-    picture = shop.get(f"{AT}/picture")
-    assert (picture.headers["content-type"], picture.content) == ("image/png", b"\x89PNG\xff")
-    page = shop.get(f"{AT}/picture?as_page=true")
-    assert (page.headers["content-type"], page.text) == ("text/html; charset=utf-8", "<p>é</p>")
 
 
 @pytest.mark.parametrize("kind", ["application/pdf", "text/csv", "application/json"])
@@ -359,20 +204,6 @@ def test_a_file_is_given_and_replayed_as_a_file_to_save(open_client, kind):
     assert "content-disposition" not in invoke(client, "rates").headers
 
 
-@pytest.mark.parametrize("as_page", [False, True])
-def test_an_answer_that_is_not_json_is_replayed_as_it_was(shop, as_page):
-    headers = {"idempotency-key": "k-1"}
-    first, again = (shop.get(f"{AT}/picture?as_page={as_page}", headers=headers) for _ in range(2))
-    assert again.headers["idempotent-replayed"] == "true"
-    assert (again.headers["content-type"], again.content) == (first.headers["content-type"], first.content)
-
-
-def test_head_is_answered_as_get_without_the_body(shop):
-    got, asked = shop.get(f"{AT}/search?shelf=1&q=a"), shop.head(f"{AT}/search?shelf=1&q=a")
-    assert (asked.status_code, asked.content) == (200, b"")
-    assert asked.headers["content-length"] == got.headers["content-length"]
-
-
 @pytest.mark.needs("jobs")
 def test_a_background_action_becomes_a_job(open_client):
     site = make_shop()
@@ -387,23 +218,6 @@ def test_a_background_action_becomes_a_job(open_client):
     accepted = client.get(f"{AT}/ship?order=7")
     assert accepted.status_code == 202
     assert poll(client, accepted.headers["location"]).json()["result"] == "7"
-
-
-def test_pages_of_listed_origins_may_call(open_client):
-    site = make_shop(allow_origins=["https://app.example"])
-
-    @site.agent("look")
-    async def look() -> str:
-        """Look."""
-        return "books"
-
-    client = open_client(AgentPublisher(Starlette(), site=site))
-    asked = client.options(f"{AT}/look", headers={"origin": "https://app.example"})
-    assert (asked.status_code, asked.headers["allow"]) == (204, "POST, OPTIONS")
-    assert asked.headers["access-control-allow-origin"] == "https://app.example"
-    answer = client.post(f"{AT}/look", headers={"origin": "https://app.example"})
-    assert answer.headers["access-control-allow-origin"] == "https://app.example"
-    assert "AWP-Receipt" in answer.headers["access-control-expose-headers"]
 
 
 # --- Addresses ---

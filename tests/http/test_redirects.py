@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -119,6 +119,39 @@ def test_a_relative_address_is_followed_wherever_the_application_is_mounted(open
     path = f"{'/api' if placed == 'below a mount' else ''}/agents/order/invoke"
     answer = open_client(outer).post(path, json={"input": {}})
     assert answer.json() == {"location": "thanks", "page": "thanks"}
+
+
+@pytest.mark.parametrize(
+    ("location", "page"),
+    [
+        ("http://Shop.Test/thanks", "thanks"),
+        ("https://shop.test/thanks", "thanks"),
+        ("http://shop.test:8080/thanks", None),
+        ("ftp://shop.test/thanks", None),
+        ("https://ann@shop.test/thanks", None),
+        ("https://SHOP.example:443/thanks", "thanks"),
+        ("https://shop.example:8443/thanks", None),
+        ("https://shop.example:port/thanks", None),
+        ("/\\evil.example/thanks", None),
+        ("/thanks\u00ad", None),
+    ],
+)
+def test_a_redirect_to_the_host_of_the_request_or_the_sites_own_is_followed(open_client, location, page):
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/thanks")
+    async def thanks() -> str:
+        return "thanks"
+
+    @app.post("/order")
+    @site.action("order")
+    async def order() -> Response:
+        """Order."""
+        return Response(status_code=303, headers={"location": location})
+
+    app.add_middleware(AgentPublisher, site=site)
+    answer = open_client(app).post("/agents/order/invoke", json={"input": {}}, headers={"host": "SHOP.test"})
+    assert answer.json().get("page") == page
 
 
 @pytest.mark.needs("guarded_routes")

@@ -3,6 +3,7 @@
 import gc
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi import Depends
@@ -12,6 +13,15 @@ from awp_publish import current_caller
 from benchmarks.measure import Case, ask
 from tests.client import TestClient
 from tests.plugins.sign_in.shop import URL, Agent, customer, invoke, make_shop
+
+WAYS: dict[str, dict[str, Any]] = {
+    "routed": {},
+    "unrouted": {},
+    "background": {"execution": "async"},
+    "confirmed": {"confirm": True},
+    "hidden": {"audience": "known"},
+}
+"""Actions that are asked about at the route, before it, and by the gates."""
 
 
 class CountPasses:
@@ -38,7 +48,8 @@ class Blocking:
             name = request.session.get("user")
             return None if name in self.blocked else name
 
-        app = make_shop(sessions_outside=sessions_outside, user=find_user)
+        plugins = ["mcp", "jobs"]
+        app = make_shop(sessions_outside=sessions_outside, user=find_user, settings={"plugins": plugins})
         counting = Middleware(CountPasses, passes=self.passes)
         app.user_middleware.insert(0 if sessions_outside else len(app.user_middleware), counting)
 
@@ -49,10 +60,17 @@ class Blocking:
             self.orders += 1
             return f"{copies} from {name}"
 
-        @app.state.site.agent("count_gifts", auth_required=True)
-        async def count_gifts() -> int:
-            """Count what was sent."""
-            return self.orders
+        for name, options in WAYS.items():
+            declare = app.state.site.agent if name == "unrouted" else app.state.site.action
+
+            @declare(name, auth_required=True, **options)
+            async def give() -> str:
+                """Give something."""
+                self.orders += 1
+                return "given"
+
+            if name != "unrouted":
+                app.post(f"/{name}")(give)
 
         self.http = TestClient(app, base_url=URL)
         self.token = ""
@@ -91,12 +109,15 @@ def test_a_blocked_person_reaches_no_route_and_gets_no_recorded_answer(shop):
     assert shop.orders == 1
 
 
-def test_a_blocked_person_learns_nothing_from_the_gates(shop):
+def test_a_blocked_person_learns_nothing_from_the_gates_and_nothing_runs(shop):
     shop.blocked.add("ann")
     assert shop.send("first", "many").status_code == 401
-    assert invoke(shop.http, "count_gifts", shop.token).status_code == 401
+    for name in WAYS:
+        assert invoke(shop.http, name, shop.token).status_code == (404 if name == "hidden" else 401), name
+    assert shop.orders == 0
     shop.blocked.clear()
     assert shop.send("first", "many").status_code == 422
+    assert [invoke(shop.http, name, shop.token).status_code for name in WAYS] == [200, 200, 202, 428, 200]
 
 
 def test_a_key_of_a_refused_call_is_free(shop):

@@ -10,6 +10,7 @@ from fastapi import Request, Security
 from fastapi.security import APIKeyCookie
 
 from awp_publish import Client, Proxies, current_caller
+from awp_publish.plugins.sign_in import at
 from awp_publish.plugins.sign_in.redirects import why_refused
 from benchmarks.person import hidden_fields
 from tests.client import TestClient
@@ -346,6 +347,13 @@ def test_somebody_who_has_signed_in_meanwhile_as_another_person_is_asked_again(a
     page = agent.follow(agent.ask())
     agent.browser.post("/login", data={"name": "ben"}, follow_redirects=False)
     assert agent.answer(page).status_code == 403
+
+
+def test_a_request_that_is_too_old_is_asked_about_and_answered_no_more(open_client, monkeypatch):
+    monkeypatch.setattr(at, "PENDING_SECONDS", -1)
+    shop = open_client(make_shop())
+    page = (agent := Agent(shop, browser_of(shop))).follow(agent.ask())
+    assert (page.status_code, "This request has expired" in page.text) == (400, True)
 
 
 def test_each_request_is_answered_once(agent):

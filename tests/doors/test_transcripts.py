@@ -1,0 +1,47 @@
+"""What the doors of every site answer, whole: `transcripts`, in the words of `tests/transcript.py`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, Paths
+from awp_publish.http.exchange import AsgiApp
+from tests.client import TestClient
+from tests.doors.test_plain import make_shelves
+from tests.guarded import make_shop
+from tests.transcript import compare
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+CHANGING = [
+    (r"(ratelimit|x-ratelimit-reset|retry-after): .*", r"\1: ..."),
+    (r'"(expires_at|token)":"[^"$]+"', r'"\1":"..."'),
+    (r"(in|for|retry_after\":) ?\d+( seconds)?", r"\1 N\2"),
+]
+
+
+def make_moved(paths: Paths) -> AgentPublisher:
+    """Make a shop whose doors stand elsewhere."""
+    site = make_shop(paths=paths)
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look at books."""
+        return "books"
+
+    return AgentPublisher(Starlette(), site=site)
+
+
+SITES: dict[str, Callable[[], AsgiApp]] = {
+    "plain": make_shelves,
+    "woa": make_shelves,
+    "moved": lambda: make_moved(Paths(root="/do", invoke="/call?v=1&agent=id-{agent_id}")),
+    "nameless": lambda: make_moved(Paths(invoke="/call")),
+}
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_transcripts(name, request):
+    with TestClient(SITES[name](), base_url="https://shop.example") as client:
+        compare(TRANSCRIPTS / f"{name}.txt", client, request, *CHANGING)
