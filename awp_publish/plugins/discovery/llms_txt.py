@@ -108,7 +108,8 @@ def usage(catalog: Catalog) -> Sequence[str]:
         marks += ["sign in"] if action.auth_required else []
         marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
         marks += ["confirm"] if action.needs_confirmation else []
-        marks += ["key"] if action.idempotency else []
+        if action.idempotency:
+            marks.append("key" if len(_key_fields(catalog)) == 1 else f"key {action.idempotency.key_field}")
         marks += ["job"] if action.is_background else []
         marks += [str(action.rate_limit)] if action.rate_limit else []
         marked = f" [{', '.join(marks)}]" if marks else ""
@@ -147,10 +148,15 @@ def _rules(catalog: Catalog) -> Iterator[str]:
         )
     if any(action.requires for action in actions):
         yield "after: call that action first, in the session or with its AWP-Receipt in `receipts` beside `input`"
-    if keyed := next((action.idempotency for action in actions if action.idempotency), None):
-        yield f"key: send `{keyed.key_field}` beside `input`; a repeated call then counts once"
+    if fields := _key_fields(catalog):
+        member = f"`{fields[0]}`" if len(fields) == 1 else "the member that is named"
+        yield f"key: send {member} beside `input`; a repeated call then counts once"
     if any(action.is_background for action in actions):
         yield "job: answers 202; poll Location"
+
+
+def _key_fields(catalog: Catalog) -> list[str]:
+    return list(dict.fromkeys(action.idempotency.key_field for action in catalog.actions if action.idempotency))
 
 
 def page_links(catalog: Catalog) -> list[str]:
