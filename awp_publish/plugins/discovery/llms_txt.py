@@ -109,7 +109,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
         marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
         marks += ["confirm"] if action.needs_confirmation else []
         if action.idempotency:
-            marks.append("key" if len(_key_fields(catalog)) == 1 else f"key {action.idempotency.key_field}")
+            marks.append("key" if len(_key_fields(catalog)) == 1 else f"key as {action.idempotency.key_field}")
         marks += ["job"] if action.is_background else []
         marks += [str(action.rate_limit)] if action.rate_limit else []
         marked = f" [{', '.join(marks)}]" if marks else ""
