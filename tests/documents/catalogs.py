@@ -19,7 +19,9 @@ from awp_publish.model import (
     JsonObject,
     Location,
     OpenApi,
+    Page,
     Parameter,
+    Paths,
     RateLimit,
     SiteFacts,
     Status,
@@ -253,3 +255,89 @@ BOOKSHOP: Final = make_catalog(
         DoorFacts("awp", "1", "/awp"),
     ),
 )
+
+
+def _text(name: str) -> JsonObject:
+    return {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+
+
+def _operations(*names: str, **changes: Any) -> tuple[Action, ...]:
+    return tuple(
+        make_function_action(f"{name}_text", _text(name), agent_id="editor", operation=name, description=f"Do {name}.")
+        for name in names
+    )
+
+
+_LINE: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"title": {"type": "string", "description": "As it is. " * 12}},
+}
+_BASKET: Final[JsonObject] = {
+    "type": "object",
+    "description": "What lies in the basket, and what it costs. " * 3,
+    "properties": {"lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}}},
+    "$defs": {"Line": _LINE},
+}
+_BASKETS: Final = [make_function_action(name, {"type": "object"}, outputs=_BASKET) for name in ("show", "add")]
+_SERVERS: Final = ("https://login.example", "https://sso.example/tenant")
+_MCP: Final = DoorFacts("mcp", "2025-11-25", "/ai/mcp")
+_A2A: Final = DoorFacts("a2a", "1.0", "/a2a")
+_QUEUE: Final = {"broker": "amqps://broker.example"}
+
+CATALOGS: Final[Mapping[str, Catalog]] = {
+    "bookshop": BOOKSHOP,
+    "nothing": make_catalog(doors=()),
+    "ping": make_catalog(make_action(), site={"authentication": Authentication("none")}),
+    "below": make_catalog(
+        make_action(scopes=("orders:write", "books:read")),
+        make_action("pong", scopes=("books:read",), needs_confirmation=True, tags=("games",)),
+        url="https://example.com/shop",
+        paths=Paths(mcp="/ai/mcp", invoke="/invoke?agent={agent_id}"),
+        doors=(WOA_DOOR, _MCP),
+        openapi=OpenApi("/openapi.json", "3.1.0"),
+        site={
+            "authentication": Authentication("oauth2", authorization_servers=_SERVERS, proof_algorithms=("ES256",)),
+            "documentation": "https://docs.example/",
+        },
+    ),
+    "a2a": make_catalog(
+        make_action(idempotency=Idempotency(), execution="async"),
+        doors=(_A2A,),
+        site={"authentication": Authentication("api_key", ("api_key",), api_key_header="X-Key")},
+    ),
+    "editor": make_catalog(*_operations("default", "shorten"), doors=(WOA_DOOR, _MCP)),
+    "editor without default": make_catalog(*_operations("shorten", "extend"), url="http://localhost:8000"),
+    "own transports": make_catalog(
+        make_action(expose=("woa",)),
+        site={
+            "extensions": {
+                "woa": {"transports": {"com.example.queue": _QUEUE, "rest": None}, "authz": {"scheme": "own"}}
+            },
+            "authentication": Authentication(
+                "bearer",
+                ("session", "bearer"),
+                endpoints={"login": "/login"},
+                session_cookie="sid",
+                authorization_servers=_SERVERS[:1],
+                proof_required=True,
+                audiences=("shop",),
+                scopes={"buy": "order books"},
+            ),
+        },
+    ),
+    "replaced members": make_catalog(
+        make_action(),
+        site={"extensions": {"woa": {"agents": 1, "transports": {"rest": {"base": "https://elsewhere.example"}}}}},
+    ),
+    "alike answers": make_catalog(*_BASKETS),
+    "pages": make_catalog(
+        doors=(DoorFacts("som", "0.1", "/agents/som"),),
+        pages=(
+            Page("/shelves/{shelf}", "Shelf", choices={"shelf": ("a/b", "c d")}),
+            Page("/", "Front [page](/x) \n# of May", "What is new; and more. Here."),
+            Page("/orders/{number}", "Yours"),
+            *(Page(f"/page-{number}", f"Page {number}") for number in range(20)),
+        ),
+    ),
+}
+"""What a site may declare of itself, in few combinations."""

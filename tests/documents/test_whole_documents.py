@@ -1,4 +1,7 @@
-"""Every document of four sites, whole: `tests/documents/whole`. --golden writes them anew; read the change."""
+"""Every document of four sites and of some catalogs, whole: in `whole` and `rendered`.
+
+--golden writes them anew; read the change.
+"""
 
 import json
 import re
@@ -10,12 +13,15 @@ from typing import Any
 import pytest
 
 from awp_publish import __version__
-from awp_publish.documents.protocol import Protocol
+from awp_publish.documents.protocol import Document, Protocol, views_of
+from awp_publish.model import Catalog
 from tests.client import TestClient
+from tests.documents.catalogs import CATALOGS
 from tests.documents.known import ALL
 from tests.documents.sites import SITES
+from tests.installed import taken_out
 
-WHOLE = Path(__file__).parent / "whole"
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -41,31 +47,65 @@ def indented(value: Any, depth: int = 3, indent: str = "\n") -> str:
     return begin + ",".join(lines) + indent + end
 
 
+def documents_of(protocol: Protocol, catalog: Catalog) -> list[Document]:
+    return [*protocol.documents, *(protocol.further(catalog) if protocol.further else ())]
+
+
+def written(document: Document, body: bytes) -> str:
+    if "json" in document.media_type:
+        return indented(json.loads(body))
+    lines = body.decode().rstrip("\n").split("\n")
+    return "\n".join(lines[:2] if "javascript" in document.media_type else lines)  # the rest is a file of the package
+
+
 def transcribe(protocol: Protocol, sites: dict[str, tuple[TestClient, Any]]) -> str:
     lines, said = list[str](), dict[str, str]()
     for name, (client, catalog) in sites.items():
-        for document in (*protocol.documents, *(protocol.further(catalog) if protocol.further else ())):
+        view = views_of(catalog)
+        for document in documents_of(protocol, catalog):
             path = document.path_in(catalog)
             answer = client.get(path)
             kind, age = (answer.headers.get(header, "") for header in ("content-type", "cache-control"))
-            title, text = f"# {name} {path} {answer.status_code}", answer.text.rstrip("\n")
+            title = f"# {name} {path} {answer.status_code}"
             if answer.status_code == 200:
-                if "json" in kind:
-                    text = indented(answer.json())
+                assert answer.content == document.render(view(document)), "what is served is what is rendered"
+                text = written(document, answer.content)
                 lines += [f"{title} {kind} {age}", said.get(text, text)]
                 said.setdefault(text, f"as {name} {path}")
             else:
                 lines.append(title)
-    return re.sub(rf"\b{re.escape(__version__)}\b", "VERSION", "\n".join(lines)) + "\n"
+    return "\n".join(lines)
 
 
-@pytest.mark.needs(
-    "mcp", "a2a", "awp", "bridge", "prompts", "skills", "events", "search", "jobs", "sessions", "sign_in"
-)
-@pytest.mark.parametrize("protocol", [pytest.param(protocol, id=protocol.name) for protocol in ALL])
-def test_each_document_is_the_reviewed_one(protocol, sites, request):
-    text, path = transcribe(protocol, sites), WHOLE / f"{protocol.name}.txt"
+def compare(path: Path, text: str, request: Any) -> None:
+    text = re.sub(rf"\b{re.escape(__version__)}\b", "VERSION", text) + "\n"
     if request.config.getoption("--golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()
+
+
+pytestmark = pytest.mark.skipif(bool(taken_out()), reason="they name what all plug-ins have")
+PROTOCOLS = pytest.mark.parametrize("protocol", [pytest.param(protocol, id=protocol.name) for protocol in ALL])
+
+
+@PROTOCOLS
+def test_each_document_that_is_served_is_the_reviewed_one(protocol, sites, request):
+    compare(HERE / "whole" / f"{protocol.name}.txt", transcribe(protocol, sites), request)
+
+
+@PROTOCOLS
+def test_each_document_of_a_catalog_is_the_reviewed_one(protocol, request):
+    lines, said = list[str](), dict[str, str]()
+    for name, catalog in CATALOGS.items():
+        view = views_of(catalog)
+        for document in documents_of(protocol, catalog):
+            seen = view(document)
+            title = f"# {name} {document.path_in(catalog)}"
+            if document.condition is not None and not document.condition(seen):
+                lines.append(f"{title} is not there")
+                continue
+            text = written(document, document.render(seen))
+            lines += [title, said.get(text, text)]
+            said.setdefault(text, title.replace("#", "as"))
+    compare(HERE / "rendered" / f"{protocol.name}.txt", "\n".join(lines), request)
