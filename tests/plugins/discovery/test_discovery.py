@@ -62,22 +62,6 @@ def make_app(**options):
     return app
 
 
-def test_llms_txt_says_in_a_few_lines_how_each_action_is_called(open_client):
-    answer = open_client(make_app()).get("/llms.txt")
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    text = answer.text
-    assert text.startswith("# The Tea Shop\n\n> Sells tea. And cups.\n")
-    assert 'POST https://shop.example/agents/NAME/invoke with JSON {"input": {...}}' in text
-    assert "- search_teas {q, page?: integer}: Search the teas. [30/minute]\n" in text
-    assert "- order_tea {slug}: Order a tea. [after search_teas, confirm, key]\n" in text
-    assert "- confirm: answers 428 with `confirmation` {token, summary}" in text
-    assert "- key: send `idempotency_key` beside `input`" in text
-    assert "sign in" not in text
-    assert "job" not in text
-    links = re.findall(r"^- \[[^]]+\]\((\S+)\)", text, re.MULTILINE)
-    assert links == [f"{SHOP}/index.md", f"{SHOP}/.well-known/agent-skills/the-tea-shop/SKILL.md"]
-
-
 def test_every_link_of_llms_txt_leads_to_markdown(open_client):
     client = open_client(make_app())
     for link in re.findall(r"\]\((\S+)\)", client.get("/llms.txt").text):
@@ -115,13 +99,6 @@ def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
     assert asked.status_code == 428
     call["confirmation"] = asked.json()["confirmation"]["token"]
     assert client.post(template.replace("NAME", "order"), json=call).json() == "assam"
-
-
-def test_llms_full_txt_has_the_schemas_too(open_client):
-    text = open_client(make_app()).get("/llms-full.txt").text
-    assert "## search_teas" in text
-    assert '"page":{"type":"integer"' in text
-    assert 'Example: {"q":"assam"}' in text
 
 
 @pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/security.txt"])
@@ -188,42 +165,9 @@ def test_ard_lists_every_interface_and_action_once_and_nothing_that_does_not_ans
 
 
 def test_clients_of_older_a2a_find_a_card_of_their_version(open_client):
-    client = open_client(make_app(plugins=["a2a"]))
-    card = client.get("/.well-known/agent.json").json()
-    assert (card["protocolVersion"], card["url"], card["preferredTransport"]) == ("0.3.0", f"{SHOP}/a2a", "JSONRPC")
     from a2a.compat.v0_3.types import AgentCard
 
-    AgentCard.model_validate(card)
-
-
-def test_robots_txt_says_only_what_the_owner_has_said(open_client):
-    plain = open_client(make_app()).get("/robots.txt").text
-    assert plain.startswith("User-agent: *\nUser-agent: GPTBot\nUser-agent: OAI-SearchBot\n")
-    assert "\nUser-agent: MistralAI-User\nAllow: /\n\n" in plain, "crawlers of models are named, with the rules of all"
-    assert ("Agentmap" in plain, "SOM-" in plain) == (False, False), "Lighthouse calls these lines errors"
-    assert "Content-Signal" not in plain
-    assert f"Sitemap: {SHOP}/sitemap.xml" in plain
-    proposed = open_client(make_app(plugins=[Discovery(robots_proposals=True)])).get("/robots.txt").text
-    assert f"Agentmap: {SHOP}/.well-known/ard.json" in proposed
-    assert "SOM-Format: SOM/1.0" in proposed
-
-    told = Robots(
-        disallow=["/account"],
-        bots={"GPTBot": True, "CCBot": False},
-        content_signal={"search": "yes", "ai-train": "no", "use": "reference"},
-        content_usage="train-ai=n",
-        license="/license.xml",
-    )
-    text = open_client(make_app(plugins=[Discovery(robots=told)])).get("/robots.txt").text
-    assert (
-        "User-agent: MistralAI-User\nContent-Signal: search=yes, ai-train=no, use=reference\n"
-        "Content-Usage: train-ai=n\n"
-        "Disallow: /account\nAllow: /\n" in text
-    )
-    assert text.count("User-agent: GPTBot\n") == 1
-    assert text.count("User-agent: CCBot\n") == 1
-    assert "User-agent: CCBot\nDisallow: /\n" in text
-    assert f"License: {SHOP}/license.xml\n" in text
+    AgentCard.model_validate(open_client(make_app(plugins=["a2a"])).get("/.well-known/agent.json").json())
 
 
 @pytest.mark.parametrize(
@@ -239,33 +183,6 @@ def test_a_line_that_would_break_robots_txt_is_refused(wrong, said):
     with pytest.raises(DeclarationError, match="robots") as refused:
         Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(**wrong))])
     assert said in str(refused.value)
-
-
-def test_the_sitemaps_list_the_declared_pages(open_client):
-    client = open_client(make_app(about=About(updated="2026-11-01")))
-    root = ElementTree.fromstring(client.get("/sitemap.xml").content)
-    spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
-    assert [one.text for one in root.findall(".//s:loc", spaces)] == [f"{SHOP}/"]
-    assert [one.text for one in root.findall(".//s:lastmod", spaces)] == ["2026-11-01"]
-    assert "- [Front page](https://shop.example/index.md): Look around." in client.get("/sitemap.md").text
-
-
-def test_security_txt_stands_only_where_it_is_declared(open_client):
-    assert open_client(make_app()).get("/.well-known/security.txt").status_code == 404
-    told = Security(contact=["mailto:a@shop.example"], expires="2099-01-01", policy="/disclosure", languages=["en"])
-    text = open_client(make_app(about=About(security=told))).get("/.well-known/security.txt").text
-    assert text == (
-        "Contact: mailto:a@shop.example\nExpires: 2099-01-01T00:00:00Z\nPreferred-Languages: en\n"
-        f"Canonical: {SHOP}/.well-known/security.txt\nPolicy: {SHOP}/disclosure\n"
-    )
-
-
-def test_auth_md_stands_only_where_callers_are_known(open_client):
-    assert open_client(make_app()).get("/auth.md").status_code == 404
-    app = make_app(authenticate=SessionUser("user", cookie="sid", endpoints={"login": "/login"}))
-    text = open_client(app).get("/auth.md").text
-    assert text.startswith("# auth.md\n")
-    assert "It sets the cookie `sid`." in text
 
 
 PREFLIGHT = {"origin": "https://agent.example", "access-control-request-method": "GET"}
@@ -364,55 +281,6 @@ def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_cli
     assert {client.get(address).headers["content-type"] for address in files} == {"text/markdown; charset=utf-8"}
 
 
-def test_a_title_with_brackets_is_one_link_and_a_site_without_actions_says_nothing_of_calls(open_client):
-    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
-
-    @app.get("/", response_class=HTMLResponse)
-    @site.page(title="Teas [new](/x) \n# of May")
-    async def front() -> str:
-        return "<h1>Teas</h1>"
-
-    app.add_middleware(AgentPublisher, site=site)
-    client = open_client(app)
-    link = f"- [Teas (new)(/x) # of May]({SHOP}/index.md)\n"
-    assert client.get("/llms.txt").text == f"# Shop\n\n> Sells.\n\n## Pages\n\n{link}"
-    assert client.get("/sitemap.md").text == f"# Sitemap of Shop\n\n{link}"
-
-
-def test_llms_txt_names_some_pages_and_where_all_of_them_are(open_client):
-    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
-    for number in range(60):
-        app.add_api_route(f"/page-{number}", lambda: HTMLResponse("<h1>Page</h1>"))
-        site.page(f"/page-{number}", title=f"Page {number}")
-    app.add_middleware(AgentPublisher, site=site)
-    client = open_client(app)
-    text = client.get("/llms.txt").text
-    assert "/page-19.md" in text
-    assert "/page-20.md" not in text
-    assert f"- [All 60 pages]({SHOP}/sitemap.md)\n" in text
-    assert "/page-59.md" in client.get("/sitemap.md").text
-
-
-def test_llms_txt_tells_the_doors_below_the_sites_path(open_client):
-    site = Site(
-        "Shop", "Sells.", url=f"{SHOP}/tea", plugins=["mcp", "a2a", "awp"], about=About(leave_out=["agent_skills"])
-    )
-    app = FastAPI()
-
-    @app.get("/search")
-    @site.action("search")
-    async def search(q: str) -> str:
-        """Search."""
-        return q
-
-    app.add_middleware(AgentPublisher, site=site)
-    client = open_client(app)
-    assert ", or by MCP /tea/mcp, A2A /tea/a2a, AWP /tea/awp. Errors" in client.get("/llms.txt").text
-    full = client.get("/llms-full.txt").text
-    assert f"- WoA: {SHOP}/tea/agents/{{agent_id}}/invoke, described in {SHOP}/tea/.well-known/woa.json\n" in full
-    assert "- AWP: wss://shop.example/tea/awp\n" in full
-
-
 def test_a_page_that_does_not_say_what_it_is_has_the_words_of_its_declaration(open_client):
     site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
 
@@ -464,17 +332,3 @@ def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
 def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
     with pytest.raises(DeclarationError, match='"llms" is not a protocol that is published'):
         open_client(make_app(about=About(leave_out=["llms"])))
-
-
-def test_a_site_below_a_path_writes_it_everywhere(open_client):
-    site = Site("Shop", "Sells.", url=f"{SHOP}/tea", plugins=[Discovery(robots=Robots(disallow=["/account"]))])
-    app = FastAPI()
-    for path in ("/show", "/about"):
-        app.add_api_route(path, lambda: "shown")
-    site.declare("show", method="GET", path="/show", description="Show.")
-    site.page("/about", title="About")
-    client = open_client(AgentPublisher(app, site=site))
-    assert "Disallow: /tea/account\nAllow: /tea/\n" in client.get("/robots.txt").text
-    assert f"{SHOP}/tea/about.md" in client.get("/llms.txt").text
-    skill = client.get("/.well-known/agent-skills/index.json").json()["skills"][0]
-    assert skill["url"] == "/tea/.well-known/agent-skills/shop/SKILL.md"
