@@ -322,16 +322,26 @@ def test_no_call_leaves_the_site_by_a_document_or_a_redirect(status):
         assert visited == []
 
 
-def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_call():
+def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_request():
     def add_slash(handler):
-        if handler.path.endswith("/invoke/"):
-            return reply(handler, 200, {"done": True})
-        return reply(handler, 308 if "order" in handler.path else 301, {}, location=f"{handler.path}/")
+        if handler.path.endswith("/"):
+            return reply(handler, 404 if "404" in handler.path else 200, {"done": True})
+        status = handler.path.partition("-")[2].partition("/")[0]
+        return reply(handler, int(status), {}, location="/a-302" if status == "305" else f"{handler.path}/")
 
     with server(add_slash) as (site, _), AgentClient(site, door="woa") as client:
-        assert client.call("order") == {"done": True}
-        with pytest.raises(CallFailed, match="the call was not made"):
-            client.call("other")
+        client._documents |= {"/agent.json": {}, "/.well-known/woa.json": {}}  # they name no addresses
+        for status in (301, 302, 303, 307, 308):
+            assert client.document(f"/a-{status}") == {"done": True}
+            if status < 307:
+                with pytest.raises(CallFailed, match="the call was not made") as failed:
+                    client.call(f"order-{status}")
+                assert failed.value.code == "REDIRECTED"
+            else:
+                assert client.call(f"order-{status}") == {"done": True}
+        with pytest.raises(CallFailed, match="has no such document") as failed:
+            client.document("/404-301")
+        assert failed.value.code == "NO_DOCUMENT"
 
 
 def test_a_large_answer_is_read_and_a_long_pause_is_not_waited_for(monkeypatch):

@@ -101,6 +101,48 @@ EXCHANGES = {
         options={"confirm": True},
     ),
     "a limit": Exchange([(429, {"Retry-After": "0"}, LIMITED), 1], [CALL] * 2, 1),
+    **{
+        f"{code}, for a moment": Exchange([(503, {"Retry-After": "0"}, {"code": code}), 1], [CALL] * 2, 1)
+        for code in ("TEMPORARILY_UNAVAILABLE", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE")
+    },
+    **{
+        f"a token that is {code}": Exchange(
+            [(409, {}, {**QUESTION, "status": 409, "code": code}), 1],
+            [CALL, f"{CALL} awp-confirmation=t-1"],
+            1,
+            options={"confirm": True},
+        )
+        for code in ("CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "CONFIRMATION_SPENT")
+    },
+    "a question of another refusal": Exchange(
+        [(409, {}, {**QUESTION, "status": 409, "code": "REFUSED"})], [CALL], "REFUSED", options={"confirm": True}
+    ),
+    "a question without a summary": Exchange(
+        [(428, {}, {**QUESTION, "confirmation": {"token": "t-1"}}), 1],
+        [CALL, f"{CALL} awp-confirmation=t-1"],
+        1,
+        options={"confirm": lambda summary: summary == ""},
+    ),
+    "a question that is no object": Exchange(
+        [(428, {}, {**QUESTION, "confirmation": "t-1"})], [CALL], "CONFIRMATION_REQUIRED", options={"confirm": True}
+    ),
+    "a question, then an unknown session, then a limit": Exchange(
+        [
+            (428, {}, QUESTION),
+            (404, {}, {"code": "SESSION_UNKNOWN", "status": 404}),
+            (429, {"Retry-After": "0"}, LIMITED),
+            1,
+        ],
+        [
+            f"{CALL} awp-session=s-1",
+            f"{CALL} awp-confirmation=t-1 awp-session=s-1",
+            f"{CALL} awp-confirmation=t-1",
+            f"{CALL} awp-confirmation=t-1",
+        ],
+        1,
+        options={"confirm": True},
+        session="s-1",
+    ),
     "a limit twice": Exchange([(429, {"Retry-After": "0"}, LIMITED)] * 2, [CALL] * 2, "RATE_LIMITED"),
     **{
         f"a limit of {pause!r}": Exchange([(429, {"Retry-After": pause}, LIMITED)], [CALL], "RATE_LIMITED")
@@ -120,7 +162,11 @@ EXCHANGES = {
         for job in UNREADABLE
     },
     "a job that cannot be read": Exchange([(202, {}, JOB), (400, {}, {"code": "BAD"})], [CALL, POLL], "BAD"),
-    "what is like a job": Exchange([{"job_id": "j"}], [CALL], {"job_id": "j"}),
+    **{
+        f"what is like a job by its {name}": Exchange([{name: "j"}], [CALL], {name: "j"})
+        for name in ("job_id", "poll_endpoint")
+    },
+    "a job whose result is nothing": Exchange([(202, {}, JOB), {"result": None}], [CALL, POLL], None),
     "another path": Exchange(
         [1],
         ['POST /in/order {"input": {}}'],
@@ -148,9 +194,9 @@ EXCHANGES = {
 }
 
 
-def test_what_is_sent_and_what_comes_of_it():
-    for name, exchange in EXCHANGES.items():
-        carry_out(name, exchange)
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_what_is_sent_and_what_comes_of_it(name):
+    carry_out(name, EXCHANGES[name])
 
 
 def address_of(scope: Any) -> str:
@@ -297,13 +343,39 @@ def test_a_websocket_that_is_refused_says_why():
     assert (failed.value.code, failed.value.status) == ("REFUSED", 409)
 
 
-def test_a_websocket_that_is_closed_is_a_failed_call():
-    with serve(lambda socket: socket.close(), "127.0.0.1", 0) as server:
+DONE = {"result": {"output": 5}}
+ERROR = {"error": {"message": "No.", "details": REFUSED}}
+FRAMES: dict[str, tuple[list[list[object]], object, int]] = {
+    "an output": ([[{"id": "1"}], [{"id": "2", **DONE}]], 5, 2),
+    "other messages before it": ([[{"id": "1"}], [{"type": "event"}, {"id": "3"}, {"id": "2", **DONE}]], 5, 2),
+    "a handshake that fails": ([[{"id": "1", **ERROR}], []], "REFUSED", 1),
+    "a call that fails": ([[{"id": "1"}], [{"id": "2", **ERROR}]], "REFUSED", 2),
+    "a connection that is closed": ([], "The connection was closed", 0),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_at_a_websocket(name):
+    answers, result, count = FRAMES[name]
+    heard: list[str] = []
+
+    def talk(socket: Any) -> None:
+        for frames in answers:
+            heard.append(json.loads(socket.recv())["method"])
+            for frame in frames:
+                socket.send(json.dumps(frame))
+        socket.close()
+
+    with serve(talk, "127.0.0.1", 0) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
-        with AgentClient(f"http://127.0.0.1:{server.socket.getsockname()[1]}", door="awp") as client:
+        with AgentClient(f"http://127.0.0.1:{server.socket.getsockname()[1]}", door="awp", timeout=20) as client:
             client._documents["/agent.json"] = {}  # it names no addresses
-            with pytest.raises(CallFailed, match="The connection was closed"):
-                client.call("order")
+            try:
+                told = client.call("order")
+            except CallFailed as failed:
+                told = failed.code or str(failed)
         server.shutdown()
         thread.join()
+    assert str(result) in str(told)
+    assert heard == ["awp.hello", "skills.invoke"][:count]
