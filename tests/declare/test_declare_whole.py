@@ -148,12 +148,13 @@ def fastapi_routes() -> Any:
         """Look with scopes."""
         return seen
 
-    for name, scheme in {
+    schemes: dict[str, Any] = {
         "basic": HTTPBasic(),
         "cookie": APIKeyCookie(name="sid"),
         "openid": OpenIdConnect(openIdConnectUrl="/.well-known/openid"),
         "perhaps": APIKeyCookie(name="sid", auto_error=False),
-    }.items():
+    }
+    for name, scheme in schemes.items():
 
         def signed(key: Any = Depends(scheme)) -> str:  # noqa: B008
             """Be known."""

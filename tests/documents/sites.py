@@ -252,7 +252,7 @@ def below() -> Any:
         """Answer."""
         return JSONResponse({})
 
-    for name, options in {
+    declarations: dict[str, dict[str, Any]] = {
         "sign_in": {"path": "/sign-in", "inputs": {"type": "object", "properties": {"name": {}}}},
         "order": {
             "path": "/orders/{table}/{rest:path}",
@@ -278,7 +278,8 @@ def below() -> Any:
             "confirm": True,
             "rate_limit": "10/second",
         },
-    }.items():
+    }
+    for name, options in declarations.items():
         site.declare(name, method="POST", description=f"To {name.replace('_', ' ')}.\nSecond line.", **options)
     routes = [
         Route("/sign-in", answer, methods=["POST"]),

@@ -14,7 +14,8 @@ from fastapi import FastAPI, Response
 from pydantic import BaseModel
 
 from awp_publish import AgentPublisher, BearerToken, Limits, Principal, Refused, report_progress
-from awp_publish.plugins.jobs.job import Job, JobResult, Progress, UnreadableJob, end_job, read_job, write_job
+from awp_publish.calls.progress import Progress
+from awp_publish.plugins.jobs.job import Job, JobResult, UnreadableJob, end_job, read_job, write_job
 from awp_publish.problems import InvalidInput, StoreUnavailable, Violation
 from tests.client import TestClient
 from tests.guarded import KEYS, make_shop
