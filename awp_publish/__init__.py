@@ -35,6 +35,7 @@ from awp_publish.problems import DeclarationError as DeclarationError, Problem a
 if _TYPE_CHECKING:
     from awp_publish.calls.progress import report_progress as report_progress
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
+    from awp_publish.plugins.agent_json.options import AgentJson as AgentJson
     from awp_publish.plugins.approval.options import Approval as Approval
     from awp_publish.plugins.awp.options import Awp as Awp
     from awp_publish.plugins.awp.shared_secrets import SharedSecret as SharedSecret
@@ -50,6 +51,7 @@ if _TYPE_CHECKING:
     from awp_publish.plugins.traffic.options import Traffic as Traffic
 
 _OF_PLUGINS = {
+    "AgentJson": "awp_publish.plugins.agent_json.options",
     "Approval": "awp_publish.plugins.approval.options",
     "Awp": "awp_publish.plugins.awp.options",
     "Bridge": "awp_publish.plugins.actions_json.options",

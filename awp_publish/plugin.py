@@ -34,7 +34,7 @@ from awp_publish.calls.invoke import CallHooks as CallHooks, Invoker
 from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
-from awp_publish.documents import CORE
+from awp_publish.documents import woa
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
 from awp_publish.model import Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
@@ -447,9 +447,9 @@ def _load(point: EntryPoint) -> Plugin | None:
 
 def known_protocols() -> tuple[Protocol, ...]:
     """Return the protocols of the core and of every installed plug-in."""
-    return (*CORE, *(protocol for plugin in installed().values() for protocol in plugin.documents))
+    return (woa.PROTOCOL, *(protocol for plugin in installed().values() for protocol in plugin.documents))
 
 
 def protocols_of(setups: Mapping[str, Setup]) -> tuple[Protocol, ...]:
     """Return the protocols of a site with these plug-ins."""
-    return (*CORE, *(protocol for setup in setups.values() for protocol in setup.plugin.documents))
+    return (woa.PROTOCOL, *(protocol for setup in setups.values() for protocol in setup.plugin.documents))

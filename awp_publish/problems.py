@@ -149,11 +149,14 @@ class Problem(Exception):
     @property
     def advice(self) -> str:
         """Return what the caller should do, from the class, the status and Retry-After (RFC 9110 section 10.2.3)."""
-        words = self.usual_recovery or self.recoveries.get(self.status, self.default_recovery)
+        return self.with_time(self.usual_recovery or self.recoveries.get(self.status, self.default_recovery))
+
+    def with_time(self, words: str) -> str:
+        """Return a recovery with the time of Retry-After, for callers that do not see headers."""
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
-        if after.isdecimal():  # repeated in the text for callers that do not see headers
+        if after.isdecimal():
             words = words.replace(_SECONDS, f"{after} second{'' if after == '1' else 's'} (Retry-After)")
         return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after}")
 

@@ -5,7 +5,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, Discovery, Limits, Principal, Robots, Search, SessionUser, SignIn, Site, Workflow
+from awp_publish import (
+    About,
+    AgentJson,
+    Discovery,
+    Limits,
+    Principal,
+    Robots,
+    Search,
+    SessionUser,
+    SignIn,
+    Site,
+    Workflow,
+)
 from demo_site import accounts, books
 from demo_site.database import Database
 from demo_site.models import Book, Sort, Summary
@@ -93,12 +105,12 @@ def create_site(
             contact=f"{public_url}/about",
             documentation="/about",
             updated=UPDATED,
-            entities={"book": Book},
             hints=HINTS,
             workflows=[BUY_A_BOOK],
         ),
         errors=RECOVERIES,
         plugins=[
+            AgentJson(entities={"book": Book}),
             SignIn(login="/sign-in", user=customers),
             *([Search()] if with_search else []),
             *doors,

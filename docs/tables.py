@@ -12,12 +12,13 @@ from typing import Final
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import GATES
 from awp_publish.declare.settings.about import About
-from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
+from awp_publish.declare.settings.actions import ActionOptions, AgentOptions
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import Limits, SiteSettings
 from awp_publish.maps import failures
 from awp_publish.plugin import ENTRY_POINTS, installed
 from awp_publish.plugins.actions_json import items
+from awp_publish.plugins.awas.options import AwasSettings
 from awp_publish.problems import (
     ALL,
     CrossSiteCookies,
@@ -159,9 +160,9 @@ MAKERS = {
     "limits options": lambda: option_table(PUBLISHED, Limits),
     "features": feature_table,
     "about options": lambda: option_table(PUBLISHED, About),
-    "action options": lambda: option_table(DEFAULT, ActionSettings),
+    "action options": lambda: option_table(DEFAULT, ActionOptions),
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
-    "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
+    "agent options": lambda: option_table(DEFAULT, AgentOptions, beyond=ActionOptions),
     "page options": lambda: option_table(DEFAULT, PageOptions),
     "bridge items": item_table,
     "bridge codes": bridge_code_table,

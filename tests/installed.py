@@ -13,6 +13,15 @@ from awp_publish import DeclarationError
 
 FOLDERS = {"bridge": "actions_json"}
 """Where a plug-in is that is not called as its folder."""
+DOCUMENTS = {
+    "agent_json": ("/agent.json",),
+    "awas": (
+        *(f"/.well-known/{name}.json" for name in ("ai-actions", "awas", "mcp-manifest", "a2a-manifest")),
+        "/schema/awas-schema.json",
+        "/agents/schemas.json",
+    ),
+}
+"""Documents that tests of the core read, by the plug-ins that have them."""
 ROOT = Path(__file__).parents[1]
 
 
@@ -31,6 +40,11 @@ def taken_out() -> frozenset[str]:
     """Return the names of the project's plug-ins whose folders are not there."""
     plugins = entry_points(group="awp_publish.plugins")
     return frozenset(plugin.name for plugin in plugins if not is_installed(plugin.module.split(".")[2]))
+
+
+def missing_document(path: str) -> str | None:
+    """Return the plug-in that has been taken out, and whose document has this path."""
+    return next((name for name, paths in DOCUMENTS.items() if not is_installed(name) and path.endswith(paths)), None)
 
 
 def missing_plugin(error: BaseException | None) -> str | None:

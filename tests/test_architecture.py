@@ -230,6 +230,7 @@ def test_public_names_are_few_and_documented():
     }
     assert names == {
         "About",
+        "AgentJson",
         "AgentPublisher",
         "ApiKey",
         "ApplicationUser",

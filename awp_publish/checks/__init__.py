@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from awp_publish.checks import awas, text
-from awp_publish.checks.awas import AWAS
+from awp_publish.checks import text
 from awp_publish.checks.engine import LEVELS, Check, Finding, Specification, finding, in_order, subject_of
 from awp_publish.checks.recognition import recognise, specifications
-from awp_publish.checks.site import SITE
+from awp_publish.checks.site import site_checks
 from awp_publish.checks.text import ParsedDocument
 
 __all__ = ["Finding", "all_checks", "check_document", "check_documents", "specifications"]
@@ -27,7 +26,7 @@ __all__ = ["Finding", "all_checks", "check_document", "check_documents", "specif
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Return all checks, in the order of the page that documents them."""
-    return tuple(check for kind in (text.ANY_DOCUMENT, *specifications(), SITE) for check in kind.checks)
+    return tuple(check for kind in (text.ANY_DOCUMENT, *specifications()) for check in kind.checks) + site_checks()
 
 
 def check_document(
@@ -35,7 +34,7 @@ def check_document(
 ) -> list[Finding]:
     """Check one document against its specification: errors first, then in document order.
 
-    `kind` is one of "awas", "agent-json", "woa", "awas-mcp", "awas-a2a" and "actions-json"; by default it is recognised
+    `kind` is the name of a kind of document, such as "woa", "awas" or "agent-json"; by default it is recognised
     by the members or the path. Another kind raises `ValueError`. `path` is where the document is served. With
     `lenient`, faults that only strict readers of actions.json reject, in maps older than V1, are warnings.
     """
@@ -64,7 +63,8 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
         if kind is not None and not seen:
             findings += _judge(reading, kind, path)
     order = {path: index for index, path in enumerate(parsed)}
-    for judged in sorted(SITE.judge(parsed), key=lambda one: order[one.document]):
+    of_site = (judged for check in site_checks() for judged in check(parsed))
+    for judged in sorted(of_site, key=lambda judged: order[judged.document]):
         findings.append(replace(judged, subject=subject_of(parsed[judged.document], judged.pointer)))
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
@@ -72,14 +72,11 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
 def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, lenient: bool = False) -> list[Finding]:
     if kind is not None and kind.judge_reading is not None:
         return kind.judge_reading(reading, path, lenient)
-    findings, document = list(reading.findings), reading.document
-    if document is not None and kind is None:
-        findings.append(text.UNKNOWN.complete(finding("", "This is not one of the documents that can be checked.")))
-    elif document is not None and kind is not None:
-        findings += text.ANY_DOCUMENT.judge(document)
-        found = list(kind.judge(document))
-        findings += found
-        # White space counts, too, but the check itself only sees the parsed document.
-        if kind is AWAS and not any(finding.check == awas.too_large.id for finding in found):
-            findings += map(awas.too_large.complete, awas.oversize(reading.size))
-    return in_order(findings, document, path)
+    if kind is not None:
+        findings = text.judge(reading, kind)
+    elif reading.document is not None:
+        unknown = finding("", "This is not one of the documents that can be checked.")
+        findings = [*reading.findings, text.UNKNOWN.complete(unknown)]
+    else:
+        findings = list(reading.findings)
+    return in_order(findings, reading.document, path)

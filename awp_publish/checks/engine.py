@@ -112,8 +112,9 @@ class Check:
 class Specification:
     """One kind of document: where it is served, how it is recognised, its JSON Schema, and its checks in order.
 
-    `marks` recognises distinctive members; `resembles` is tried if neither marks nor path decide. `source` is cited by
-    checks whose section is only a number.
+    `marks` recognises distinctive members; `resembles` is tried if neither marks nor path decide. Kinds of a
+    lower `rank` have more distinctive members, and are tried first. `source` is cited by checks whose section is only a
+    number.
     """
 
     name: str
@@ -123,6 +124,10 @@ class Specification:
     resembles: Callable[[JsonObject], bool] = lambda document: False
     violations: ViolationFinder = lambda document: ()
     checks: list[Check] = field(default_factory=list)
+    site_checks: list[Check] = field(default_factory=list)
+    """Checks that such a document agrees with the others of its site, which get all of them by path."""
+
+    rank: int = 0
     judge_reading: Callable[[Any, str, bool], list[Finding]] | None = None
     """Judges a parsed document (`text.ParsedDocument`) at a path, leniently or not, in place of the usual checks."""
 
@@ -136,6 +141,7 @@ class Specification:
         about: str = "",
         violation: str | None = None,
         decisive: bool = False,
+        of_site: bool = False,
     ) -> Callable[[CheckFunction], Check]:
         """Register the decorated function as a check of this kind of document. Its docstring says what is checked."""
         source = section
@@ -145,7 +151,7 @@ class Specification:
 
         def decorate(function: CheckFunction) -> Check:
             check = Check(code, level, source, about or function.__doc__ or code, hint, function, pattern, decisive)
-            self.checks.append(check)
+            (self.site_checks if of_site else self.checks).append(check)
             return check
 
         return decorate

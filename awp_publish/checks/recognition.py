@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Final
 
 from awp_publish.announced import announced
-from awp_publish.checks.agent_json import AGENT_JSON
-from awp_publish.checks.awas import AWAS
-from awp_publish.checks.awas_manifests import A2A, MCP
 from awp_publish.checks.engine import JsonObject, Specification
 from awp_publish.checks.woa import WOA
 from awp_publish.documents.members import AGENT_CARD_PATHS, AI_CATALOG_PATH, ARD_PATH
@@ -16,20 +14,13 @@ from awp_publish.documents.members import AGENT_CARD_PATHS, AI_CATALOG_PATH, ARD
 ENTRY_POINTS: Final = "awp_publish.checks"
 """The group of entry points with which plug-ins announce the kinds of documents that they check."""
 
-_OWN: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A)
-
 _OTHERS: Final = frozenset({*AGENT_CARD_PATHS, ARD_PATH, AI_CATALOG_PATH})
 """Paths of documents of other kinds, which may resemble one of ours."""
 
 
 @cache
 def specifications() -> tuple[Specification, ...]:
-    """Return the kinds of documents that are checked: our own, then those of plug-ins."""
-    return (*_OWN, *specifications_of_plugins())
-
-
-@cache
-def specifications_of_plugins() -> tuple[Specification, ...]:
+    """Return the kinds of documents that are checked: those of plug-ins, then that of the core."""
     specifications: list[Specification] = []
     for point in announced(ENTRY_POINTS):
         try:
@@ -37,12 +28,12 @@ def specifications_of_plugins() -> tuple[Specification, ...]:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{point.module}.".startswith(f"{error.name}."):
                 raise  # otherwise the plug-in was taken out
-    return tuple(specifications)
+    return (*specifications, WOA)
 
 
 @cache
 def _most_distinctive_first() -> tuple[Specification, ...]:
-    return (*specifications_of_plugins(), AGENT_JSON, WOA, A2A, MCP, AWAS)
+    return tuple(sorted(specifications(), key=lambda kind: kind.rank))
 
 
 def recognise(document: JsonObject | None, path: str = "") -> Specification | None:
@@ -64,3 +55,10 @@ def _kind_at(path: str) -> Specification | None:
     exact = next((kind for kind in specifications() if path in kind.paths), None)
     below = (kind for kind in specifications() if path.endswith(tuple(kind.paths)))  # a site may be below a path
     return exact or next(below, None)
+
+
+def of_kind(site: JsonObject, kind: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the documents of a site (path to document) that are of this kind."""
+    for path, document in site.items():
+        if isinstance(document, dict) and (recognised := recognise(document, path)) and recognised.name == kind:
+            yield path, document

@@ -235,6 +235,15 @@ UNKNOWN: Final = row(
 )
 
 
+def judge(reading: ParsedDocument, kind: Specification) -> list[Finding]:
+    """Return the findings about the text of a document, and about its members as those of its kind."""
+    findings = list(reading.findings)
+    if reading.document is not None:
+        findings += ANY_DOCUMENT.judge(reading.document)
+        findings += kind.judge(reading.document)
+    return findings
+
+
 _DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?"
 _ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"

@@ -123,3 +123,9 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return IPv4Address(socket.inet_aton(host.rstrip(".")))
     except (OSError, ValueError):
         return None
+
+
+def path_of(url: str) -> str:
+    """Return the path of a whole URL, or of an address without its query and fragment."""
+    parts = split(url)
+    return parts.path if is_absolute(url) and parts is not None else url.partition("?")[0].partition("#")[0]

@@ -30,7 +30,6 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 }
 """The semantics of the methods (RFC 9110 section 9.2)."""
 
-_STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+")
 
 _NOT_OF_THE_ANSWER: Final = re.compile(
@@ -56,7 +55,7 @@ def make_action(
 
     Raises DeclarationError.
     """
-    target, awas = implementation.target, options.awas
+    target = implementation.target
     inputs, secret_names = mark_secrets(implementation.operation.inputs)
     outputs = in_doubles(implementation.operation.outputs)
     operation = replace(implementation.operation, inputs=in_doubles(inputs), outputs=outputs)
@@ -94,13 +93,10 @@ def make_action(
         function=implementation.function,
         entry=implementation.entry,
         rehearsal=rehearsal,
-        type=awas.get("type") or _type_of(target, effect),
+        type=_type_of(target, effect),
         effect=effect,
         tags=tuple(options.tags),
         examples=tuple(options.examples),
-        selector=awas.get("selector"),
-        selectors=_selectors_of(subject, action_id, awas.get("selectors", {}), operation),
-        result=awas.get("result"),
         asker=asker,
         route_credentials=operation.credentials,
         security=operation.security,
@@ -111,15 +107,12 @@ def make_action(
         idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=confirm is not False,
         confirmation_summary=None if isinstance(confirm, bool) else confirm,
-        preconditions=tuple(awas.get("preconditions", ())),
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
         answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
         enforces_outputs=implementation.enforces_outputs,
         outputs_vary=operation.outputs_vary and not implementation.enforces_outputs,
         guards_route=options.guard_routes,
-        preview_url=awas.get("preview_url"),
-        dry_run=awas.get("dry_run", False),
         execution=options.execution,
         success_status=202 if is_background else operation.success_status,
         timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else application.timeout),
@@ -147,18 +140,6 @@ def _type_of(target: Target | None, effect: Effect) -> ActionType:
     if effect == "read":
         return "data_retrieval"
     return "form_submission" if target.content_type in FORM_TYPES else "state_change"
-
-
-def _selectors_of(
-    subject: str, action_id: str, selectors: str | Mapping[str, str], operation: Operation
-) -> Mapping[str, str]:
-    """Return the selectors of the inputs; the name of a style of attributes is short for all of them."""
-    if not isinstance(selectors, str):
-        _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
-        return selectors
-    of_action, of_input = _STYLES[selectors]
-    escaped = {name: name.replace("\\", "\\\\").replace("'", "\\'") for name in member_names(operation.inputs)}
-    return {name: f"[{of_action}='{action_id}'] [{of_input}='{css}']" for name, css in escaped.items()}
 
 
 def _check_examples(subject: str, examples: Iterable[object], operation: Operation) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
+from awp_publish.declare.settings.actions import ActionOptions, ActionSettings, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes_id
 from awp_publish.model import DEFAULT_OPERATION
 from awp_publish.problems import DeclarationError
@@ -53,7 +53,7 @@ class AgentHandle:
         self._declare(function)
         return function
 
-    @takes_id(ActionSettings)
+    @takes_id(ActionOptions)
     def operation(self, operation_name: str, options: Options) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `operation_name` of this agent.
 

@@ -45,7 +45,7 @@ from awp_publish.declare.plugins import (
 )
 from awp_publish.declare.resolve import Declaration, resolve
 from awp_publish.declare.settings.about import About, check_steps
-from awp_publish.declare.settings.actions import ACTION, AGENT, ActionSettings, AgentSettings
+from awp_publish.declare.settings.actions import ACTION, AGENT, ActionOptions, AgentOptions, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.rates import read_rate
@@ -58,13 +58,11 @@ from awp_publish.model import (
     Catalog,
     Contact,
     DoorFacts,
-    JsonObject,
     LeftOut,
     SiteFacts,
 )
 from awp_publish.plugin import Finding, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
-from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.schema.options import ID, TEXTS, check
 from awp_publish.stores import ForeignStore, Store
 
@@ -102,21 +100,6 @@ def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
     if all(callable(getattr(store, verb, None)) for verb in ("run", "take", "close")):
         return ForeignStore(cast(Store, store))
     raise DeclarationError("site", f"store: {store!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
-
-
-def _read_entities(entities: Mapping[str, object]) -> dict[str, JsonObject]:
-    """Return the schemas of entities that are given as types. Raises DeclarationError for one without fields."""
-    schemas: dict[str, JsonObject] = {}
-    for name, model in entities.items():
-        if isinstance(model, type):
-            try:
-                schemas[name] = write_schema(model, "serialization")
-            except UnusableSchema as error:
-                raise DeclarationError("site", f"about.entities.{name}: {error}.") from error
-            if "properties" not in schemas[name]:
-                wrong = f"about.entities.{name}: {model.__name__} has no fields."
-                raise DeclarationError("site", wrong, "Give a model.")
-    return schemas
 
 
 def _authentication_of(oauth: OAuth | None, authenticators: Sequence[Authenticator]) -> Authentication | None:
@@ -158,7 +141,7 @@ def _session_of(app: object, actions: Sequence[Action]) -> Authentication | None
 
 
 def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
-    """Return the facts that documents publish about a site. Raises DeclarationError for an entity without fields."""
+    """Return the facts that documents publish about a site."""
     about = settings.about
     return SiteFacts(
         name=settings.name,
@@ -169,8 +152,6 @@ def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=_authentication_of(settings.oauth, authenticators),
         rate_limit=read_rate(limit) if (limit := settings.limits.rate_limit) is not None else None,
-        entities={name: schema for name, schema in about.entities.items() if isinstance(schema, Mapping)},
-        entity_schemas=_read_entities(about.entities),
         errors=dict(settings.errors),
         hints=dict(about.hints),
         allowed_origins=tuple(settings.allow_origins),
@@ -300,12 +281,12 @@ class Site:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = _facts_of(self.settings, self.authenticators)
 
-    @takes_id(ActionSettings)
+    @takes_id(ActionOptions)
     def action(self, action_id: str, options: Options) -> Callable[[F], F]:
         """Declare a route handler as an action, above or below the route decorator. Returns the function unchanged."""
         return self._declaring(f'action "{action_id}"', action_id, options, "route")
 
-    @takes_id(AgentSettings)
+    @takes_id(AgentOptions)
     def agent(self, agent_id: str, options: Options) -> AgentHandle:
         """Declare an agent. Decorate a function with the result, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
@@ -323,7 +304,7 @@ class Site:
         """
         return self._pages.declare(path, options)
 
-    @takes_id(ActionSettings)
+    @takes_id(ActionOptions)
     def declare(self, action_id: str, options: Options) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or are somebody else's
         code.
@@ -425,12 +406,12 @@ class Site:
         app: object = None,
         doors: Sequence[DoorFacts] = (),
         documents: Iterable[str] = (),
-        left_out: Iterable[str] = (),
+        protocols: Iterable[str] | None = None,
     ) -> Catalog:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
-        `doors` are the live endpoints and `documents` the paths that the publisher serves; `left_out` are the protocols
-        that it does not serve. `AgentPublisher` calls it at start-up.
+        `doors` are the live endpoints and `documents` the paths that the publisher serves, `protocols` the names of
+        those that it serves (None: all). `AgentPublisher` calls it at start-up.
         """
         if self._catalogs:
             return self._catalogs[0]
@@ -469,7 +450,7 @@ class Site:
             paths=self.settings.paths,
             doors=tuple(doors),
             documents=frozenset(documents),
-            left_out=frozenset(left_out),
+            protocols=None if protocols is None else frozenset(protocols),
             openapi=find_openapi(app),
             recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
         )

@@ -4,16 +4,12 @@ Unknown facts are absent members; paths that a client resolves against the origi
 members that a site adds are marked `x-`, or given for one document by name, and never replace our own.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
-    MAX_SKILL_NAME,
-    SKILL_FILE,
-    Action,
     Catalog,
     JsonObject,
     Page,
@@ -47,6 +43,8 @@ PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
 
 AWAS_PATH: Final = "/.well-known/ai-actions.json"
 
+AWAS_ALIAS_PATH: Final = "/.well-known/awas.json"
+
 AWAS_VERSION: Final = "1.1"
 
 LLMS_TXT_PATH: Final = "/llms.txt"
@@ -55,9 +53,6 @@ WOA_PATH: Final = "/.well-known/woa.json"
 
 WOA_TYPE: Final = "application/woa+json"
 """Paths and types of documents to which other documents refer."""
-
-SKILLS: Final = "/.well-known/agent-skills"
-"""The path below which all skills are."""
 
 SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
@@ -160,7 +155,7 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
             way |= _WITHOUT_COOKIES
         if way.get("name") or way.get("sign_in"):  # otherwise it is of no use
             ways.append(present(way))
-    ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
+    ways += [way for scheme in schemes_of_routes(catalog).values() if (way := way_of(scheme)) and way not in ways]
     return ways or None
 
 
@@ -228,7 +223,7 @@ def _absolute(catalog: Catalog, scheme: JsonObject) -> dict[str, object]:
     return with_addresses(scheme, lambda address: catalog.absolute(address) if address[:1] == "/" else address)
 
 
-def _way_of(scheme: JsonObject) -> dict[str, object]:
+def way_of(scheme: JsonObject) -> dict[str, object]:
     """Return how callers authenticate with a route's security scheme."""
     authorization = {"in": "header", "name": "Authorization"}
     match scheme.get("type"):
@@ -255,28 +250,8 @@ def _way_of(scheme: JsonObject) -> dict[str, object]:
 
 def methods_of_schemes(catalog: Catalog) -> list[str]:
     """Return the methods of the routes' schemes in the terms of AWAS and agent.json, without duplicates."""
-    ways = filter(None, map(_way_of, schemes_of_routes(catalog).values()))
+    ways = filter(None, map(way_of, schemes_of_routes(catalog).values()))
     return list(dict.fromkeys(str(way["method"]) for way in ways))
-
-
-def methods_of_route(action: Action) -> list[str]:
-    """Return the methods with which callers authenticate at an action's route, from its security schemes."""
-    if not action.route_authenticates:
-        return []
-    if action.security_schemes:
-        ways = filter(None, map(_way_of, action.security_schemes.values()))
-        methods = ("session" if way.get("in") == "cookie" else str(way["method"]) for way in ways)
-        return list(dict.fromkeys(methods))
-    names = []
-    for place, name in action.route_credentials:
-        names.append("session" if place == "cookie" else "bearer" if name == "authorization" else "api_key")
-    return list(dict.fromkeys(names))
-
-
-def origin(catalog: Catalog) -> str:
-    """Return scheme and authority of the site, against which origin-relative paths are resolved."""
-    parts = urlsplit(catalog.url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def located(catalog: Catalog, address: str) -> str:
@@ -310,31 +285,3 @@ def schemas_address(catalog: Catalog) -> str:
 def are_schemas_published(catalog: Catalog) -> bool:
     """Return True if manifests may refer to that document."""
     return bool(catalog.documents) and catalog.publishes("awas") and catalog.publishes("schemas")
-
-
-def skill_name(catalog: Catalog) -> str:
-    """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
-    for text in (catalog.site.name, catalog.domain):
-        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_SKILL_NAME].strip("-"):
-            return name
-    return "site"
-
-
-def skill_path(catalog: Catalog) -> str:
-    """Return the path of the site's own skill."""
-    return f"{SKILLS}/{skill_name(catalog)}/{SKILL_FILE}"
-
-
-def interfaces_of(catalog: Catalog) -> list[str]:
-    """Return the kinds of live interfaces with a published description, which ARD's catalogue lists."""
-    answering = {
-        "mcp": catalog.door("mcp") is not None and catalog.publishes("mcp_server_card"),
-        "a2a": catalog.door("a2a") is not None and catalog.publishes("agent_card"),
-        "skill": bool(catalog.exposed_at("woa").actions) and catalog.publishes("agent_skills"),
-    }
-    return [kind for kind, answers in answering.items() if answers]
-
-
-def has_interfaces(catalog: Catalog) -> bool:
-    """Return True if there is something to list there."""
-    return bool(interfaces_of(catalog))

@@ -228,8 +228,8 @@ class AgentPublisher:
         self._doors = doors_of(setups, settings.paths)
         facts = [door.facts for listed in self._doors.values() for door in listed]
         called = self._called = self._position.called(scope, lambda: self._state)
-        left_out = known - {protocol.name for protocol in protocols}
-        site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, left_out)
+        names = (protocol.name for protocol in protocols)
+        site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, names)
         application = RunningApplication(
             observer=self._observer,
             app=self._position.whole(scope),

@@ -53,7 +53,7 @@ class ProblemRenderer:
         if instance:
             described["instance"] = f"{instance}#{request_id}" if request_id else instance
         described["code"] = problem.code
-        recovery = problem.recovery or self._recoveries.get(problem.code)
+        recovery = problem.recovery or problem.with_time(self._recoveries.get(problem.code, ""))
         described["recovery"] = recovery or below(self._prefix, problem.advice)
         if request_id:
             described["request_id"] = request_id

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback, is_private
 from awp_publish.declare.discover import Route
-from awp_publish.documents.awas import selector_page
 from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
 from awp_publish.plugin import DeclaredSite
@@ -138,17 +137,6 @@ def check_addresses(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, but no document can say which ones.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
-        )
-    unplaced = [
-        action.id
-        for action in catalog.actions
-        if (action.selector or action.selectors or action.result) and selector_page(catalog, action) is None
-    ]
-    if unplaced:
-        yield _warning(
-            "start-selectors",
-            f"The selectors of {', '.join(unplaced)} are left out of AWAS: no page is declared for them.",
-            'Write site.page("/basket", actions=[...]), or extensions={"awas": {"x-page": "/basket"}} for an action.',
         )
     by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]
     if by_name:

@@ -109,8 +109,8 @@ class SiteFacts:
 class Catalog:
     """Everything about the site for one of its public addresses, frozen. Protocol files read nothing else.
 
-    `documents` are the paths of the documents that every such site publishes, `left_out` the names of protocols that
-    this site does not publish, so that no document refers to one that does not exist. `metadata_path` is that of the
+    `documents` are the paths of the documents that every such site publishes, `protocols` the names of the protocols
+    that it publishes (None: all), so that no document refers to one that does not exist. `metadata_path` is that of the
     metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt,
     `recoveries` are those of the problems that plug-ins add, by code. A catalog is equal only to itself.
     """
@@ -127,7 +127,7 @@ class Catalog:
     paths: Paths = Paths()
     doors: tuple[DoorFacts, ...] = ()
     documents: frozenset[str] = frozenset()
-    left_out: frozenset[str] = frozenset()
+    protocols: frozenset[str] | None = None
     openapi: OpenApi | None = None
     metadata_path: str | None = None
     robots_lines: "tuple[Callable[[Catalog], str], ...]" = ()
@@ -135,7 +135,7 @@ class Catalog:
 
     def publishes(self, protocol: str) -> bool:
         """Return True if the documents of a protocol are published, as far as they apply to this site."""
-        return protocol not in self.left_out
+        return self.protocols is None or protocol in self.protocols
 
     @property
     def domain(self) -> str:

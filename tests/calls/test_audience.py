@@ -176,6 +176,7 @@ def test_a_stream_finds_nothing_out(shop):
     assert stream("mine") == stream("close") == stream("nothing") == ["TASK_STATE_INPUT_REQUIRED"]
 
 
+@pytest.mark.needs("agent_json", "awas")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
     paths = [one.path_in(site.catalog) for one in published(ALL, site.catalog)]
@@ -389,6 +390,7 @@ def zoo() -> Iterator[TestClient]:
 OPERATOR = {"authorization": "Bearer olga"}
 
 
+@pytest.mark.needs("awas")
 @pytest.mark.parametrize("token", [None, "ann"])
 def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(zoo, token):
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -421,6 +423,7 @@ def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(z
     assert [name for name, text in told.items() if re.search("zebra|striped|Wash it|Brush it", text)] == []
 
 
+@pytest.mark.needs("awas")
 def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
     assert "/nowhere" not in zoo.get("/agents").text
     assert "zebra" in zoo.get("/agents", headers=OPERATOR).text
@@ -445,6 +448,7 @@ def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(op
     assert "yak" in page
 
 
+@pytest.mark.needs("awas")
 def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, monkeypatch):
     waiting = [True]
 

@@ -18,8 +18,8 @@ from .documents import ABSENT, KINDS, edited
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "fixtures"
 OURS = {
-    "awas": "documents/schemas/awas.json",
-    "agent-json": "checks/agent-json.schema.json",
+    "awas": "plugins/awas/awas.schema.json",
+    "agent-json": "plugins/agent_json/checks/agent-json.schema.json",
     "woa": "documents/schemas/woa.json",
 }
 THEIRS = {"awas": "awas/ai-actions-schema.json", "agent-json": "agent-json/agent-json.schema.v0.2.json"}
@@ -109,7 +109,7 @@ def test_the_published_schema_accepts_the_valid_document(kind: str) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published schemas are not beside the project")
 def test_the_published_schema_that_we_ship_is_unchanged() -> None:
-    ours = files("awp_publish") / "checks/awas-1.1.schema.json"
+    ours = files("awp_publish") / "plugins/awas/checks/awas-1.1.schema.json"
     assert ours.read_bytes() == (SHARED / THEIRS["awas"]).read_bytes()
 
 

@@ -65,7 +65,9 @@ def test_only_awas_has_a_limit_of_size() -> None:
 
 
 def test_an_unknown_kind_is_the_callers_mistake() -> None:
-    with pytest.raises(ValueError, match=r"'wao'\. The kinds are awas, agent-json, woa, awas-mcp, awas-a2a"):
+    with pytest.raises(
+        ValueError, match=r"'wao'\. The kinds are actions-json, agent-json, awas, awas-a2a, awas-mcp, woa"
+    ):
         check_document(WOA, "wao")
 
 

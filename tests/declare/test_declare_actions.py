@@ -18,8 +18,6 @@ class Order(BaseModel):
 def ordering(site, **options: Any) -> FastAPI:
     """An application with one action that writes."""
     app = FastAPI()
-    if "awas" in options:  # selectors are published with the page on which they are
-        options.setdefault("extensions", {"awas": {"x-page": "/orders/new"}})
 
     @app.post("/orders")
     @site.action("order", **options)
@@ -39,7 +37,6 @@ def ordering(site, **options: Any) -> FastAPI:
         ({}, {"id": "order", "name": "Order", "description": "Order a book.", "method": "POST", "path": "/orders"}),
         ({"name": "Order it"}, {"name": "Order it"}),
         ({"description": "Buy."}, {"description": "Buy."}),
-        ({"awas": {"type": "form_submission"}}, {"type": "form_submission"}),
         ({}, {"type": "state_change", "intent": "write", "sideEffect": "destructive"}),
         ({"effect": "read"}, {"intent": "read", "sideEffect": "safe", "type": "data_retrieval"}),
         ({"effect": "idempotent"}, {"sideEffect": "idempotent"}),
@@ -49,13 +46,9 @@ def ordering(site, **options: Any) -> FastAPI:
         ({"effect": "irreversible", "idempotency": True}, {"intent": "write", "sideEffect": "destructive"}),
         ({"idempotency": True}, {"sideEffect": "idempotent"}),
         ({"tags": ["books", "orders"]}, {"x-tags": ["books", "orders"]}),
-        ({"awas": {"selector": "form#order"}}, {"selector": "form#order"}),
         ({"rate_limit": "3/minute"}, {"rateLimit": {"requests": 3, "window": "1m"}}),
         ({"rate_limit": "3 per 2 hours"}, {"rateLimit": {"requests": 3, "window": "2h"}}),
         ({"scopes": ["orders:write"]}, {"authScopes": ["orders:write"], "authentication_required": True}),
-        ({"awas": {"preconditions": ["The book is in stock."]}}, {"preconditions": ["The book is in stock."]}),
-        ({"awas": {"preview_url": "/orders/preview"}}, {"previewUrl": "/orders/preview"}),
-        ({"awas": {"dry_run": True}}, {"dryRunSupported": True}),
         ({"extensions": {"x-shelf": 3}}, {"x-shelf": 3}),
     ],
 )
@@ -96,37 +89,6 @@ def test_what_an_action_says_reaches_agent_json(site, start, options, published)
 def test_an_idempotency_window_may_be_written_in_several_ways(site, start, idempotency, window):
     read = start(ordering(site, idempotency=idempotency)).agent_json("order")["idempotency"]
     assert (read["supported"], read["window"]) == (True, window)
-
-
-def test_a_result_says_where_it_stands_in_the_page(site, start):
-    result = {
-        "type": "list",
-        "selector": "#books",
-        "itemSelector": ".book",
-        "properties": {"title": ".title"},
-        "pagination": {"selector": ".pages", "nextButton": ".pages .next", "currentPage": ".pages .current"},
-    }
-    assert start(ordering(site, awas={"result": result})).awas("order")["result"] == result
-
-
-@pytest.mark.parametrize(
-    ("selectors", "book"),
-    [
-        ({"book": "input[name=book]"}, "input[name=book]"),
-        ("data-awas", "[data-awas-action='order'] [data-awas-param='book']"),
-        ("data-ai", "[data-ai-action='order'] [data-ai-param='book']"),
-    ],
-)
-def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, book):
-    parameters = start(ordering(site, awas={"selectors": selectors})).awas("order")["parameters"]
-    assert next(one for one in parameters if one["name"] == "book")["selector"] == book
-
-
-@pytest.mark.parametrize(
-    "selector", ["form:has(input)", "a:is(.x, .y)", "#a > b ~ c", "input[name='q' i]", "ul li:nth-child(2)"]
-)
-def test_selectors_of_css_level_four_are_taken(site, start, selector):
-    assert start(ordering(site, awas={"selector": selector})).awas("order")["selector"] == selector
 
 
 def test_examples_are_published(site, start):
@@ -257,59 +219,12 @@ TOKEN = "must be letters, digits, - and _."
             "text/xml",
             "content_type: must be 'application/json', 'application/x-www-form-urlencoded' or",
         ),
-        (
-            "awas",
-            {"type": "search_it"},
-            "awas.type: must be 'form_submission', 'navigation', 'search', 'filter', 'data_retrieval'",
-        ),
         ("effect", "buy", "effect: must be 'read', 'idempotent', 'write', 'delete' or 'irreversible', not 'buy'."),
-        ("awas", {"colour": "red"}, "awas.colour: there is no such option."),
-        ("awas", "search", "awas: must be a dictionary."),
         ("tags", "books", "tags: must be a list, not one string."),
         ("tags", [""], "tags.0: must not be empty."),
         ("examples", {"book": "Emma"}, "examples: must be a list."),
         ("examples", ["Emma"], "examples.0: must be a dictionary."),
         ("examples", [{"book": {1}}], "examples.0: {1} is not JSON."),
-        ("awas", {"selector": "form["}, "awas.selector: 'form[' is not a CSS selector ("),
-        ("awas", {"selector": " "}, "awas.selector: a CSS selector must not be empty."),
-        (
-            "awas",
-            {"selectors": "data-x"},
-            'awas.selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS',
-        ),
-        (
-            "awas",
-            {"selectors": {"book": 3}},
-            'awas.selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS',
-        ),
-        ("awas", {"selectors": {"book": "a["}}, "awas.selectors: 'a[' is not a CSS selector ("),
-        ("awas", {"result": "list"}, "awas.result: must be a dictionary."),
-        ("awas", {"result": {"type": "list"}}, "awas.result: selector is missing."),
-        (
-            "awas",
-            {"result": {"type": "grid", "selector": "#a"}},
-            "awas.result: type must be one of 'single', 'list', 'table', 'form', not 'grid'.",
-        ),
-        (
-            "awas",
-            {"result": {"type": "list", "selector": "#a", "itemSelector": "li["}},
-            "awas.result: 'li[' is not a CSS selector (",
-        ),
-        (
-            "awas",
-            {"result": {"type": "list", "selector": "#a", "item_selector": "li"}},
-            "awas.result: 'item_selector' is not one of its members; did you mean 'itemSelector'?",
-        ),
-        (
-            "awas",
-            {"result": {"type": "list", "selector": "#a", "properties": {"title": 3}}},
-            "awas.result: 3 is not a CSS selector.",
-        ),
-        (
-            "awas",
-            {"result": {"type": "list", "selector": "#a", "pagination": {"selector": "p["}}},
-            "awas.result: 'p[' is not a CSS selector (",
-        ),
         ("auth_required", "yes", "auth_required: must be True or False."),
         ("scopes", "orders", "scopes: must be a list, not one string."),
         ("rate_limit", "often", "rate_limit: 'often' is not a rate limit; write it as \"30/minute\"."),
@@ -326,14 +241,7 @@ TOKEN = "must be letters, digits, - and _."
         ("confirm", "", "confirm: must not be empty."),
         ("confirm", "Order {", "confirm: 'Order {' has a brace that does not close"),
         ("requires", "search", "requires: must be a list, not one string."),
-        ("awas", {"preconditions": ["", "x"]}, "awas.preconditions.0: must not be empty."),
         ("depends_on", "search", "depends_on: must be a list, not one string."),
-        (
-            "awas",
-            {"preview_url": "preview"},
-            "awas.preview_url: 'preview' is neither a path beginning with \"/\" nor an absolute URL.",
-        ),
-        ("awas", {"dry_run": "no"}, "awas.dry_run: must be True or False."),
         ("execution", "later", "execution: must be 'sync' or 'async', not 'later'."),
         ("timeout", -1, "timeout: must be greater than 0."),
         (
@@ -407,7 +315,6 @@ def test_declaring_ends_when_the_application_starts(site, start):
         ({"content_type": "multipart/form-data"}, "content_type: its route takes application/json."),
         ({"method": "GET"}, "method, path: match none of its routes (POST /orders)."),
         ({"path": "/order"}, "method, path: match none of its routes (POST /orders)."),
-        ({"awas": {"selectors": {"books": "#a"}}}, 'awas.selectors: "books" is not an input. There are: book, count.'),
         ({"examples": [{"book": "Emma"}, {"count": 1}]}, "examples.1: /book is required."),
         ({"examples": [{"book": 3}]}, "examples.0: /book must be a string, not 3."),
         ({"depends_on": ["search"]}, 'depends_on: there is no action "search".'),

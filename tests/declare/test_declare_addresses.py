@@ -121,6 +121,7 @@ def test_outputs_may_say_that_they_are_something_else(site, start):
     assert front.awas("act")["outputs"]["type"] == "text/csv"
 
 
+@pytest.mark.needs("awas")
 def test_the_page_of_a_form_is_the_one_at_its_path_unless_the_site_says_so(site, start):
     app, form = FastAPI(), {"selector": "form"}
     app.get("/checkout", response_class=HTMLResponse)(model)

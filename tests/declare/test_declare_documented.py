@@ -29,10 +29,11 @@ from awp_publish import (
     Traffic,
     Workflow,
 )
-from awp_publish.declare.settings.actions import ActionSettings, AgentSettings, AwasSettings
+from awp_publish.declare.settings.actions import ActionOptions, AgentOptions
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.plugin import installed
+from awp_publish.plugins.awas.options import AwasSettings
 from awp_publish.schema.options import option_rows
 from tests.client import TestClient
 
@@ -68,11 +69,11 @@ def test_every_option_of_a_feature_is_in_its_line():
 
 
 def test_every_option_of_an_action_has_its_line():
-    assert rows("actions.md", "Options of actions") == [*names(ActionSettings), *names(AwasSettings)]
+    assert rows("actions.md", "Options of actions") == [*names(ActionOptions), *names(AwasSettings)]
 
 
 def test_every_option_of_an_agent_has_its_line():
-    own = [name for name in names(AgentSettings) if name not in names(ActionSettings)]
+    own = [name for name in names(AgentOptions) if name not in names(ActionOptions)]
     assert rows("actions.md", "Options of agents") == ["name", "description", *own]
 
 
@@ -82,11 +83,11 @@ def test_options_are_few():
     plugins = (Approval, Awp, Discovery, Jobs, Mcp, Overview, Pages, Traffic)
     groups = (*facts, *plugins, OAuth, Proxies, Limits, Paths, Idempotency)
     parts = sum(len(group.__annotations__) for group in groups)
-    of_agents = [name for name in names(AgentSettings) if name not in names(ActionSettings)]
+    of_agents = [name for name in names(AgentOptions) if name not in names(ActionOptions)]
     grouping = {"about", "oauth", "proxies", "limits", "plugins", "paths", "workflows", "awas", "robots", "security"}
     assert len(names(SiteSettings)) <= 16
-    assert len(names(ActionSettings)) <= 26
-    whole = len(names(SiteSettings)) + len(names(ActionSettings)) + len(of_agents) + parts
+    assert len(names(ActionOptions)) <= 26
+    whole = len(names(SiteSettings)) + len(names(ActionOptions)) + len(of_agents) + parts
     assert whole - len(grouping) <= MOST_OPTIONS + 1
 
 

@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,15 +23,6 @@ from awp_publish import (
 )
 from tests.client import TestClient
 from tests.installed import installed
-
-
-class Book(BaseModel):
-    title: str
-    pages: int
-
-
-class Shelf:
-    """No model."""
 
 
 def declared(site: Site) -> Site:
@@ -84,18 +74,6 @@ def document(site: Site, path: str) -> Any:
             "ai-actions",
             "rateLimit",
             {"requests": 5, "window": "2s", "scope": "user"},
-        ),
-        (
-            {"about": {"entities": {"book": {"title": "string"}}}},
-            "agent",
-            "entities",
-            {"book": {"fields": {"title": "string"}}},
-        ),
-        (
-            {"about": {"entities": {"book": Book}}},
-            "agent",
-            "entities",
-            {"book": {"fields": {"title": "string", "pages": "integer"}}},
         ),
         ({"about": {"hints": {"stock": "Look first."}}}, "agent", "agent_hints", {"stock": "Look first."}),
         ({"about": {"extensions": {"x-shop": [1, {"a": None}]}}}, "ai-actions", "x-shop", [1, {"a": None}]),
@@ -241,7 +219,6 @@ NOT_PUBLIC = (
     'is not the public address of a site; write it in ASCII, without query and fragment: "https://shop.example".'
 )
 LINK = 'is neither a path beginning with "/" nor an absolute URL.'
-TABLE = 'must be a model or a table of its fields and their types, such as {"title": "string"}.'
 RATE = 'write a rate limit as "30/minute".'
 ANY = installed("mcp", "a2a")[:1]
 INVOKE = 'must be a path such as "/agents/{agent_id}/invoke".'
@@ -364,16 +341,6 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             {"rate_limit": "9/minute by everybody"},
             "limits.rate_limit: '9/minute by everybody' is not a rate limit; write it",
         ),
-        ("about", {"entities": [Book]}, "about.entities: must be a dictionary."),
-        (
-            "about",
-            {"entities": {"Book": Book}},
-            "about.entities.Book: 'Book' must be lower-case letters, digits and _, beginning with",
-        ),
-        ("about", {"entities": {"book": {"title": 3}}}, f"about.entities.book: {TABLE}"),
-        ("about", {"entities": {"book": Book(title="Emma", pages=3)}}, f"about.entities.book: {TABLE}"),
-        ("about", {"entities": {"shelf": Shelf}}, "about.entities.shelf: "),
-        ("about", {"entities": {"number": int}}, "about.entities.number: int has no fields. Give a model."),
         ("errors", ["SOLD_OUT"], "errors: must be a dictionary."),
         ("errors", {"sold_out": "Wait."}, "errors.sold_out: 'sold_out' is not an error code; write it in capitals"),
         ("errors", {"SOLD_OUT": " "}, "errors.SOLD_OUT: must not be empty."),

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from awp_publish import (
     About,
+    AgentJson,
     AgentPublisher,
     BearerToken,
     Discovery,
@@ -77,7 +78,6 @@ def full() -> Any:
             documentation="/docs/agents",
             license="MIT",
             updated=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
-            entities={"shelf": Shelf, "receipt": {"number": "string", "paid": "float"}},
             hints={"prices": "Prices change at midnight UTC."},
             workflows=[
                 Workflow("buy", "Buy a book", ("search_books", "order_book"), "From wish to order."),
@@ -93,6 +93,7 @@ def full() -> Any:
         errors={"SOLD_OUT": "Call search_books for another edition.", "INVALID_INPUT": "Read errors."},
         plugins=[
             *("mcp", "a2a", "awp", "bridge", "prompts", "skills", "events", "search", "jobs"),
+            AgentJson(entities={"shelf": Shelf, "receipt": {"number": "string", "paid": "float"}}),
             Discovery(
                 robots=Robots(
                     disallow=["/account", "/basket"],

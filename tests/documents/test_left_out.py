@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from awp_publish import About, AgentPublisher, Site, problems
 from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.plugin import known_protocols
+from awp_publish.plugin import installed as plugins, known_protocols
 from tests.client import TestClient
 from tests.guarded import KEYS
 from tests.installed import installed
@@ -16,15 +16,19 @@ from tests.installed import installed
 PATHS: dict[str, list[str]] = {}
 for _protocol in known_protocols():
     PATHS.setdefault(_protocol.name, []).extend(document.path for document in _protocol.documents)
+for _plugin in installed("awas", "agent_json"):
+    _protocols = plugins()[_plugin].documents
+    PATHS[f"no:{_plugin}"] = [document.path for protocol in _protocols for document in protocol.documents]
 
 
 def make_app(left_out: str) -> tuple[Any, Site]:
-    about = About(leave_out=[left_out])
+    is_plugin = left_out.startswith("no:")
+    about = About(leave_out=[] if is_plugin else [left_out])
     site = Site(
         "Shop",
         "Sells.",
         url="https://shop.example",
-        plugins=installed("mcp", "a2a", "awp"),
+        plugins=[*installed("mcp", "a2a", "awp"), *([left_out] if is_plugin else [])],
         about=about,
         secret_keys=KEYS,
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI
 from pydantic import BaseModel, Field, WithJsonSchema
 
-from awp_publish import About, AgentPublisher, ApiKey, BearerToken, Limits, OAuth, Site
+from awp_publish import About, AgentJson, AgentPublisher, ApiKey, BearerToken, Limits, OAuth, Site
 from awp_publish.model import Paths
 from tests.client import TestClient
 from tests.installed import installed
@@ -298,13 +298,13 @@ def test_every_part_that_agent_json_shows() -> None:
             authenticate=BearerToken({"token-of-nobody-16": "nobody"}),
             oauth=OAuth(token_expiry="24h", refresh_endpoint="/api/auth/refresh"),
             about=About(
-                entities={"flight": Flight},
                 hints=sample["agent_hints"],
                 # What nothing here tells, a site may tell itself (sections 6 and 15).
                 extensions={"agent_json": {"capabilities": {"batch_actions": True, "webhooks": True}, **own}},
             ),
             errors={code: error["recovery"] for code, error in sample["errors"].items()},
             paths=Paths(root="/api"),
+            plugins=[AgentJson(entities={"flight": Flight})],
         ),
     )
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import jsonschema_rs
 import orjson
+import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from awp_publish.checks import check_document
-from awp_publish.documents.awas_schemas import SCHEMAS_PROTOCOL
 from awp_publish.documents.woa import PROTOCOL
 from awp_publish.model import Agent, Catalog
+from awp_publish.plugin import known_protocols
 from awp_publish.schema.reading import DIALECT
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
@@ -88,6 +89,7 @@ def _shelf(**changes: Any) -> Catalog:
     return make_catalog(*actions)
 
 
+@pytest.mark.needs("awas")
 def test_an_answer_that_several_actions_give_is_described_once() -> None:
     catalog = _shelf()
     shown, added, counted = (agent["outputs"] for agent in _document(catalog)["agents"])
@@ -95,7 +97,7 @@ def test_an_answer_that_several_actions_give_is_described_once() -> None:
     address = "https://books.example/agents/schemas.json"
     assert added == {"$schema": DIALECT, "type": "object", "$ref": f"{address}#/$defs/show_basket.out"}
     assert "$ref" not in counted
-    schemas = read(SCHEMAS_PROTOCOL.documents[0], catalog)
+    schemas = next(read(each.documents[0], catalog) for each in known_protocols() if each.name == "schemas")
     registry: Registry[Any] = Registry().with_resource(address, Resource.from_contents(schemas))
     validator = Draft202012Validator(added, registry=registry)
     assert validator.is_valid({"lines": [{"title": "Emma"}]})
@@ -105,7 +107,7 @@ def test_an_answer_that_several_actions_give_is_described_once() -> None:
 
 def test_it_is_described_where_it_is_given_if_the_other_document_has_it_not() -> None:
     for catalog in (
-        replace(_shelf(), left_out=frozenset({"schemas"})),
+        replace(_shelf(), protocols=frozenset({"awas", "woa"})),
         replace(_shelf(), documents=frozenset()),
         _shelf(expose=("woa",)),
     ):

@@ -659,7 +659,8 @@ def _ways() -> Iterable[tuple[str, Way]]:
     by_cookie = frozenset({"a cookie"})
     yield "a form in awp", Way("awp", awp_form, _for_visitors, by_cookie, tells=False, has_sessions=False)
     yield "the route itself", Way("route", route, _routes, has_sessions=False)
-    for document in ("/agent.json", "/.well-known/ai-actions.json"):
+    documents = {"agent_json": "/agent.json", "awas": "/.well-known/ai-actions.json"}
+    for document in (path for plugin, path in documents.items() if is_installed(plugin)):
         send = partial(published, document=document)
         yield f"the address in {document}", Way("plain", send, has_sessions=False)
     for door in DOORS:

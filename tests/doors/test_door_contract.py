@@ -262,7 +262,9 @@ def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler
     assert told.code == kind.slug.upper().replace("-", "_")
     way = shop.door.ways.get(name)
     seconds = f"{told.retry_after} second{'' if told.retry_after == 1 else 's'} (Retry-After)"
-    expected = kind.default_recovery.replace("the seconds in Retry-After", seconds)
+    is_linked = is_installed("agent_json") or "/agent.json" not in kind.default_recovery
+    words = kind.default_recovery if is_linked else kind.unlinked_recovery
+    expected = words.replace("the seconds in Retry-After", seconds)
     assert told.recovery == expected if way is None else way in told.recovery
     assert told.detail
     assert (told.retry_after is not None and told.retry_after >= 1) == (name in RETRIED)

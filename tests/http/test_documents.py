@@ -258,6 +258,7 @@ def test_a_server_that_leaves_the_root_path_in_is_understood(open_client):
         assert client.post(f"{prefix}/agents/things/invoke", json={"input": {}}).json() == ["one"]
 
 
+@pytest.mark.needs("agent_json")
 @pytest.mark.parametrize(("root_path", "taken"), [("", ""), ("/api", ""), ("/api", "/api")])
 def test_a_refusal_of_a_site_below_a_path_names_addresses_that_lead_there(open_client, root_path, taken):
     site = Site("Shop", "Sells things.", url="https://example.com/api", plugins=installed("mcp", "a2a", "awp"))
@@ -323,6 +324,7 @@ def test_what_the_a2a_extension_means_is_a_document_like_all_others(client):
     assert card["capabilities"]["extensions"][0]["uri"] == "https://shop.example/a2a/skills"
 
 
+@pytest.mark.needs("awas")
 def test_no_document_points_at_one_that_is_left_out(open_client):
     site = Site("Shop", "Sells.", url="https://shop.example", about=About(leave_out=["awas", "woa"]))
     site.declare("search", method="GET", path="/search", description="Search.")

@@ -92,7 +92,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
     assert (one.status_code, one.content, one.headers) == (other.status_code, other.content, other.headers)
 
 
-@pytest.mark.needs("discovery", "pages")
+@pytest.mark.needs("awas", "discovery", "pages")
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
     answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site)).get("/")
@@ -230,7 +230,7 @@ async def test_no_lifespan_is_needed(site):
     app = AgentPublisher(Starlette(routes=[Route("/status", lambda request: PlainTextResponse("fine"))]), site=site)
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="https://shop.example") as client:
-        assert (await client.get("/agent.json")).status_code == 200
+        assert (await client.get("/.well-known/woa.json")).status_code == 200
         assert (await client.post("/agents/status/invoke", json={"input": {}})).json() == "fine"
 
 
@@ -262,7 +262,7 @@ def test_an_unknown_degraded_action_is_refused(site, open_client):
         site.refresh()
 
 
-@pytest.mark.needs("status")
+@pytest.mark.needs("agent_json", "status")
 async def test_no_reader_sees_half_a_refresh_under_load(site):
     """Readers and a refreshing thread at once: every answer is whole, and its ETag belongs to its bytes."""
     declare_status(site)

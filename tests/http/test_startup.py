@@ -71,6 +71,7 @@ def test_neither_a_path_nor_a_loopback_address_is_a_mistake(caplog, url):
     assert lines(caplog) == []
 
 
+@pytest.mark.needs("awas")
 def test_a_finding_names_the_action_and_says_what_to_do(caplog):
     site = make_site()
     inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
@@ -83,6 +84,7 @@ def test_a_finding_names_the_action_and_says_what_to_do(caplog):
     assert line.endswith("All of them: awp-publish check module:app")
 
 
+@pytest.mark.needs("awas")
 def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
     site, paths = make_site(about=About(documentation="/nowhere")), [f"/cancel{index}" for index in range(60)]
     inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
@@ -105,6 +107,7 @@ def test_equal_findings_about_many_actions_are_one_line_too(caplog, count, told)
     assert "has no description of its own" in lines(caplog)[0]
 
 
+@pytest.mark.needs("awas")
 def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
     site = make_site(
         about=About(documentation="/help", contact="/about?team=1"),
@@ -153,6 +156,7 @@ def test_nothing_is_said_of_addresses_where_an_application_keeps_its_routes_to_i
     assert lines(caplog) == []
 
 
+@pytest.mark.needs("agent_json")
 def test_a_route_of_the_application_at_an_address_of_ours_is_named(caplog):
     site = make_site()
     site.declare("search", method="GET", path="/search", description="Search.")

@@ -17,8 +17,7 @@ from awp_publish.checks import check_documents
 from awp_publish.cli.console import Console, write_json
 from awp_publish.cli.fetching import FetchedDocument, FetchRefused, fetch_document
 from awp_publish.cli.pages import SECONDS, require_parser
-from awp_publish.documents import agent_json, awas
-from awp_publish.documents.awas_manifests import ALIAS_PATH
+from awp_publish.documents.members import AGENT_JSON_PATH, AWAS_ALIAS_PATH, AWAS_PATH
 from awp_publish.problems import DeclarationError
 
 MAX_BYTES: Final = 2_000_000
@@ -60,7 +59,8 @@ def synthesize(console: Console, options: Namespace) -> int:
         )
 
     own = []
-    for address in () if options.anyway else (urljoin(url, path) for path in (agent_json.PATH, awas.PATH, ALIAS_PATH)):
+    places = () if options.anyway else (AGENT_JSON_PATH, AWAS_PATH, AWAS_ALIAS_PATH)
+    for address in (urljoin(url, path) for path in places):
         try:
             document = orjson.loads(get(address, "application/json").body)
         except (FetchRefused, ValueError):

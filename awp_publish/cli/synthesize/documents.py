@@ -3,9 +3,12 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+import orjson
+
 from awp_publish.cli.synthesize.observed import AGENT, InspectedSite
-from awp_publish.documents import agent_json, awas
+from awp_publish.documents.members import AGENT_JSON_PATH, AWAS_PATH
 from awp_publish.model import Agent, Catalog, SiteFacts, utc_text
+from awp_publish.plugin import known_protocols
 
 
 def render_documents(site: InspectedSite) -> dict[str, dict[str, object]]:
@@ -27,12 +30,17 @@ def render_documents(site: InspectedSite) -> dict[str, dict[str, object]]:
         "last_verified": now,
     }
     evidence = {seen.action.id: seen for seen in site.seen}
-    documents = {agent_json.PATH: agent_json.render(catalog), awas.PATH: awas.render(catalog)}
+    listed = (document for protocol in known_protocols() for document in protocol.documents)
+    documents: dict[str, dict[str, object]] = {
+        document.path: orjson.loads(document.render(catalog))
+        for document in listed
+        if document.path in (AGENT_JSON_PATH, AWAS_PATH)
+    }
     for path, document in documents.items():
         # How this site refuses, what it can do besides, and how it is, was not seen.
         for member in ("errors", "agent_status", "capabilities", "$schema"):
             document.pop(member, None)
-        if path == agent_json.PATH:
+        if path == AGENT_JSON_PATH:
             document["errors"] = {}
         described = document["actions"]
         for entry in described if isinstance(described, list) else ():

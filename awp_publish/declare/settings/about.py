@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from awp_publish.model import EXTENDED_DOCUMENTS, Security, Workflow
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import (
-    Id,
     Link,
     Option,
     Text,
@@ -40,14 +39,6 @@ def read_updated(value: object) -> datetime | None:
     if not isinstance(moment, datetime):
         raise ValueError(f"must be a date or a datetime, not {value!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def read_entity(value: object) -> object:
-    if isinstance(value, type):
-        return value
-    if isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair):
-        return dict(value)
-    raise ValueError('must be a model or a table of its fields and their types, such as {"title": "string"}')
 
 
 def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
@@ -135,9 +126,6 @@ def check_security(value: Security) -> Security:
     return value
 
 
-Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValidator(read_entity)]]
-
-
 @strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
@@ -167,13 +155,6 @@ class About:
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
         ),
     ] = None
-    entities: Annotated[
-        Entities,
-        Option(
-            'the kinds of objects: models, or `{"book": {"title": "string"}}`',
-            "agent.json `entities`",
-        ),
-    ] = field(default_factory=dict)
     hints: Annotated[Mapping[Text, Text], Option("advice for planning: texts by name", "agent.json `agent_hints`")] = (
         field(default_factory=dict)
     )

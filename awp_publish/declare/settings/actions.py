@@ -6,22 +6,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from string import Formatter
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, PlainValidator
-from typing_extensions import TypedDict
 
 from awp_publish.declare.settings.about import Extensions
 from awp_publish.declare.settings.rates import Rate, check_agent
-from awp_publish.declare.settings.selectors import Selector, SelectorsOption, check_result
-from awp_publish.model import PUBLIC, ActionType, Effect, Execution, Idempotency, JsonObject, Summary
+from awp_publish.model import PUBLIC, Effect, Execution, Idempotency, JsonObject, Summary
 from awp_publish.schema import check_dialect
 from awp_publish.schema.options import (
     Audience,
     Count,
     Flag,
     LazyAdapter,
-    Link,
     Option,
     Path,
     Seconds,
@@ -99,38 +96,6 @@ def check_inputs(value: object) -> object:
     if isinstance(value, (list, tuple)) and value and all(isinstance(form, type) for form in value):
         return tuple(value)
     return check_kind(value)
-
-
-@strict
-class AwasSettings(TypedDict, total=False):
-    """Options of an action that only AWAS has."""
-
-    type: Annotated[
-        ActionType,
-        Option(
-            "`form_submission`, `navigation`, `search`, `filter`, `data_retrieval`, `state_change`, `custom`",
-            "from method and body",
-        ),
-    ]
-    selector: Annotated[Selector, Option("CSS selector of the element that performs the action", "none")]
-    selectors: Annotated[
-        SelectorsOption,
-        Option(
-            'CSS selector for each input, or `"data-awas"` or `"data-ai"`: attributes of [templates](templates.md)',
-            "none",
-        ),
-    ]
-    result: Annotated[
-        JsonObject,
-        AfterValidator(check_result),
-        Option(
-            "where the result is in the page: `{type, selector, itemSelector, properties, pagination}`",
-            "none",
-        ),
-    ]
-    preconditions: Annotated[Sequence[Text], Option("conditions that have to be true before, in sentences", "none")]
-    preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
-    dry_run: Annotated[Flag, Option("whether the action can be tried without effect", "`False`")]
 
 
 UNSET: Final = inspect.Parameter.empty
@@ -245,9 +210,6 @@ class ActionSettings:
         Sequence[str],
         Option("ids of actions that have to [succeed before it](guards.md#prerequisites)", "none"),
     ] = ()
-    awas: Annotated[AwasSettings, Option("[what only AWAS says](#what-only-awas-says)", "none")] = field(
-        default_factory=lambda: AwasSettings()
-    )
     guard_routes: Annotated[
         Flag | None,
         Option("the site's option, for its route", "the site's"),
@@ -284,3 +246,20 @@ class AgentSettings(ActionSettings):
 
 ACTION: Final[LazyAdapter[ActionSettings]] = LazyAdapter(ActionSettings)
 AGENT: Final[LazyAdapter[AgentSettings]] = LazyAdapter(AgentSettings)
+
+
+_OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionOptions(ActionSettings):
+    """All options of an action, for editors, type checkers and docs: with those of this package's plug-ins."""
+
+    awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions(AgentSettings):
+    """All options of an agent, likewise."""
+
+    awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)

@@ -11,14 +11,11 @@ from awp_publish.documents.members import (
     ARD_PATH,
     MCP_CARD_SUFFIX,
     MCP_CARD_TYPE,
-    has_interfaces,
-    interfaces_of,
-    skill_name,
-    skill_path,
 )
 from awp_publish.documents.prose import first_sentence
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog
+from awp_publish.plugins.discovery.own_skill import skill_name, skill_path
 
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
 
@@ -27,6 +24,21 @@ SPEC_VERSION: Final = "1.0"
 MAX_QUERIES: Final = 5
 
 SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
+
+
+def interfaces_of(catalog: Catalog) -> list[str]:
+    """Return the kinds of live interfaces with a published description, which ARD's catalogue lists."""
+    answering = {
+        "mcp": catalog.door("mcp") is not None and catalog.publishes("mcp_server_card"),
+        "a2a": catalog.door("a2a") is not None and catalog.publishes("agent_card"),
+        "skill": bool(catalog.exposed_at("woa").actions) and catalog.publishes("agent_skills"),
+    }
+    return [kind for kind, answers in answering.items() if answers]
+
+
+def has_interfaces(catalog: Catalog) -> bool:
+    """Return True if there is something to list there."""
+    return bool(interfaces_of(catalog))
 
 
 def render_ard(catalog: Catalog) -> dict[str, object]:

@@ -16,17 +16,15 @@ from urllib.parse import quote
 
 from awp_publish.documents.members import (
     LLMS_TXT_PATH,
-    SKILLS,
     WOA_PATH,
     credentials_of,
     located,
     markdown_address,
-    skill_name,
-    skill_path,
 )
 from awp_publish.documents.prose import first_sentence, link_text, one_line
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import SKILL_FILE, Catalog, Page
+from awp_publish.plugins.discovery.own_skill import SKILLS, skill_name, skill_path
 from awp_publish.plugins.discovery.signatures import json_text, signature
 
 PATH: Final = LLMS_TXT_PATH

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from awp_publish.documents.members import ARD_PATH, absolute_if, has_interfaces, located
+from awp_publish.documents.members import ARD_PATH, absolute_if, located
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, Robots
+from awp_publish.plugins.discovery.ard import has_interfaces
 from awp_publish.plugins.discovery.sitemaps import SITEMAP_PATH, has_sitemap
 
 ROBOTS_PATH: Final = "/robots.txt"

@@ -5,9 +5,10 @@ from typing import Any
 import orjson
 import pytest
 
-from awp_publish.documents import agent_json, awas_manifests
 from awp_publish.model import Authentication, Catalog, Contact, DoorFacts
 from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.agent_json import document as agent_json
+from awp_publish.plugins.awas import bridge_manifests
 from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, make_function_action
 
 A2A_DOOR = DoorFacts("a2a", "1.0", "/a2a")
@@ -131,7 +132,7 @@ def test_security_schemes_say_how_callers_make_themselves_known(
 def test_other_documents_point_at_the_card_while_the_door_is_open() -> None:
     spoken: Any = agent_json.render(make_site())["protocols"]
     assert spoken["a2a"]["agent_card"] == "https://books.example/.well-known/agent-card.json"
-    endpoints: Any = awas_manifests.render_a2a_manifest(make_site())["endpoints"]
+    endpoints: Any = bridge_manifests.render_a2a_manifest(make_site())["endpoints"]
     assert endpoints["agent_card"] == "/.well-known/agent-card.json"
     shut = make_catalog()
-    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), awas_manifests.render_a2a_manifest(shut)])
+    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), bridge_manifests.render_a2a_manifest(shut)])

@@ -58,7 +58,7 @@ _INPUTS: Final = "/actions/[]/parameters|inputs/[]"
 
 @DocumentSchema
 def _schema_1_0() -> Schema:
-    schema = read_schema("awp_publish.documents", "schemas/awas.json")
+    schema = read_schema("awp_publish.plugins.awas", "awas.schema.json")
     # A manifest of 1.0 may use these names of 1.1 for something of its own.
     for name in ("conformanceLevel", "security"):
         del schema["properties"][name]
@@ -67,12 +67,12 @@ def _schema_1_0() -> Schema:
     return _as_the_samples(schema)
 
 
-_schema_1_1: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "awas-1.1.schema.json"))
+_schema_1_1: Final = DocumentSchema(lambda: read_schema("awp_publish.plugins.awas.checks", "awas-1.1.schema.json"))
 
 
 @DocumentSchema
 def _members_of_1_0() -> Schema:
-    schema = read_schema("awp_publish.documents", "schemas/awas.json")
+    schema = read_schema("awp_publish.plugins.awas", "awas.schema.json")
     del schema["required"], schema["$defs"]["action"]["required"]
     return _as_the_samples(schema)
 
@@ -98,16 +98,17 @@ def violations(document: JsonObject) -> Iterator[SchemaViolation]:
     yield from _schemas.violations(document)
 
 
-AWAS: Final = Specification(
+SPECIFICATION: Final = Specification(
     "awas",
     "AWAS 1.0",
     paths=("/.well-known/ai-actions.json", "/.well-known/awas.json"),
     marks=lambda document: "specVersion" in document and "entries" not in document,  # an AI catalogue has both
     resembles=has("actions"),
     violations=violations,
+    rank=2,
 )
 
-check, row = AWAS.check, AWAS.row
+check, row = SPECIFICATION.check, SPECIFICATION.row
 
 row(
     "awas-required",

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from awp_publish import problems
-from awp_publish.documents import awas
-from awp_publish.documents.agent_json import PROTOCOL
 from awp_publish.model import (
     Action,
     Authentication,
@@ -20,8 +18,9 @@ from awp_publish.model import (
     RateLimit,
     Status,
 )
-
-from .catalogs import (
+from awp_publish.plugins.agent_json.document import PROTOCOL
+from awp_publish.plugins.awas import manifest as awas
+from tests.documents.catalogs import (
     BOOKSHOP,
     UNGUARDED_ORDER,
     make_action,
@@ -30,7 +29,7 @@ from .catalogs import (
     make_route_action,
     read,
 )
-from .conftest import Check
+from tests.documents.conftest import Check
 
 (DOCUMENT,) = PROTOCOL.documents
 

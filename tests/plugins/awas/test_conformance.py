@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.checks.awas import unmet_levels
+from awp_publish.plugins.awas.checks.manifest import unmet_levels
 
 READ: dict[str, object] = {"method": "GET", "sideEffect": "safe", "intent": "read"}
 WRITE: dict[str, object] = {"method": "POST", "sideEffect": "destructive", "intent": "write"}

@@ -1,6 +1,6 @@
 """agent.json of the Agent Web Protocol: specification 0.2, which keeps every field of 0.1.
 
-`inputs` are what a plain HTTP client sends to `endpoint` (`plain_request.py`): an action's inputs at the plain door, or
+`inputs` are what a plain HTTP client sends to `endpoint` (`plain_request`): an action's inputs at the plain door, or
 the fields of its own route with their wire names. `outputs` are the members of the answer; an answer that is not an
 object is the single output "$", JSONPath's name for the whole value (RFC 9535). Deliberately not emitted: `via` and
 `operation` (they would make 0.2 readers wrap the described request again), the members of synthetic files (section 14),
@@ -29,10 +29,10 @@ from awp_publish.documents.members import (
     unlinked_recoveries,
     whole,
 )
-from awp_publish.documents.notation import LIMITING, LIMITS, NESTED, Entities, spelled, spelled_members
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog
+from awp_publish.plugins.agent_json.notation import LIMITING, LIMITS, NESTED, Entities, spelled, spelled_members
 from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import encoding_of, kinds, members, options, resolved
 

@@ -10,12 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from awp_publish.documents.awas import PROTOCOL
-from awp_publish.documents.awas_schemas import SCHEMAS_PROTOCOL
 from awp_publish.model import Authentication, Catalog, Contact, Idempotency, OpenApi, RateLimit, RouteCredential
-
-from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
-from .conftest import Check
+from awp_publish.plugins.awas.manifest import PROTOCOL
+from awp_publish.plugins.awas.schemas import SCHEMAS_PROTOCOL
+from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
+from tests.documents.conftest import Check
 
 MANIFEST, ALIAS, SCHEMA = PROTOCOL.documents
 

@@ -5,7 +5,7 @@ One manifest is the union of both, so that readers of either accept it: 1.0 requ
 own is `x-version`, and also in the bridge manifests. A fact for which both versions have a member is in both; others
 are in one place: descriptions and examples in `parameters`, `rateLimitHint` at level L3.
 
-Parameters are what a plain HTTP client sends to `path` (`plain_request.py`): the action's inputs at the plain door, or
+Parameters are what a plain HTTP client sends to `path` (`plain_request`): the action's inputs at the plain door, or
 those of its own route with their wire names. Longer schemas are in a separate document, to which the manifest refers.
 `x-page` is the page to which an action's selectors apply if that is not its `path`; selectors of which no page is known
 are left out. What no member of a parameter can say is in members of ours: `x-encoding` (base64), `x-items` (what an
@@ -23,10 +23,8 @@ from typing import Final
 
 import orjson
 
-from awp_publish.documents.awas_manifests import ALIAS_PATH
-from awp_publish.documents.awas_parameters import FORMAT_NAMES, INPUT_MEMBERS, TYPES_OF_1_0, describe_parameter
-from awp_publish.documents.awas_schemas import MAX_AGE, MEDIA_TYPE, NAME, SCHEMA_PATH, render_schema, schemas_by_name
 from awp_publish.documents.members import (
+    AWAS_ALIAS_PATH,
     AWAS_PATH,
     AWAS_VERSION,
     absolute_if,
@@ -35,16 +33,17 @@ from awp_publish.documents.members import (
     extended,
     located,
     located_if,
-    methods_of_route,
     methods_of_schemes,
-    origin,
     present,
     schemas_address,
     schemes_of_routes,
+    way_of,
 )
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
+from awp_publish.plugins.awas.parameters import FORMAT_NAMES, INPUT_MEMBERS, TYPES_OF_1_0, describe_parameter
+from awp_publish.plugins.awas.schemas import MAX_AGE, MEDIA_TYPE, NAME, SCHEMA_PATH, render_schema, schemas_by_name
 from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import branches, members, object_facts, resolved
 
@@ -128,7 +127,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "description": site.description,
         # Every path below starts at the origin, so that resolving it against baseUrl (1.0), appending it to baseUrl and
         # resolving it against this document's address (1.1) all give the same URL, also for a site below a path.
-        "baseUrl": origin(catalog),
+        "baseUrl": catalog.url.removesuffix(catalog.prefix),
         "contact": contact or None,
         "conformanceLevel": level,
         "actions": described,
@@ -195,13 +194,27 @@ def _methods(catalog: Catalog) -> dict[str, object]:
     return present({"methods": methods or None, "x-methods": others or None})
 
 
+def _methods_of_route(action: Action) -> list[str]:
+    """Return the methods with which callers authenticate at an action's route, from its security schemes."""
+    if not action.route_authenticates:
+        return []
+    if action.security_schemes:
+        ways = filter(None, map(way_of, action.security_schemes.values()))
+        methods = ("session" if way.get("in") == "cookie" else str(way["method"]) for way in ways)
+        return list(dict.fromkeys(methods))
+    names = []
+    for place, name in action.route_credentials:
+        names.append("session" if place == "cookie" else "bearer" if name == "authorization" else "api_key")
+    return list(dict.fromkeys(names))
+
+
 def _action(
     catalog: Catalog, action: Action, level: str | None, methods_of_site: object, shared: Mapping[str, JsonObject]
 ) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
     # The site's methods apply unless an action names its own.
-    methods = methods_of_route(action)
+    methods = _methods_of_route(action)
     own_methods = methods if methods != methods_of_site else None
     preconditions = [
         *action.preconditions,
@@ -315,7 +328,7 @@ PROTOCOL = Protocol(
     NAME,
     documents=(
         Document(PATH, MEDIA_TYPE, _MANIFEST, "ai-actions", "AWAS actions", MAX_AGE, HEADERS, door="plain"),
-        Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS, door="plain"),
+        Document(AWAS_ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS, door="plain"),
         # The text names no media type for the schema; JSON is what the manifest is served as.
         Document(SCHEMA_PATH, MEDIA_TYPE, to_json(render_schema), max_age=MAX_AGE, headers=HEADERS),
     ),

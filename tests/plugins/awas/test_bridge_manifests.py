@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from awp_publish.documents import awas_manifests, awas_schemas
+from awp_publish.documents.members import AWAS_ALIAS_PATH
 from awp_publish.documents.protocol import Document
 from awp_publish.model import DoorFacts, OpenApi, Workflow
+from awp_publish.plugins.awas import bridge_manifests, schemas
+from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, read
 
-from .catalogs import BOOKSHOP, make_action, make_catalog, read
-
-(MCP,) = awas_manifests.MCP_MANIFEST.documents
-(A2A,) = awas_manifests.A2A_MANIFEST.documents
+(MCP,) = bridge_manifests.MCP_MANIFEST.documents
+(A2A,) = bridge_manifests.A2A_MANIFEST.documents
 QUIET = make_catalog(doors=())
 BOTH = pytest.mark.parametrize("document", [MCP, A2A])
 
@@ -45,13 +45,13 @@ def test_they_list_the_doors_that_are_open(document: Document) -> None:
 
 
 def test_the_mcp_manifest_refers_to_the_catalogue_and_its_schema() -> None:
-    assert read(MCP, QUIET)["endpoints"] == {"actions": awas_manifests.ALIAS_PATH, "schema": awas_schemas.SCHEMA_PATH}
+    assert read(MCP, QUIET)["endpoints"] == {"actions": AWAS_ALIAS_PATH, "schema": schemas.SCHEMA_PATH}
 
 
 def test_the_a2a_manifest_refers_to_the_catalogue_and_its_schema() -> None:
     assert read(A2A, QUIET)["endpoints"] == {
-        "actions_registry": awas_manifests.ALIAS_PATH,
-        "schema_definition": awas_schemas.SCHEMA_PATH,
+        "actions_registry": AWAS_ALIAS_PATH,
+        "schema_definition": schemas.SCHEMA_PATH,
         "api_base": "https://books.example",
     }
     assert read(A2A, QUIET)["discovery"] == {"auto_discoverable": True, "discovery_endpoint": A2A.path}

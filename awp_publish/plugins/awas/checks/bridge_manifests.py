@@ -11,8 +11,10 @@ from typing import Final
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, Specification, finding, has, shown
 from awp_publish.checks.places import members, strings
+from awp_publish.checks.recognition import of_kind
 from awp_publish.checks.schemas import DocumentSchema
-from awp_publish.checks.urls import is_absolute, url_fault
+from awp_publish.checks.urls import is_absolute, path_of, url_fault
+from awp_publish.plugins.awas.checks.manifest import SPECIFICATION
 from awp_publish.schema.pointers import child
 
 BRIDGES: Final = "AWAS 1.0, Manifest Requirements"
@@ -92,7 +94,7 @@ def _bridge(name: str, required: list[str], resembles: Callable[[JsonObject], bo
     code, title = f"awas-{name.lower()}", f"The {name} manifest"
     schema = DocumentSchema(lambda: {"type": "object", "required": required, "properties": _MEMBERS})
     path = f"/.well-known/{name.lower()}-manifest.json"
-    kind = Specification(code, BRIDGES, (path,), marks, resembles, schema.violations)
+    kind = Specification(code, BRIDGES, (path,), marks, resembles, schema.violations, rank=1)
     kind.check(
         f"{code}-foreign",
         WARNING,
@@ -143,3 +145,15 @@ def _bridge(name: str, required: list[str], resembles: Callable[[JsonObject], bo
 MCP: Final = _bridge("MCP", ["capabilities", "endpoints"], has("endpoints"))
 
 A2A: Final = _bridge("A2A", ["capabilities", "endpoints", "interoperability"], has("interoperability"))
+
+
+@MCP.check("site-catalogue", ERROR, BRIDGES, hint="Publish it there, or correct the endpoint.", of_site=True)
+def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
+    """The catalogue of actions that the MCP and A2A manifests refer to is published."""
+    for kind in (MCP, A2A):
+        for path, manifest in of_kind(site, kind.name):
+            if (entries := catalogue(manifest)) is None:
+                continue
+            at = path_of(entries[1])  # or there below a path, if the whole site is below it
+            if at not in site and not any(path in site and at.endswith(path) for path in SPECIFICATION.paths):
+                yield finding(entries[0], f"Nothing is published at {shown(entries[1])}.", document=path)

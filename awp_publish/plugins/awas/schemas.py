@@ -46,7 +46,9 @@ def schemas_by_name(catalog: Catalog) -> dict[str, JsonObject]:
 
 def render_schema(catalog: Catalog) -> dict[str, object]:
     """Return the JSON Schema that the manifest's `$schema` names, with its own address as `$id`."""
-    schema: dict[str, object] = orjson.loads(files("awp_publish.documents").joinpath("schemas/awas.json").read_bytes())
+    schema: dict[str, object] = orjson.loads(
+        files("awp_publish.plugins.awas").joinpath("awas.schema.json").read_bytes()
+    )
     dialect = schema.pop("$schema")
     schema.pop("$id", None)
     return {"$schema": dialect, "$id": catalog.absolute(SCHEMA_PATH), **schema}

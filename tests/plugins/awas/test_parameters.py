@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from awp_publish.documents.awas import PROTOCOL
 from awp_publish.model import Action, Page, Parameter, Paths
-
-from .catalogs import (
+from awp_publish.plugins.awas.manifest import PROTOCOL
+from tests.documents.catalogs import (
     ORDER,
     SEARCH,
     make_action,

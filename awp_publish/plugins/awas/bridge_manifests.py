@@ -8,17 +8,22 @@ belongs to nobody, and clients MUST validate referenced schemas), "state_managem
 
 from typing import Final
 
-from awp_publish.documents.awas_schemas import MAX_AGE, MEDIA_TYPE, SCHEMA_PATH
-from awp_publish.documents.members import AGENT_CARD_PATHS, extension_members, located, located_if, origin, present
+from awp_publish.documents.members import (
+    AGENT_CARD_PATHS,
+    AWAS_ALIAS_PATH,
+    extension_members,
+    located,
+    located_if,
+    present,
+)
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog
-
-ALIAS_PATH: Final = "/.well-known/awas.json"
+from awp_publish.plugins.awas.schemas import MAX_AGE, MEDIA_TYPE, SCHEMA_PATH
 
 
 def is_published(catalog: Catalog) -> bool:
     """Return True if the catalogue of actions is among a site's documents."""
-    return ALIAS_PATH in catalog.documents
+    return AWAS_ALIAS_PATH in catalog.documents
 
 
 MCP_PATH: Final = "/.well-known/mcp-manifest.json"
@@ -45,7 +50,7 @@ def render_mcp_manifest(catalog: Catalog) -> dict[str, object]:
         "capabilities": [name for name, is_on in capabilities.items() if is_on],
         # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
         "endpoints": {
-            "actions": located(catalog, ALIAS_PATH),
+            "actions": located(catalog, AWAS_ALIAS_PATH),
             "schema": located(catalog, SCHEMA_PATH),
             **_door_addresses(catalog),
         },
@@ -74,9 +79,9 @@ def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
         },
         # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
         "endpoints": {
-            "actions_registry": located(catalog, ALIAS_PATH),
+            "actions_registry": located(catalog, AWAS_ALIAS_PATH),
             "schema_definition": located(catalog, SCHEMA_PATH),
-            "api_base": origin(catalog),
+            "api_base": catalog.url.removesuffix(catalog.prefix),
             **_door_addresses(catalog),
             **card,
         },

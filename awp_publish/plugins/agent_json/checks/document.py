@@ -20,17 +20,19 @@ from awp_publish.checks.engine import (
     unknown_names,
 )
 from awp_publish.checks.places import members, objects, strings
+from awp_publish.checks.recognition import of_kind
 from awp_publish.checks.schemas import DocumentSchema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
-from awp_publish.checks.type_notation import PRIMITIVES, FieldType, read_type
 from awp_publish.checks.urls import (
     dependent_paths,
     is_host_name,
     malformed_urls,
+    path_of,
     split,
     unexplained_placeholders,
     url_fault,
 )
+from awp_publish.plugins.agent_json.checks.type_notation import PRIMITIVES, FieldType, read_type
 from awp_publish.schema.pointers import child
 
 PROTOCOLS: Final = "AWP agent.json 0.2 section 5.5"
@@ -60,7 +62,9 @@ _OTHER_STANDARDS: Final = (
 
 _LIKENESSES: Final = (("domain", "intent"), *(names for _, names in _OTHER_STANDARDS))
 
-_document_schema: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "agent-json.schema.json"))
+_document_schema: Final = DocumentSchema(
+    lambda: read_schema("awp_publish.plugins.agent_json.checks", "agent-json.schema.json")
+)
 
 AGENT_JSON: Final = Specification(
     "agent-json",
@@ -515,3 +519,36 @@ def cycles(document: JsonObject) -> Iterator[Finding]:
 def unknown_degraded(document: JsonObject) -> Iterator[Finding]:
     """degraded_actions names actions."""
     return unknown_names(document, action_ids(document), "/agent_status/degraded_actions/[]")
+
+
+@check(
+    "site-actions",
+    ERROR,
+    "AWP agent.json section 9; AWAS 1.0, Action Object Structure",
+    of_site=True,
+    hint="Correct the document that is wrong, or rename one of the actions.",
+)
+def disagreeing_actions(site: JsonObject) -> Iterator[Finding]:
+    """Actions with one id have one method and endpoint in agent.json and in ai-actions.json."""
+    declared = {
+        identifier: action
+        for _, document in of_kind(site, "awas")
+        for _, action in objects(document, "/actions/[]")
+        if isinstance(identifier := action.get("id"), str)
+    }
+    for path, document in of_kind(site, AGENT_JSON.name):
+        for pointer, action in objects(document, "/actions/[]"):
+            identifier, method, endpoint = action.get("id"), action.get("method"), action.get("endpoint")
+            other = declared.get(identifier) if isinstance(identifier, str) else None
+            if other is None or "via" in action:
+                continue
+            theirs = other.get("method")
+            if isinstance(method, str) and isinstance(theirs, str) and method != theirs:
+                message = f"The method is {shown(method)} here and {shown(theirs)} in ai-actions.json."
+                yield finding(f"{pointer}/method", message, document=path)
+            places = [place for name in ("endpoint", "path") if isinstance(place := other.get(name), str)]
+            if not isinstance(endpoint, str) or not places or endpoint in places:
+                continue
+            if path_of(endpoint) not in map(path_of, places):
+                message = f"The endpoint is {shown(endpoint)} here and {shown(places[0])} in ai-actions.json."
+                yield finding(f"{pointer}/endpoint", message, document=path)

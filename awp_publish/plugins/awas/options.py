@@ -1,13 +1,14 @@
-"""CSS selectors that an owner writes."""
+"""The options of an action that only AWAS has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, PlainValidator
+from typing_extensions import TypedDict
 
-from awp_publish.model import JsonObject
-from awp_publish.schema.options import _shortened, check_json
+from awp_publish.model import ActionType, JsonObject
+from awp_publish.schema.options import Flag, Link, Option, Text, _shortened, check_json, strict
 
 _RESULT_TYPES: Final = ("single", "list", "table", "form")
 _RESULT_MEMBERS: Final = ("type", "selector", "itemSelector", "properties", "pagination")
@@ -59,3 +60,35 @@ Selector: TypeAlias = Annotated[str, AfterValidator(check_selector)]
 SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
+
+
+@strict
+class AwasSettings(TypedDict, total=False):
+    """Options of an action that only AWAS has."""
+
+    type: Annotated[
+        ActionType,
+        Option(
+            "`form_submission`, `navigation`, `search`, `filter`, `data_retrieval`, `state_change`, `custom`",
+            "from method and body",
+        ),
+    ]
+    selector: Annotated[Selector, Option("CSS selector of the element that performs the action", "none")]
+    selectors: Annotated[
+        SelectorsOption,
+        Option(
+            'CSS selector for each input, or `"data-awas"` or `"data-ai"`: attributes of [templates](templates.md)',
+            "none",
+        ),
+    ]
+    result: Annotated[
+        JsonObject,
+        AfterValidator(check_result),
+        Option(
+            "where the result is in the page: `{type, selector, itemSelector, properties, pagination}`",
+            "none",
+        ),
+    ]
+    preconditions: Annotated[Sequence[Text], Option("conditions that have to be true before, in sentences", "none")]
+    preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
+    dry_run: Annotated[Flag, Option("whether the action can be tried without effect", "`False`")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.documents.notation import snake_case, spelled
+from awp_publish.plugins.agent_json.notation import snake_case, spelled
 
 ROOT = {
     "$defs": {
