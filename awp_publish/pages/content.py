@@ -100,6 +100,9 @@ _ITEMS: Final = 4
 _SEVERAL: Final = 6
 """Cards without prices that are a list of links at least."""
 
+_MANY: Final = 40
+"""Cards with pictures and titles that are links from which they are a list, however long the text beside it is."""
+
 _OUTWEIGHED: Final = 0.6
 """Characters of sentences for each of a list up to which a text is about the list."""
 
@@ -186,7 +189,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
     if is_scarce:
         if sentences > max(MIN_ARTICLE, masses.chars[whole]) and not whole <= article < tree.ends[whole]:
             whole = body
-        heading = next((at for at in masses.headings if masses.chars[at]), whole)
+        heading = next(iter(masses.headings), whole)
         others = pruning.leading_elsewhere(whole, heading, heading, masses.chars[whole] // _MENU)
         return MainContent(whole, _with_labels(tree, masses, whole, others), around=_holders(tree, masses, whole))
     article = article if is_said else _with_question(tree, masses, whole, article)
@@ -219,7 +222,7 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
 
 def _is_list(tree: Tree, masses: Masses, listing: CardList, article: int) -> bool:
     """Return True if a page is made of a list: of cards with prices, or of what outweighs the text beside them."""
-    if listing.priced >= max(MIN_CARDS, len(listing.cards) / 3):
+    if listing.priced >= max(MIN_CARDS, len(listing.cards) / 3) or min(listing.titled, listing.shown) >= _MANY:
         return True
     if (
         len(listing.cards) < _SEVERAL
@@ -232,7 +235,7 @@ def _is_list(tree: Tree, masses: Masses, listing: CardList, article: int) -> boo
 
 
 def _of_list(tree: Tree, masses: Masses, whole: int, listing: CardList, pruning: Pruning) -> MainContent:
-    node, heading = whole, next((at for at in masses.headings if masses.chars[at]), listing.node)
+    node, heading = whole, next(iter(masses.headings), listing.node)
     if whole == tree.body_at:
         node = pruning.with_filters(_clear_of_landmarks(tree, masses, enclose(tree, listing.node, heading)))
     left_out = pruning.leading_elsewhere(node, min(heading, listing.cards[0]), listing.cards[-1], masses.chars[node])
@@ -284,7 +287,7 @@ def _holders(tree: Tree, masses: Masses, node: int) -> frozenset[int]:
 def _with_question(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the element that has a text and the paragraphs between the heading and it: the question of a thread."""
     ends = tree.ends
-    heading = next((at for at in masses.headings if masses.chars[at] and whole <= at < article), article)
+    heading = next((at for at in masses.headings if whole <= at < article), article)
     paragraphs = [
         at
         for at in masses.blocks
@@ -302,10 +305,9 @@ def _with_question(tree: Tree, masses: Masses, whole: int, article: int) -> int:
 
 def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the element that has an article and the only `h1`, if that is near, small and not mostly links."""
-    headings = [at for at in masses.headings if masses.chars[at]]
-    if len(headings) != 1 or not whole < headings[0] < tree.ends[whole]:
+    if len(masses.headings) != 1 or not whole < masses.headings[0] < tree.ends[whole]:
         return article
-    heading, above = headings[0], article
+    heading, above = masses.headings[0], article
     for _ in range(_Levels.out):
         if not above <= heading < tree.ends[above]:
             above = tree.parents[above]
@@ -320,7 +322,7 @@ def _with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
 
 def _with_title(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the element that has a text and the heading of the page, unless that is twice as large."""
-    heading = next((at for at in masses.headings if masses.chars[at] and whole <= at < article), article)
+    heading = next((at for at in masses.headings if whole <= at < article), article)
     around = enclose(tree, heading, article)
     is_near = masses.chars[around] < 2 * masses.chars[article] and around != tree.body_at
     return around if is_near and whole <= around else article
@@ -350,13 +352,9 @@ def _beside(tree: Tree, around: int, inner: int) -> Iterator[list[int]]:
 def _landmark(tree: Tree, masses: Masses) -> int:
     """Return the `<main>`, or the body if there is none or it has next to nothing of the page."""
     main, chars = masses.main, masses.chars
-    if main < 0 or not (chars[main] or any(main < field < tree.ends[main] for field in masses.fields)):
-        return tree.body_at
-    if chars[main] * _NEARLY_ALL < chars[tree.body_at] and not any(
-        main < field < tree.ends[main] for field in masses.fields
-    ):
-        return tree.body_at
-    return main
+    is_large = 0 < chars[tree.body_at] <= chars[main] * _NEARLY_ALL
+    has_fields = any(main < field < tree.ends[main] for field in masses.fields)
+    return main if main >= 0 and (is_large or has_fields) else tree.body_at
 
 
 def _is_outside(tree: Tree, at: int) -> bool:
@@ -392,9 +390,8 @@ def _best(tree: Tree, masses: Masses, top: int) -> int:
             scores[around] = scores.get(around, 0) + score * share
             around = parents[around]
     headed = set[int]()
-    headings = [at for at in masses.headings if masses.chars[at]]
-    if len(headings) == 1:
-        headed.update(lineage(tree, headings[0], _Levels.heading)[1:])
+    if len(masses.headings) == 1:
+        headed.update(lineage(tree, masses.headings[0], _Levels.heading)[1:])
     best, most = body, -1.0
     for at, score in scores.items():
         score *= 1 - masses.links[at] / max(1, masses.chars[at])

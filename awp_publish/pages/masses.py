@@ -63,7 +63,7 @@ class Masses:
 
     `seen` are the visible elements in document order, `blocks` those of them that separate their text; `beside` are
     landmarks other than the main one, whose text counts for themselves only; `main` is the first `<main>` or -1.
-    `headings` are the `h1`, `fields` what can be filled in, `prices` short texts with an amount of money.
+    `headings` are the `h1` with a text, `fields` what can be filled in, `prices` short texts with an amount of money.
     """
 
     seen: list[int]
@@ -157,6 +157,7 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
             chars[parent] += chars[at]
             links[parent] += links[at]
             marks[parent] += marks[at]
+    headings = [at for at in headings if chars[at]]
     return Masses(seen, blocks, chars, links, marks, own, own_marks, beside, main, headings, fields, prices)
 
 

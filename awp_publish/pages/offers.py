@@ -23,7 +23,10 @@ _FORM_LEVELS: Final = 12
 _CHOOSING: Final = frozenset(("radio", "number", "checkbox", "submit"))
 _TYPE: Final = re.compile(r"\"@type\"\s*:\s*\[?\s*\"(\w+)\"")
 _ARTICLES: Final = ("Article", "BlogPosting")
-_PUBLISHED: Final = re.compile(r"(?i)published|\bpub\w*date|date(?!modified)")
+_PUBLISHED: Final = re.compile(r"(?i)published|\bpub\w*date|(?<![a-z])date(?!modified)")
+_MANUAL: Final = "TechArticle"
+"""The article of schema.org that is documentation."""
+
 _SEVERAL: Final = frozenset(("CollectionPage", "ItemList", "OfferCatalog", "SearchResultsPage"))
 """Types of schema.org that a page of several products has."""
 
@@ -39,7 +42,7 @@ class Offer:
 
 def find_offer(tree: Tree, masses: Masses, whole: int, listing: CardList | None) -> Offer | None:
     """Return the offer of a page, or None if it makes none or several."""
-    heading = next((at for at in masses.headings if whole <= at < tree.ends[whole] and masses.chars[at]), None)
+    heading = next((at for at in masses.headings if whole <= at < tree.ends[whole]), None)
     if heading is None:
         return None
     prices = masses.prices[bisect_left(masses.prices, heading - _BEFORE) : bisect_left(masses.prices, heading + _AFTER)]
@@ -83,15 +86,15 @@ def says_article(tree: Tree) -> bool:
     """Return True if a page says that it is an article: a weak sign.
 
     It says so by types of schema.org, or for previews of links. Some say the latter of any page, but not when it was
-    published.
+    published; what is dated in a part of the page (`itemprop`) is that part.
     """
-    if any(one.endswith(_ARTICLES) for one in _types_of(tree)):
+    if any(one.endswith(_ARTICLES) and one != _MANUAL for one in _types_of(tree)):
         return True
     metas = [tree.attributes[at] for at in tree.find("meta")]
     is_preview = any(
         one.get("property") == "og:type" and one.get("content", "").strip().lower() == "article" for one in metas
     )
-    names = (one.get("property") or one.get("name") or one.get("itemprop", "") for one in metas)
+    names = (one.get("property") or one.get("name", "") for one in metas)
     return is_preview and any(_PUBLISHED.search(name) for name in names)
 
 

@@ -252,11 +252,6 @@ class Tree:
         """Return all elements with this tag in document order, except those in templates."""
         return [self.node(at) for at in self.find(tag)] or ()
 
-    def with_id(self, name: str) -> Node | None:
-        """Return the first element with this id."""
-        at = self.find_id(name)
-        return None if at is None else self.node(at)
-
     def select(self, css: str) -> list[str]:
         """Return the paths of the body's elements that a CSS selector matches, in document order, without shadow roots.
 

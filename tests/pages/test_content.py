@@ -89,7 +89,19 @@ def test_the_headings_and_the_parts_of_an_article_stay_whatever_is_in_its_sectio
     assert all(f"## Chapter {number}" in written for number in range(6))
 
 
-@pytest.mark.parametrize("says", ["<meta property=og:type content=article>", ""])
+PREVIEW = "<meta property=og:type content=article>"
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        PREVIEW,
+        "",
+        f"{PREVIEW}<meta name=msvalidate.01 content=1><meta property=og:updated_time content=2026-11-28>",
+        f"{PREVIEW}<body><p><meta itemprop=datePublished content=2026-11-28></p>",
+        '<script type="application/ld+json">{"@type": "TechArticle"}</script>',
+    ],
+)
 def test_a_page_that_is_not_said_to_be_an_article_keeps_the_links_and_forms_among_its_texts(says):
     form = "<form method=post action=/mail><input type=email name=m><button>Go</button></form>"
     act = f"<div><a href=/try>Try it</a></div>{form}"
@@ -227,6 +239,14 @@ def test_cards_before_a_text_are_the_content(card):
     written = write_content(f"{CHROME}<main><h1>Lamps</h1><ul>{cards}</ul>{STORY}</main>{FOOTER}", "https://x.example/")
     assert all(f"Lamp number {number}" in written for number in range(12))
     assert "Part 5:" in written
+
+
+def test_very_many_cards_are_the_content_beside_any_text():
+    cards = "".join(
+        f"<li><img src=x alt=''><h3><a href=/{number}>Lamp number {number}</a></h3></li>" for number in range(40)
+    )
+    html = f"{CHROME}<main><h1>Lamps</h1><div>{STORY * 4}</div><ul>{cards}</ul></main>{FOOTER}"
+    assert "Lamp number 39" in write_content(html, "https://x.example/")
 
 
 def test_pictures_beside_an_article_do_not_make_it_a_list():

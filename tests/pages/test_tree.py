@@ -134,14 +134,14 @@ def test_whatever_is_given_has_a_tree_with_good_paths(source, charset):
 
 def test_of_elements_with_one_id_the_first_one_has_it():
     tree = parse("<i id=a>1</i><b id=a>2</b><i id=a>3</i><b id=b>4</b><i id=b>5</i><p id=''>")
-    assert [tree.with_id(name).children[0].text for name in ("a", "b")] == ["1", "4"]  # type: ignore[union-attr]
-    assert tree.with_id("") is None
+    assert [tree.texts[(tree.find_id(name) or 0) + 1] for name in ("a", "b")] == ["1", "4"]
+    assert tree.find_id("") is None
 
 
 def test_a_shadow_root_may_have_an_id_and_be_met_by_a_selector():
     html = "<x-a id=i aria-labelledby='i i'><template shadowrootmode=open id=i><b>x</b></template></x-a><p id=i>y"
     tree = parse(html)
-    assert tree.with_id("i") is tree.node_at("0/0")
+    assert tree.node(tree.find_id("i") or 0) is tree.node_at("0/0")
     assert tree.select("*") == ["0", "0/0", "0/1"]
     assert compile_som(html, "https://shop.example/").document["meta"]["element_count"] == 3
 
