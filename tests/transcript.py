@@ -6,6 +6,7 @@ headers, and body; not that of a request with `>>`, of which `? PATTERN` shows a
 answer a value, for which $NAME stands.
 """
 
+import json
 import re
 from ast import literal_eval
 from collections.abc import Sequence
@@ -21,13 +22,14 @@ from tests.client import TestClient
 CHANGING: Final = [
     (r"(x-request-id: |\"request_id\":\"|#|nonce[-=]\"?)[\w-]{16,}", r"\1ID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
+    (r"\.?eJ[\w-]{20,}\.[\w-]+|eyJ[\w-]{20,}\.[\w-]+", "TOKEN"),
     (r"content-length: [1-9]\d*", "content-length: N"),
     (r"(etag|last-modified): .*", r"\1: ..."),
     (r"(access-control-expose-headers: X-Request-Id).*", r"\1, ..."),
 ]
 
 
-def play(text: str, client: TestClient, changing: Sequence[tuple[str, str]] = ()) -> str:
+def play(text: str, client: TestClient, changing: Sequence[tuple[str, str]] = (), *, sorts: bool = False) -> str:
     """Send what a transcript sends, and return it with the answers."""
     made: list[str] = []
     values: list[tuple[str, str]] = []
@@ -39,7 +41,7 @@ def play(text: str, client: TestClient, changing: Sequence[tuple[str, str]] = ()
         if line.startswith("# "):
             client.cookies.clear()
         elif line.startswith(("> ", ">> ")):
-            answer = _send(client, line.lstrip("> "), dict(values))
+            answer = _send(client, line.lstrip("> "), dict(values), sorts=sorts)
             made += _indented(answer) if line.startswith("> ") else []
         elif line.startswith("? "):
             made += _indented(_search(line[2:], answer)[0])
@@ -67,7 +69,7 @@ def _search(pattern: str, text: str) -> re.Match[str]:
     return found
 
 
-def _send(client: TestClient, line: str, values: dict[str, str]) -> str:
+def _send(client: TestClient, line: str, values: dict[str, str], *, sorts: bool) -> str:
     request, *fields = line.split(" | ")
     method, address, *rest = request.split(" ", 2)
     body = rest[0] if rest else ""
@@ -82,13 +84,20 @@ def _send(client: TestClient, line: str, values: dict[str, str]) -> str:
     answer = client.request(method, address, content=content, headers=headers, follow_redirects=False)
     lines = [f"{name}: {value}" for name, value in answer.headers.multi_items()]
     text = answer.content.decode(errors="backslashreplace")
+    if sorts and text.startswith("{"):
+        text = json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     shown = re.sub(r"(<style[^>]*>).*?(?=</style>)", r"\1", text, flags=re.DOTALL)
     return "\n".join([str(answer.status_code), *lines, shown])
 
 
-def compare(path: Path, client: TestClient, request: pytest.FixtureRequest, *changing: tuple[str, str]) -> None:
-    """Fail unless the answers are those that a transcript has; with --golden, write them."""
-    transcript = play(path.read_text(), client, changing)
+def compare(
+    path: Path, client: TestClient, request: pytest.FixtureRequest, *changing: tuple[str, str], sorts: bool = False
+) -> None:
+    """Fail unless the answers are those that a transcript has; with --golden, write them.
+
+    If it `sorts`, the members of JSON have no order.
+    """
+    transcript = play(path.read_text(), client, changing, sorts=sorts)
     if request.config.getoption("--golden"):
         path.write_text(transcript)
     assert transcript == path.read_text()
