@@ -1,7 +1,8 @@
 """What routes are sent for calls, and what becomes of their answers: `transcripts`, see `tests/transcript.py`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.transcript import compare
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 CHANGING = [
+    (r'"accept-encoding: [^"]*"', '"accept-encoding: ..."'),
     (r"(boundary=|--)[0-9a-f]{32}", r"\1BOUNDARY"),
     (r"(set-cookie: session=)[^;]+|(awp-session: ).*", r"\1\2..."),
 ]
@@ -99,12 +101,10 @@ class KeepBody:
         await self.app(scope, receive_and_keep, send)
 
 
-def make_echo() -> FastAPI:
-    """Make an application whose routes show what they are sent, or answer in many ways."""
-    site, app = (
-        make_shop(authenticate=known_callers(), secret_keys=KEYS, errors={"SOLD_OUT": "Choose another."}),
-        FastAPI(),
-    )
+def make_echo(guards: Mapping[str, Any] = MappingProxyType({}), **options: Any) -> FastAPI:
+    """Make an application whose routes show what they are sent, or answer in many ways. `guards` are of all actions."""
+    options = {"errors": {"SOLD_OUT": "Choose another."}, **options}
+    site, app = make_shop(authenticate=known_callers(), secret_keys=KEYS, **options), FastAPI()
 
     async def shown(request: Request) -> dict[str, Any]:
         scope = request.scope
@@ -115,7 +115,7 @@ def make_echo() -> FastAPI:
         return {**{name: scope[name] for name in names}, **texts, "headers": headers, "body": body}
 
     @app.get("/read/{number}/{rest:path}")
-    @site.action("read")
+    @site.action("read", **guards)
     async def read(
         request: Request,
         number: int,
@@ -130,19 +130,19 @@ def make_echo() -> FastAPI:
         return await shown(request)
 
     @app.post("/send/{name}")
-    @site.action("send")
+    @site.action("send", **guards)
     async def send(request: Request, name: str, parcel: Parcel, q: str | None = None) -> Any:
         """Show a request with JSON."""
         return await shown(request)
 
     @app.post("/form")
-    @site.action("form")
+    @site.action("form", **guards)
     async def form(request: Request, title: Annotated[str, Form()], tag: Annotated[list[str], Form()] = []) -> Any:  # noqa: B006
         """Show a form."""
         return await shown(request)
 
     @app.post("/files")
-    @site.action("files")
+    @site.action("files", **guards)
     async def files(
         request: Request,
         title: Annotated[str, Form()],
@@ -153,7 +153,7 @@ def make_echo() -> FastAPI:
         return await shown(request)
 
     @app.put("/session")
-    @site.action("remember")
+    @site.action("remember", **guards)
     async def remember(request: Request, name: str) -> dict[str, Any]:
         """Remember a name in the session."""
         before = dict(request.session)
@@ -166,19 +166,19 @@ def make_echo() -> FastAPI:
             return answer
 
         handler.__name__ = name
-        app.post(f"/answers/{name}", response_model=None)(site.action(name)(handler))
+        app.post(f"/answers/{name}", response_model=None)(site.action(name, **guards)(handler))
 
     for name, answer in ANSWERS.items():
         answer_with(name, answer)
 
     @app.get("/stream", response_model=None)
-    @site.action("stream")
+    @site.action("stream", **guards)
     async def stream() -> StreamingResponse:
         """Stream."""
         return StreamingResponse(iter(["a", "b"]), media_type="text/plain")
 
     @app.get("/fail")
-    @site.action("fail")
+    @site.action("fail", **guards)
     async def fail(kind: str = "") -> str:
         """Fail."""
         match kind:
