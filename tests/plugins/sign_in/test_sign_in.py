@@ -41,29 +41,6 @@ def test_an_agent_acts_as_the_person_who_has_allowed_it(shop, agent):
     assert invoke(shop, "order_book", tokens["access_token"], title="Emma").json() == "Emma for ann"
 
 
-def test_somebody_who_is_signed_in_already_is_asked_at_once(agent):
-    agent.browser.post("/login", data={"name": "ann"}, follow_redirects=False)
-    answer = agent.browser.get(agent.ask().headers["location"], follow_redirects=False)
-    assert answer.status_code == 200
-    assert "Let Claude act for you?" in answer.text
-    assert "<dd>ann</dd>" in answer.text
-    assert "Not ann?" in answer.text
-
-
-def test_the_question_names_what_each_scope_opens(agent):
-    page = agent.follow(agent.ask())
-    assert "Place orders<small>order book</small>" in page.text
-    assert "agent.example" in page.text
-
-
-def test_a_person_who_cancels_allows_nothing(agent):
-    page = agent.follow(agent.ask())
-    for answer in (agent.answer(page, "cancel"), agent.answer(agent.follow(agent.ask()), scopes=[])):
-        sent = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
-        assert (sent["error"], sent["state"]) == ("access_denied", "the state")
-        assert "code" not in sent
-
-
 def test_what_was_not_ticked_is_not_granted_and_asked_for_when_it_is_needed(open_client):
     shop = open_client(make_shop(scopes={"orders": "Place orders", "profile": "See your name"}))
     agent = Agent(shop, TestClient(shop.app, base_url=URL))
@@ -90,18 +67,6 @@ def test_the_same_client_is_not_asked_about_twice_unless_it_wants_more_or_is_loc
     local = Agent(shop, agent.browser, "http://127.0.0.1/callback")
     local.sign_in()
     assert local.follow(local.ask()).status_code == 200
-
-
-def test_prompt_none_asks_nobody(agent):
-    def ask() -> str:
-        answer = agent.browser.get(agent.ask(prompt="none").headers["location"], follow_redirects=False)
-        return sent_back(answer).get("error", "")
-
-    assert ask() == "login_required"
-    agent.browser.post("/login", data={"name": "ann"}, follow_redirects=False)
-    assert ask() == "consent_required"
-    agent.consent()
-    assert ask() == ""
 
 
 def test_an_unknown_scope_is_dropped_and_nothing_but_unknown_ones_is_refused(agent):
@@ -137,19 +102,6 @@ def test_a_person_ends_an_agents_access_on_the_page_of_connected_agents(shop, ag
     assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     asked = agent.follow(agent.ask())
     assert "Let Claude act for you?" in asked.text  # what was allowed before is not remembered
-
-
-def test_who_is_not_signed_in_is_sent_to_the_login_page_from_there(shop):
-    answer = shop.get("/agents/connections", follow_redirects=False)
-    assert answer.headers["location"] == "/login?next=%2Fagents%2Fconnections"
-
-
-def test_a_client_ends_its_own_tokens(shop, agent):
-    tokens = agent.sign_in()
-    revoke = agent.server["revocation_endpoint"]
-    for token in ("unheard of", tokens["refresh_token"]):
-        assert shop.post(revoke, data={"token": token, "client_id": agent.id}).status_code == 200
-    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
 
 
 def test_a_client_that_the_owner_names_needs_no_registration_and_may_act_for_itself(open_client):

@@ -24,6 +24,7 @@ CHANGING = [
 def client() -> Iterator[TestClient]:
     clients = [
         Client("partner", "Partner", redirects=[BACK], secret="p" * 40, scopes=["orders", "profile"]),
+        Client("the partner", "The partner", secret="a secret: 100% + more" * 2, scopes=["orders"]),
         Client("local", "Local", redirects=["http://127.0.0.1/callback"]),
         Client("two", "Two", redirects=[BACK, "https://agent.example/other"]),
     ]
