@@ -341,6 +341,7 @@ NAMED: Any = {"properties": {"price": {"type": "number"}, "title": {}, "copies":
     [
         ("{price:.2f} for {title}", {"price": 2.5, "title": "Emma"}, '2.50 for "Emma"'),
         ("{price:.2f}", {"price": 3}, "3.00"),
+        ("{price}", {"price": 1.5e-7}, "1.5e-7"),
         ("{price:,}", {"price": 1234567.5}, "1,234,567.5"),
         ("{copies:d}", {"copies": 2.0}, "2.0"),
         ("{copies:>3}", {"copies": 2}, "  2"),

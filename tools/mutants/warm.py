@@ -206,7 +206,7 @@ def functions_in(folder: Path) -> Functions:
     """Return the living functions of the modules in a folder, by file and qualified name."""
     functions: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(folder)):
+        if type(each) is FunctionType and each.__code__.co_filename.startswith(str(folder)):
             functions[each.__code__.co_filename, each.__code__.co_qualname].append(each)
     return functions
 
