@@ -24,7 +24,7 @@ CHANGING: Final = [
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
     (r"\.?eJ[\w-]{20,}\.[\w-]+|eyJ[\w-]{20,}\.[\w-]+", "TOKEN"),
     (r"content-length: [1-9]\d*", "content-length: N"),
-    (r"(etag|last-modified): .*", r"\1: ..."),
+    (r"(etag|last-modified|link): .*", r"\1: ..."),
     (r"(access-control-expose-headers: X-Request-Id).*", r"\1, ..."),
 ]
 
