@@ -39,8 +39,10 @@ NAMES: Final = (
     "google-chrome",
     "google-chrome-stable",
 )
-"""Commands that start a browser. A headless shell is first: it renders the same and starts at a fifth of the cost."""
-"""Names of an installed browser. If there is none, Playwright's own is used if it is installed."""
+"""Names of an installed browser: a headless shell first, which renders the same and starts at a fifth of the cost.
+
+If there is none, Playwright's own is used if it is installed.
+"""
 LOAD_MS: Final = 15_000
 """Milliseconds in which a page has to load."""
 SETTLE_MS: Final = 50
