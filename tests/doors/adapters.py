@@ -17,6 +17,7 @@ from starlette.testclient import WebSocketDenialResponse
 
 from awp_publish.calls.wire import WireCall, WireRequest
 from awp_publish.client import doors
+from awp_publish.plugins.a2a.wire import read_metadata
 from tests.client import TestClient
 from tests.installed import is_installed
 from tests.plugins.awp.awp_client import AwpClient
@@ -224,7 +225,7 @@ class A2aCaller(DoorCaller):
             part["data"][self.key_field] = part["data"].pop("idempotency_key")
         answer = self.post(request, asked).json()
         if "error" in answer:
-            return _refused(answer["error"]["data"][0]["metadata"], {})
+            return _refused(read_metadata(answer["error"]["data"][0]["metadata"]), {})
         task = answer["result"]["task"]
         told = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] != "TASK_STATE_COMPLETED":

@@ -13,6 +13,7 @@ from awp_publish import AgentPublisher
 from awp_publish.http import streams
 from awp_publish.http.running import running
 from awp_publish.http.streams import StreamLimits
+from awp_publish.plugins.a2a.wire import read_metadata
 from awp_publish.plugins.actions_json import bridge
 from tests.guarded import ANN, BEN, known_callers, make_shop
 from tests.installed import installed, is_installed
@@ -116,7 +117,7 @@ async def send(app, path: str, body: Any, headers: Mapping[str, str]) -> Opened:
     for line in first["body"].decode().splitlines():
         if line.startswith(("data: ", "{")) and "error" in (answer := json.loads(line.removeprefix("data: "))):
             data = answer["error"]["data"]
-            opened.problem = data[0]["metadata"] if isinstance(data, list) else data
+            opened.problem = read_metadata(data[0]["metadata"]) if isinstance(data, list) else data
             break
     return opened
 

@@ -62,6 +62,7 @@ from awp_publish.plugins.a2a.request import REQUEST, A2aRequest
 from awp_publish.plugins.a2a.running import RunningCalls, first
 from awp_publish.plugins.a2a.selecting import SkillSelector
 from awp_publish.plugins.a2a.tasks import CANCELED, TERMINAL, WORKING, describe, set_state
+from awp_publish.plugins.a2a.wire import write_metadata
 from awp_publish.problems import Problem
 
 MAX_WAIT: Final = 30.0
@@ -282,7 +283,8 @@ class A2aHandler(RequestHandler):
         except Problem as problem:
             request.refused = problem
             kind = InternalError if problem.status >= 500 else InvalidRequestError
-            request.error = kind(problem.detail, describe(problem, self.renderer, request.request_id))
+            described = describe(problem, self.renderer, request.request_id)
+            request.error = kind(problem.detail, dict[str, object](write_metadata(described)))
             raise request.error from problem
         except Exception as failure:
             logger.exception("the A2A door failed (request_id=%s)", request.request_id)

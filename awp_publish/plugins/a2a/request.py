@@ -18,6 +18,7 @@ from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugins.a2a.record import TaskRecord
 from awp_publish.plugins.a2a.tasks import describe, with_integers
+from awp_publish.plugins.a2a.wire import write_metadata
 from awp_publish.problems import Problem
 
 DOOR: Final = "a2a"
@@ -130,10 +131,10 @@ class A2aRequest(DoorRequest, ABC):
         return not accepts(accept, A2A_JSON_MEDIA_TYPE) or (_A2A_JSON not in accept and sends_json)
 
     def describe(self, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return the members of a problem, and the same as the details of an error."""
+        """Return the members of a problem, and the details of an error that have the same."""
         described = describe(problem, self.renderer, self.request_id)
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
-        return described, [{**info, "domain": "a2a-protocol.org", "metadata": described}]
+        return described, [{**info, "domain": "a2a-protocol.org", "metadata": write_metadata(described)}]
 
     def own_headers(self, problem: Problem | None) -> RawHeaders:
         """Return the headers of a response, for a problem with those of the problem."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import orjson
+
 from awp_publish.calls.wire import (
     Answer,
     CallFailed,
@@ -47,9 +49,9 @@ def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answe
             problem = {"status": response.status, "detail": f"The A2A door does not answer (HTTP {response.status})."}
         raise CallFailed(call.action, problem, response.headers)
     if "error" in message:
-        data = message["error"].get("data") or [{}]
-        metadata = data[0].get("metadata") if isinstance(data, list) else None
-        problem = metadata or {"detail": message["error"].get("message", "")}
+        data = message["error"].get("data")
+        metadata = data[0].get("metadata") if isinstance(data, list) and data and isinstance(data[0], dict) else None
+        problem = read_metadata(mapping(metadata)) or {"detail": message["error"].get("message", "")}
         raise CallFailed(call.action, problem, response.headers)
     task = message["result"].get("task", message["result"])  # the result of GetTask is the task itself
     state, headers = task["status"]["state"], header_members(mapping(task.get("metadata")).get("headers"))
@@ -69,6 +71,27 @@ def _read(call: WireCall, request: WireRequest, response: WireResponse) -> Answe
         poll = replace(request, body=_message("GetTask", {"id": str(task["id"])}))
         return NotYet(poll, is_running=True, output=data_parts[0] if data_parts else task)
     raise CallFailed(call.action, data_parts[0] if data_parts else {"detail": state}, headers)
+
+
+def write_metadata(problem: Mapping[str, object]) -> dict[str, str]:
+    """Return a problem as metadata of an `ErrorInfo` (google.rpc), which are strings: other values become JSON."""
+    return {name: _write_text(value) for name, value in problem.items()}
+
+
+def _write_text(value: object) -> str:
+    return value if isinstance(value, str) and _read_text(value) == value else orjson.dumps(value).decode()
+
+
+def read_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Return the members that `write_metadata` has written."""
+    return {name: _read_text(value) if isinstance(value, str) else value for name, value in metadata.items()}
+
+
+def _read_text(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _find(read: ReadDocument) -> object:

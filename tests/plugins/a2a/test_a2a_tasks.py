@@ -14,12 +14,17 @@ from a2a.types.a2a_pb2 import (
     Task,
 )
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from google.protobuf.any_pb2 import Any
+from google.protobuf.json_format import ParseDict
+from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
+from hypothesis import example, given, strategies as st
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.running import running
 from awp_publish.plugins.a2a import handler
+from awp_publish.plugins.a2a.wire import read_metadata, write_metadata
 from tests.guarded import ANN, BEN, KEYS, known_callers, make_shop
 from tests.plugins.a2a.a2a_client import (
     SPOKEN,
@@ -187,7 +192,17 @@ def test_wrong_credentials_are_told_by_http_where_there_is_no_task_to_tell_them(
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, -32600)
     assert answer.headers["www-authenticate"].startswith("Bearer")
     rest = client.get("/a2a/tasks/t", headers=wrong)
-    assert (rest.status_code, rest.json()["error"]["details"][0]["metadata"]["code"]) == (401, "INVALID_CREDENTIALS")
+    for [detail] in (answer.json()["error"]["data"], rest.json()["error"]["details"]):
+        reason = ErrorInfo()
+        assert ParseDict(detail, Any()).Unpack(reason), "the parser of protobuf takes strings alone"
+        members = read_metadata(dict(reason.metadata))
+        assert (members["code"], members["status"]) == ("INVALID_CREDENTIALS", 401)
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers(-(2**53), 2**53) | st.lists(st.text() | st.none())))
+@example({"detail": "401", "title": "[", "hint": '"quoted"', "status": 401, "errors": [{"pointer": "/a"}]})
+def test_a_problem_is_read_from_the_metadata_that_it_was_written_into(members):
+    assert read_metadata(write_metadata(members)) == members
 
 
 async def test_a_task_survives_the_process_in_a_store_that_does(tmp_path):
