@@ -17,7 +17,7 @@ from typing import Final
 
 from awp_publish.pages.listings import MIN_CARDS, CardList, find_listing
 from awp_publish.pages.masses import Masses, enclose, lineage, weigh
-from awp_publish.pages.offers import Offer, find_offer, says_article, says_product
+from awp_publish.pages.offers import Offer, find_offer, headed_articles, says_article, says_product
 from awp_publish.pages.pruning import Pruning
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility
@@ -364,7 +364,7 @@ def _is_outside(tree: Tree, at: int) -> bool:
 
 def _marked(tree: Tree, masses: Masses) -> int:
     """Return the only `<article>` with an `h1`, if it has a text; otherwise the body. Comments are beside it."""
-    headed = [at for at in tree.find("article") if any(at < one < tree.ends[at] for one in masses.headings)]
+    headed = headed_articles(tree, masses.headings)
     is_text = len(headed) == 1 and masses.chars[headed[0]] - masses.links[headed[0]] >= MIN_ARTICLE
     return headed[0] if is_text else tree.body_at
 
@@ -423,7 +423,7 @@ def _around(tree: Tree, masses: Masses, found: int, top: int, is_said: bool) -> 
             and marks[above] - marks[found] > added / 100
         ):
             found = at = above
-        elif added_links <= added / 2 or added < chars[found] / 10:
+        elif top != body or added_links <= added / 2 or added < chars[found] / 10:
             at = above
         else:
             break

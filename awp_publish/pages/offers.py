@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,7 +87,7 @@ def says_article(tree: Tree) -> bool:
     """Return True if a page says that it is an article: a weak sign.
 
     It says so by types of schema.org, or for previews of links. Some say the latter of any page, but not when it was
-    published; what is dated in a part of the page (`itemprop`) is that part.
+    published, in its head or in its `<article>`.
     """
     if any(one.endswith(_ARTICLES) and one != _MANUAL for one in _types_of(tree)):
         return True
@@ -95,7 +96,19 @@ def says_article(tree: Tree) -> bool:
         one.get("property") == "og:type" and one.get("content", "").strip().lower() == "article" for one in metas
     )
     names = (one.get("property") or one.get("name", "") for one in metas)
-    return is_preview and any(_PUBLISHED.search(name) for name in names)
+    return is_preview and (any(_PUBLISHED.search(name) for name in names) or _is_dated(tree))
+
+
+def _is_dated(tree: Tree) -> bool:
+    """Return True if the only `<article>` with an `h1` has one `<time>`: those of a list or a thread have several."""
+    headed = headed_articles(tree, tree.find("h1"))
+    return len(headed) == 1 and sum(headed[0] < at < tree.ends[headed[0]] for at in tree.find("time")) == 1
+
+
+def headed_articles(tree: Tree, headings: Sequence[int]) -> list[int]:
+    """Return the `<article>` elements in which there is one of the headings."""
+    ends = tree.ends
+    return [at for at in tree.find("article") if bisect_left(headings, at) < bisect_left(headings, ends[at])]
 
 
 def _types_of(tree: Tree) -> list[str]:

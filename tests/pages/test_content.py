@@ -61,7 +61,8 @@ def test_what_is_beside_an_article_in_main_is_not_in_its_region():
     assert "Another story of the week, number 3" in elsewhere
 
 
-PUBLISHED = "<meta property=og:type content=article><meta property=article:published_time content=2026-11-28>"
+PREVIEW = "<meta property=og:type content=article>"
+PUBLISHED = f"{PREVIEW}<meta property=article:published_time content=2026-11-28>"
 ICON = "<svg><path d='M0 0'/></svg>"
 BESIDE = {
     "links of symbols that share the page": f"<div>Share <a href=//x.example/share aria-label=Chirp>{ICON}</a></div>",
@@ -71,9 +72,10 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
-def test_what_is_appended_to_an_article_that_says_so_is_not_in_its_markdown(beside):
-    article = f"<article><h1>Storm</h1><div class=text>{STORY}</div>{beside}</article>"
-    html = f"{PUBLISHED}{CHROME}<main>{article}</main>{FOOTER}"
+@pytest.mark.parametrize(("says", "date"), [(PUBLISHED, ""), (PREVIEW, "<time>28 November</time>")])
+def test_what_is_appended_to_an_article_that_says_so_is_not_in_its_markdown(says, date, beside):
+    article = f"<article><h1>Storm</h1>{date}<div class=text>{STORY}</div>{beside}</article>"
+    html = f"{says}{CHROME}<main>{article}</main>{FOOTER}"
     written = write_content(html, "https://paper.example/storm")
     assert "Part 5:" in written
     assert "Chirp" not in written
@@ -87,9 +89,6 @@ def test_the_headings_and_the_parts_of_an_article_stay_whatever_is_in_its_sectio
     )
     written = write_content(f"{CHROME}<main><h1>Storm</h1>{parts}</main>{FOOTER}", "https://paper.example/storm")
     assert all(f"## Chapter {number}" in written for number in range(6))
-
-
-PREVIEW = "<meta property=og:type content=article>"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +131,13 @@ def test_comments_with_links_of_their_authors_do_not_make_an_article_a_list():
     tree = parse(html)
     content = find_content(tree, Visibility(tree))
     assert content.is_article
+
+
+def test_a_text_beside_links_does_not_take_the_place_of_the_article_around_it():
+    parts = "".join(f"<div><div><div><p>Part {number}: {SENTENCE * 4}</p></div></div></div>" for number in range(6))
+    related = f"<div><div>{LINKS}</div><div>{f'<p>{SENTENCE}</p>' * 6}</div></div>"
+    html = f"{PUBLISHED}<main><article><h1>Storm</h1><div>{parts}{related}</div></article></main>"
+    assert "Part 5:" in write_content(html, "https://paper.example/storm")
 
 
 def test_longer_comments_do_not_take_the_place_of_an_article_that_says_so():
