@@ -44,6 +44,8 @@ CASES = [
     "<label>Name <input id=t placeholder=P></label>",
     "<label>Name <input> <input id=t title=P></label>",
     "<label for=t>First</label><label for=t>name</label><input id=t>",
+    "<label for=t aria-label=Tea>x</label><input id=t>",
+    "<label aria-label=Tea>x <input id=t></label>",
     "<label><input id=t type=checkbox> Remember <a href=/>me</a></label>",
     "<label for=t>Size</label><select id=t><option>S<option>M</select>",
     "<select id=t aria-label=Size><option>S</select>",
