@@ -2,7 +2,8 @@
 
 import pytest
 
-from awp_publish.calls.complete import choices_of
+from awp_publish.calls.complete import choices_of, read_complete
+from awp_publish.problems import DeclarationError
 
 ROOT = {"$defs": {"Sort": {"enum": ["year", "price"]}}}
 
@@ -21,3 +22,17 @@ ROOT = {"$defs": {"Sort": {"enum": ["year", "price"]}}}
 )
 def test_values_are_offered_where_there_are_no_others(schema, choices):
     assert choices_of(schema, ROOT) == choices
+
+
+@pytest.mark.parametrize(
+    ("declared", "names", "words"),
+    [
+        (len, [], "there are no arguments"),
+        ({"b": len}, ["a"], "complete"),
+        ({"a": 7}, ["a"], "complete"),
+        (7, ["a"], "complete"),
+    ],
+)
+def test_what_completes_nothing_is_refused(declared, names, words):
+    with pytest.raises(DeclarationError, match=words):
+        read_complete("prompt", declared, names)

@@ -1,16 +1,19 @@
 """Calls as the wires of doors write them, with what accompanies their input."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from awp_publish.calls.wire import WireCall, WireRequest, WireResponse
+from awp_publish.calls.wire import NotYet, WireCall, WireRequest, WireResponse
 from awp_publish.client import CallFailed, doors
 from tests.documents.catalogs import make_route_action
 
 SEARCH = make_route_action("search", {"q": {"type": "string"}})
 ORDER = make_route_action("order", {"title": {"type": "string"}}, method="POST")
+
+SHOUT = replace(make_route_action("texts_shout", {}), agent_id="texts", operation="shout")
 
 
 def written(door: str, **facts: Any) -> WireRequest:
@@ -47,6 +50,22 @@ def test_a_plain_call_has_its_inputs_where_its_method_has_them(facts, method, pa
 def test_an_envelope_names_the_operation_of_an_agent(action, path, envelope):
     request = written("woa", action=action, inputs={"q": "a"})
     assert (request.method, request.path, json.loads(request.content())) == ("POST", path, envelope)
+
+
+def test_an_envelope_names_the_operation_of_a_declared_action_unless_it_is_the_only_one():
+    for declared, envelope in ((SEARCH, {"input": {}}), (SHOUT, {"operation": "shout", "input": {}})):
+        assert json.loads(written("woa", action=declared.id, inputs={}, declared=declared).content()) == envelope
+    assert written("woa", action="texts_shout", inputs={}, declared=SHOUT).path == "/agents/texts/invoke"
+
+
+@pytest.mark.parametrize("allow", ["GET", "PUT", "PATCH", "DELETE, OPTIONS"])
+def test_a_plain_call_is_sent_again_by_the_method_that_is_allowed(allow):
+    call = WireCall(action="order", inputs={})
+    answer = doors()["plain"].read(
+        call, written("plain", action="order", inputs={}), WireResponse(405, {"allow": allow}, b"{}")
+    )
+    assert isinstance(answer, NotYet)
+    assert answer.request.method == allow.partition(",")[0]
 
 
 @pytest.mark.parametrize("door", ["woa", "plain"])

@@ -83,6 +83,11 @@ def make_shelves() -> FastAPI:
         """What is mine."""
         return "mine"
 
+    @site.agent("secret", audience="buy")
+    async def secret() -> str:
+        """Show a secret."""
+        return "secret"
+
     texts = site.agent("texts", description="Works on texts.")
 
     @texts.operation("shout")

@@ -194,6 +194,13 @@ def test_an_id_is_whatever_the_sites_database_has(open_client, known):
     assert invoke(shop, "read_profile", agent.sign_in()["access_token"]).json() == "ann"
 
 
+@pytest.mark.parametrize("known", [True, 1.5, ["ann"], b"ann"])
+def test_what_is_no_person_signs_nobody_in(open_client, caplog, known):
+    shop = open_client(make_shop(user=lambda request: known))
+    assert TestClient(shop.app, base_url=URL).get("/agents/connections").status_code == 503
+    assert f"user returned a value of type {type(known).__name__}" in caplog.text
+
+
 def test_pages_of_the_sites_own_take_the_place_of_ours(open_client, tmp_path):
     content = "<h1>{{ client.name }} & friends: {{ person.name }}</h1>"
     own = f'{{% extends "page.html" %}}{{% block content %}}{content}{{% endblock %}}'
