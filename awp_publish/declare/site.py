@@ -147,7 +147,6 @@ def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -
         name=settings.name,
         description=settings.description,
         provenance=dict(about.provenance),
-        security=about.security,
         version=about.version,
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=_authentication_of(settings.oauth, authenticators),
@@ -236,8 +235,9 @@ class Site:
         if name in METHODS:
             return partial(METHODS[name], self)
         lacking = [plugin.name for plugin in installed().values() if name in plugin.declares] if plugins else []
-        help_text = f'; write Site(plugins=["{lacking[0]}", ...])' if lacking else ""
-        raise AttributeError(f"A Site has no {name!r}{help_text}.")
+        if lacking:
+            raise AttributeError(f"{name!r} is a method of the plug-in {lacking[0]}: add it to plugins=[...].")
+        raise AttributeError(f"A Site has no {name!r}.")
 
     def describe_function(self, function: Callable[..., object]) -> Any:
         """Return the schema of a function's arguments, and how it is called with them. Raises UnusableSchema."""

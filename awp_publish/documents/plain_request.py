@@ -12,10 +12,9 @@ from urllib.parse import urlencode
 
 from awp_publish.documents.members import present
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.schema.reading import NOTHING, members, object_facts, required_members, resolved
+from awp_publish.schema.reading import NOTHING, members, object_facts, required_members
 
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
-OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
 
 
 def query_of(inputs: JsonObject) -> str:
@@ -70,16 +69,3 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
         # Names are unique in AWAS: of inputs that an observed route takes in several places, the first is published.
         fields.setdefault(name, Field(name, schemas.get(own, NOTHING), is_required, examples.get(own, ()), own, marks))
     return list(fields.values())
-
-
-def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dict[str, object]:
-    """Return the JSON Schema of the whole request, with the names of the fields."""
-    if catalog.own_route(action) is None or all(field.name == field.input_name for field in fields):
-        return dict(action.inputs)
-    facts = resolved(action.inputs, action.inputs)
-    renamed = {
-        "properties": {field.name: field.schema for field in fields},
-        "required": [field.name for field in fields if field.required] or None,
-        "$defs": action.inputs.get("$defs"),
-    }
-    return present({"type": "object"} | {key: facts.get(key) for key in OBJECT_KEYWORDS} | renamed)

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, cast, get_type_hints
@@ -45,6 +46,21 @@ def check_origin(value: str) -> str:
     if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
         raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
     return value
+
+
+def read_moment(value: object) -> datetime | None:
+    """Read a moment: a datetime, a date or ISO 8601 text; without a time zone it is UTC."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f'{value!r} is not a date; write it as "2026-03-31"') from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if not isinstance(moment, datetime):
+        raise ValueError(f"must be a date or a datetime, not {value!r}")
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def check_link(value: str) -> str:

@@ -84,9 +84,6 @@ def full() -> Any:
                 Workflow("look", "Look around", ("search_books",)),
             ],
             provenance={"created_by": "The shop", "source": "https://shop.example/about"},
-            security=Security(
-                ["mailto:safety@shop.example", "/safety"], datetime(2099, 1, 1, tzinfo=UTC), "/policy", ["en", "de"]
-            ),
             extensions={"x-region": "EU", "woa": {"region": "EU"}},
         ),
         oauth=OAuth(("https://login.example", "https://login.example/2"), {"login": "/login"}, "1h", "/login/refresh"),
@@ -103,6 +100,9 @@ def full() -> Any:
                     license="/license.xml",
                 ),
                 robots_proposals=True,
+                security=Security(
+                    ["mailto:safety@shop.example", "/safety"], datetime(2099, 1, 1, tzinfo=UTC), "/policy", ["en", "de"]
+                ),
             ),
         ],
         limits=Limits(rate_limit="600/hour"),
@@ -240,10 +240,16 @@ def below() -> Any:
             updated="2026-03-31",
             leave_out=["webmcp", "sitemap"],
             workflows=[Workflow("drink", "Drink", ("sign_in", "order"))],
-            security=Security(["https://elsewhere.example/safety"], date(2099, 1, 1)),
         ),
         paths=Paths(root="/robots", invoke="/call/{agent_id}", mcp="/tools"),
-        plugins=["mcp", "sessions", Discovery(robots=Robots(bots={"GPTBot": False}))],
+        plugins=[
+            "mcp",
+            "sessions",
+            Discovery(
+                robots=Robots(bots={"GPTBot": False}),
+                security=Security(["https://elsewhere.example/safety"], date(2099, 1, 1)),
+            ),
+        ],
         secret_keys=KEYS,
         authenticate=SessionUser("user", cookie="sid", endpoints={"login": "/sign-in", "logout": "/sign-out"}),
         guard_routes=True,

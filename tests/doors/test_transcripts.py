@@ -41,6 +41,7 @@ SITES: dict[str, Callable[[], AsgiApp]] = {
 }
 
 
+@pytest.mark.needs("agent_json", "awas")
 @pytest.mark.parametrize("name", SITES)
 def test_transcripts(name, request):
     with TestClient(SITES[name](), base_url="https://shop.example") as client:

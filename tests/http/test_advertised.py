@@ -194,10 +194,13 @@ def test_every_address_that_is_told_answers(open_client, make, doors):
 @pytest.mark.needs("identity")
 def test_every_address_of_a_site_that_says_all_of_itself_answers(open_client):
     security = Security(contact=["mailto:a@shop.example", "/"], expires="2099-01-01", policy="/")
-    about = About(documentation="/", contact="/", security=security, license="MIT")
+    about = About(documentation="/", contact="/", license="MIT")
     robots = Robots(disallow=["/account"], license="/", bots={"GPTBot": True})
     app, _ = fastapi_shop(
-        url=SHOP, plugins=[*DOORS[-1], Discovery(robots=robots), "overview"], about=about, oauth=LOGIN
+        url=SHOP,
+        plugins=[*DOORS[-1], Discovery(robots=robots, security=security), "overview"],
+        about=about,
+        oauth=LOGIN,
     )
     found = follow_everything(open_client(app), SHOP)
     assert dead(found) == []

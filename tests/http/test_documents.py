@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any, cast
 
 import brotli
 import pytest
@@ -15,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from awp_publish import About, AgentPublisher, Security, SessionUser, SignIn, Site
+from awp_publish.plugin import installed as plugins
 from tests.client import TestClient
 from tests.documents.known import ALL
 from tests.installed import installed
@@ -41,13 +43,13 @@ SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2
 
 def make_full_site() -> Site:
     """A site that has every document, but the one that only a site below a path has."""
+    discovery = [cast(Any, plugins()[name].options)(security=SECURITY) for name in installed("discovery")]
     people = SignIn(login="/login", user=SessionUser("user"))
     site = Site(
         "Shop",
         "Sells things.",
         url="https://shop.example",
-        about=About(security=SECURITY),
-        plugins=[*installed("mcp", "a2a"), people],
+        plugins=[*installed("mcp", "a2a"), *discovery, people],
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
     )
     site.page("/", title="The shop")

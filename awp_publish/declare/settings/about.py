@@ -3,12 +3,12 @@
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from awp_publish.model import EXTENDED_DOCUMENTS, Security, Workflow
+from awp_publish.model import EXTENDED_DOCUMENTS, Workflow
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import (
     Link,
@@ -16,29 +16,14 @@ from awp_publish.schema.options import (
     Text,
     check_id,
     check_json,
-    check_link,
     check_text,
     matching,
+    read_moment,
     strict,
     unpack,
 )
 
 check_email: Final = matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
-
-
-def read_updated(value: object) -> datetime | None:
-    """Read when actions last changed: a datetime, a date or ISO 8601 text; without a time zone it is UTC."""
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise ValueError(f'{value!r} is not a date; write it as "2026-03-31"') from error
-    if isinstance(moment, date) and not isinstance(moment, datetime):
-        moment = datetime.combine(moment, time())
-    if not isinstance(moment, datetime):
-        raise ValueError(f"must be a date or a datetime, not {value!r}")
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
@@ -101,31 +86,6 @@ def check_steps(workflows: Iterable[Workflow], actions: Container[str]) -> None:
 Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_extensions)]
 
 
-def read_security(value: object) -> object:
-    """Parse the time at which it expires, as other dates are parsed."""
-    members = unpack(value)
-    if isinstance(members, Mapping) and "expires" in members:
-        return {**members, "expires": read_updated(members["expires"])}
-    return members
-
-
-def check_security(value: Security) -> Security:
-    """Check that there is a contact and an expiry time in the future (RFC 9116 sections 2.5.3 and 2.5.5)."""
-    for contact in value.contact:
-        if not re.fullmatch(r"(?:mailto:|tel:|https://)[!-~]+|/[!-~]*", contact):
-            raise ValueError(f'contact: {contact!r} must be "mailto:...", "tel:...", "https://..." or a path')
-    if not value.contact:
-        raise ValueError('contact is required, such as ["mailto:security@shop.example"]')
-    if not isinstance(value.expires, datetime):
-        raise ValueError("expires must be a date or a datetime")
-    for language in value.languages:
-        if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
-            raise ValueError(f'languages: {language!r} is not a language tag, such as "en"')
-    if value.policy is not None:
-        check_link(value.policy)
-    return value
-
-
 @strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
@@ -149,7 +109,7 @@ class About:
     ] = None
     updated: Annotated[
         datetime | date | str | None,
-        PlainValidator(read_updated),
+        PlainValidator(read_moment),
         Option(
             "when the actions last changed: a date, a datetime or ISO 8601 text; UTC unless it says otherwise",
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
@@ -175,13 +135,6 @@ class About:
             "actions.json `provenance`",
         ),
     ] = field(default_factory=dict)
-    security: Annotated[
-        Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
-        Option(
-            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`',
-            "`/.well-known/security.txt`",
-        ),
-    ] = None
     leave_out: Annotated[
         Sequence[Text],
         Option('[documents](documents.md) that are not published: `["llms_txt", "ard"]`', "nothing"),

@@ -39,11 +39,19 @@ from awp_publish.documents.members import (
     schemes_of_routes,
     way_of,
 )
-from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
+from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
 from awp_publish.plugins.awas.parameters import FORMAT_NAMES, INPUT_MEMBERS, TYPES_OF_1_0, describe_parameter
-from awp_publish.plugins.awas.schemas import MAX_AGE, MEDIA_TYPE, NAME, SCHEMA_PATH, render_schema, schemas_by_name
+from awp_publish.plugins.awas.schemas import (
+    MAX_AGE,
+    MEDIA_TYPE,
+    NAME,
+    SCHEMA_PATH,
+    render_schema,
+    request_schema,
+    schemas_by_name,
+)
 from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import branches, members, object_facts, resolved
 

@@ -5,11 +5,12 @@ from typing import Final
 
 import orjson
 
-from awp_publish.documents.members import SCHEMAS, schemas_address
+from awp_publish.documents.members import SCHEMAS, present, schemas_address
+from awp_publish.documents.plain_request import Field
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Catalog, JsonObject
+from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.schema.embedding import answer_schema
-from awp_publish.schema.reading import DIALECT, references
+from awp_publish.schema.reading import DIALECT, references, resolved
 
 NAME: Final = "awas"
 
@@ -18,6 +19,8 @@ SCHEMA_PATH: Final = "/schema/awas-schema.json"
 MEDIA_TYPE: Final = "application/json; charset=utf-8"
 
 MAX_AGE: Final = 3600
+
+OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
 
 SCHEMAS_TYPE: Final = "application/schema+json"
 
@@ -52,6 +55,19 @@ def render_schema(catalog: Catalog) -> dict[str, object]:
     dialect = schema.pop("$schema")
     schema.pop("$id", None)
     return {"$schema": dialect, "$id": catalog.absolute(SCHEMA_PATH), **schema}
+
+
+def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dict[str, object]:
+    """Return the JSON Schema of the whole request, with the names of the fields."""
+    if catalog.own_route(action) is None or all(field.name == field.input_name for field in fields):
+        return dict(action.inputs)
+    facts = resolved(action.inputs, action.inputs)
+    renamed = {
+        "properties": {field.name: field.schema for field in fields},
+        "required": [field.name for field in fields if field.required] or None,
+        "$defs": action.inputs.get("$defs"),
+    }
+    return present({"type": "object"} | {key: facts.get(key) for key in OBJECT_KEYWORDS} | renamed)
 
 
 SCHEMAS_PROTOCOL = Protocol(

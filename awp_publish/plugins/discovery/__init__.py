@@ -69,14 +69,14 @@ def _unsaid(catalog: Catalog) -> Iterator[str]:
     if site.contact is None:
         yield "About(email=...)"
     if site.security is None:
-        yield "About(security=Security(...))"
+        yield "Discovery(security=Security(...))"
     if has_sitemap(catalog) and not site.robots.content_signal:
         yield "Robots(content_signal={...})"
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     lines = (agentmap_line,) if setup.options.robots_proposals else ()
-    site = replace(catalog.site, robots=setup.options.robots)
+    site = replace(catalog.site, robots=setup.options.robots, security=setup.options.security)
     return replace(catalog, site=site, robots_lines=(*catalog.robots_lines, *lines))
 
 

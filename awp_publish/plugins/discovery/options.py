@@ -1,13 +1,15 @@
 """The options of the files that crawlers look for."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator
 
-from awp_publish.model import Robots
-from awp_publish.schema.options import Flag, check_link, strict, unpack
+from awp_publish.model import Robots, Security
+from awp_publish.schema.options import Flag, check_link, read_moment, strict, unpack
 
 _SIGNALS: Final = {
     "search": ("yes", "no"),
@@ -39,6 +41,31 @@ def check_robots(value: Robots) -> Robots:
     return value
 
 
+def read_security(value: object) -> object:
+    """Parse the time at which it expires, as other dates are parsed."""
+    members = unpack(value)
+    if isinstance(members, Mapping) and "expires" in members:
+        return {**members, "expires": read_moment(members["expires"])}
+    return members
+
+
+def check_security(value: Security) -> Security:
+    """Check that there is a contact and an expiry time in the future (RFC 9116 sections 2.5.3 and 2.5.5)."""
+    for contact in value.contact:
+        if not re.fullmatch(r"(?:mailto:|tel:|https://)[!-~]+|/[!-~]*", contact):
+            raise ValueError(f'contact: {contact!r} must be "mailto:...", "tel:...", "https://..." or a path')
+    if not value.contact:
+        raise ValueError('contact is required, such as ["mailto:security@shop.example"]')
+    if not isinstance(value.expires, datetime):
+        raise ValueError("expires must be a date or a datetime")
+    for language in value.languages:
+        if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
+            raise ValueError(f'languages: {language!r} is not a language tag, such as "en"')
+    if value.policy is not None:
+        check_link(value.policy)
+    return value
+
+
 NO_RULES: Final = Robots()
 
 
@@ -49,8 +76,10 @@ class Discovery:
 
     `robots` is the content of robots.txt if the application has none of its own. `robots_proposals` adds lines to it
     that only proposals have (`Agentmap`, `SOM-*`): crawlers skip what they do not know (RFC 9309 section 2.2.4), but
-    Lighthouse reports such lines as errors.
+    Lighthouse reports such lines as errors. `security` says where to report vulnerabilities:
+    `Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`.
     """
 
     robots: Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] = NO_RULES
     robots_proposals: Flag = False
+    security: Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None = None

@@ -127,7 +127,7 @@ def test_a_damaged_file_stops_the_start(tmp_path, content):
 
 def test_a_site_without_approval_has_nothing_to_approve():
     site = Site("Shop", "Sells.", url="https://shop.example")
-    with pytest.raises(AttributeError, match=r'Site\(plugins=\["approval"'):
+    with pytest.raises(AttributeError, match=r"is a method of the plug-in approval: add it to plugins="):
         site.approvals()
 
 

@@ -104,7 +104,7 @@ def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
 @pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/security.txt"])
 def test_a_file_of_the_applications_own_comes_first(open_client, path):
     security = Security(contact=["mailto:a@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
-    app = make_app(about=About(security=security))
+    app = make_app(plugins=[Discovery(security=security)])
     app.add_api_route(path, lambda: PlainTextResponse("our own"))
     client = open_client(app)
     assert client.get(path).text == "our own"

@@ -151,13 +151,17 @@ def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
     with TestClient(make_app(make_site()), base_url=URL):
         (line,) = [one.message for one in caplog.records if "Only you can supply" in one.message]
     assert line.endswith(
-        "About(updated=...), About(email=...), About(security=Security(...)), Robots(content_signal={...})."
+        "About(updated=...), About(email=...), Discovery(security=Security(...)), Robots(content_signal={...})."
     )
     caplog.clear()
     security = Security(contact=["mailto:a@shop.example"], expires="2099-01-01")
-    about = About(updated="2026-11-01", email="a@shop.example", security=security)
+    about = About(updated="2026-11-01", email="a@shop.example")
     with TestClient(
-        make_app(make_site(about=about, plugins=[Discovery(robots=Robots(content_signal={"search": "yes"}))])),
+        make_app(
+            make_site(
+                about=about, plugins=[Discovery(robots=Robots(content_signal={"search": "yes"}), security=security)]
+            )
+        ),
         base_url=URL,
     ):
         assert "Only you can supply" not in caplog.text
