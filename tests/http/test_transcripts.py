@@ -206,6 +206,6 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.parametrize("name", ["answers", "requests"])
+@pytest.mark.parametrize("name", ["answers", pytest.param("requests", marks=pytest.mark.needs("sessions"))])
 def test_transcripts(name, client, request):
     compare(TRANSCRIPTS / f"{name}.txt", client, request, *CHANGING)
