@@ -112,6 +112,13 @@ WRONG: dict[str, dict[str, Any]] = {
     "for another token": {"ath": "x"},
     "without a token": {"leave_out": ["ath"]},
     "with a private key": {"header": {"jwk": ECAlgorithm.to_jwk(KEY, as_dict=True)}},
+    **{
+        f"with the private member {name} of a key": {"header": {"jwk": public() | {name: "AQ"}}}
+        for name in ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
+    },
+    "with what has to be understood": {"header": {"crit": ["exp"]}},
+    "longer than any other": {"pad": "x" * 9000},
+    "with an id that is empty": {"jti": ""},
     "without a key": {"leave_out": ["jwk"]},
     "with a key that is none": {"header": {"jwk": {"kty": "EC", "crv": "P-256", "x": "!", "y": []}}},
     "expired": {"exp": 1_700_000_000},
