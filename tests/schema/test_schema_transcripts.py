@@ -1,12 +1,7 @@
-"""What the functions of `schema` make of what they are given: `tests/schema/transcripts`.
+"""What the functions of `schema` make of what they are given: `tests/schema/transcripts`."""
 
-A line `> FUNCTION ARGUMENTS` has its arguments in JSON, and is followed by what it returns or raises. --golden writes
-the answers anew; read the change.
-"""
-
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
@@ -27,9 +22,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from awp_publish.problems import DeclarationError
 from awp_publish.schema import (
-    UnusableSchema,
     compile_schema,
     inline_definitions,
     media,
@@ -52,6 +45,7 @@ from awp_publish.schema.pydantic_errors import read_errors
 from awp_publish.schema.secrets import is_secret_name, mark_secrets
 from awp_publish.schema.wording import is_among
 from awp_publish.schema.writing import check_schema
+from tests.function_transcripts import compare
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 T = TypeVar("T")
@@ -244,36 +238,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def arguments_of(text: str) -> Iterator[Any]:
-    while text := text.lstrip():
-        value, end = json.JSONDecoder().raw_decode(text)
-        yield value
-        text = text[end:]
-
-
-def answer(function: str, arguments: Sequence[Any]) -> str:
-    try:
-        text = json.dumps(FUNCTIONS[function](*arguments), ensure_ascii=False)
-        return re.sub(r"(?<=\w):\d{9,}", "", text)  # ids of classes in pydantic's names
-    except (ValueError, DeclarationError, UnusableSchema) as error:
-        return f"! {type(error).__name__}: {error}"
-
-
-def transcribe(text: str) -> str:
-    lines: list[str] = []
-    for line in text.removesuffix("\n").split("\n"):
-        if line.startswith("> "):
-            function, _, rest = line[2:].partition(" ")
-            lines += [line, answer(function, list(arguments_of(rest)))]
-        elif not line or line.startswith("# "):
-            lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
 @pytest.mark.parametrize("name", sorted(path.stem for path in TRANSCRIPTS.glob("*.txt")))
 def test_each_function_answers_as_reviewed(name, request):
-    path = TRANSCRIPTS / f"{name}.txt"
-    text = transcribe(path.read_text())
-    if request.config.getoption("--golden"):
-        path.write_text(text)
-    assert text == path.read_text()
+    compare(TRANSCRIPTS / f"{name}.txt", FUNCTIONS, request)
