@@ -24,6 +24,7 @@ CHANGING: Final = (
     (r'(?<="job_id": ")[\w-]{22}', "JOB"),
     (r"(?<=awp-(?:session|receipt): )\S+", "TOKEN"),
     (r'(?<="token": ")[^"]+', "TOKEN"),
+    (r"(?<=session=)[\w.=+\-]{20,}", "COOKIE"),
 )
 
 

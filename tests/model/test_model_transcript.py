@@ -24,6 +24,7 @@ from awp_publish.model import (
     Workflow,
 )
 from awp_publish.model.catalog import snake_case, title_of, with_addresses
+from awp_publish.model.listing import listing_of
 from awp_publish.model.values import seconds_of, utc_text
 from tests.documents.catalogs import make_action, make_catalog
 from tests.function_transcripts import compare
@@ -92,6 +93,14 @@ def views(actions: list[dict[str, Any]], login: str = "/login") -> list[dict[str
     return [names(each) for each in (*seen, catalog.exposed_at("mcp"))]
 
 
+def listed(only_allowed: bool | None, own_server: Any, scopes: dict[str, str], actions: list[dict[str, Any]]) -> Any:
+    """Return which actions a door lists to nobody, to a caller, to one with a scope."""
+    facts = Authentication("oauth2", own_server=own_server, scopes=scopes)
+    rule = listing_of(make_catalog(site={"authentication": facts}), only_allowed)
+    callers = (None, frozenset[str](), frozenset({"buy"}))
+    return [[given["action_id"] for given in actions if rule.shows(action(**given), whose)] for whose in callers]
+
+
 def problem(one: problems.Problem) -> list[Any]:
     return [type(one).__name__, one.status, one.code, one.detail, one.advice, dict(one.members), dict(one.headers)]
 
@@ -118,6 +127,7 @@ OF_KINDS = (
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "action": says,
     "views": views,
+    "listed": listed,
     "limit": lambda *given: [str(RateLimit(*given)), RateLimit(*given).window, RateLimit(*given).seconds],
     "seconds": seconds_of,
     "utc": lambda text, *precision: utc_text(datetime.fromisoformat(text), *precision),

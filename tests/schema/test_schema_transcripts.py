@@ -3,20 +3,25 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
+from uuid import UUID
 
 import pytest
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    AnyUrl,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
+    PostgresDsn,
     RootModel,
     WrapValidator,
 )
@@ -51,6 +56,10 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 T = TypeVar("T")
 
 
+class Shade(Enum):
+    DARK = "dark"
+
+
 class Leaf(BaseModel):
     size: int = 1
 
@@ -60,6 +69,31 @@ class Twig(BaseModel):
 
     leaf: Leaf
     others: list[Leaf] = []
+
+
+class Plain(BaseModel):
+    """Every kind of value that is known without a schema."""
+
+    a: Any
+    b: bool
+    c: float
+    d: Decimal
+    e: bytes
+    f: date
+    g: time
+    h: datetime
+    i: timedelta
+    j: UUID
+    k: AnyUrl
+    m: Literal["x"]
+    n: Shade
+    o: set[int]
+    p: frozenset[str]
+    q: tuple[int, str]
+    r: dict[str, Leaf]
+    s: Leaf | Twig
+    t: None = None
+    u: PostgresDsn | None = None
 
 
 class Open(BaseModel):
@@ -138,7 +172,10 @@ def _same(value: Any) -> Any:
 
 TYPES: Final[Mapping[str, Any]] = {
     **{kind.__name__: kind for kind in (int, str, bytes, datetime, date, Twig, Leaf, Open, Closed, Tree)},
-    **{kind.__name__: kind for kind in (Aliased, TwoNames, ByName, Extra, Example, Choosy, Numbers, Point, Row, Pair)},
+    **{
+        kind.__name__: kind
+        for kind in (Plain, Aliased, TwoNames, ByName, Extra, Example, Choosy, Numbers, Point, Row, Pair)
+    },
     "Crate[Leaf]": Crate[Leaf],
     "list[Twig]": list[Twig],
     "Twig | None": Twig | None,
