@@ -15,13 +15,11 @@ import pytest
 from pydantic import (
     AfterValidator,
     AliasChoices,
-    AnyUrl,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
-    PostgresDsn,
     RootModel,
     WrapValidator,
 )
@@ -84,7 +82,6 @@ class Plain(BaseModel):
     h: datetime
     i: timedelta
     j: UUID
-    k: AnyUrl
     m: Literal["x"]
     n: Shade
     o: set[int]
@@ -93,7 +90,6 @@ class Plain(BaseModel):
     r: dict[str, Leaf]
     s: Leaf | Twig
     t: None = None
-    u: PostgresDsn | None = None
 
 
 class Open(BaseModel):
