@@ -56,7 +56,7 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
         if key in found:
             raise DeclarationError(subject, f"its front matter has {key} twice.", "Leave one out.")
         at += 1
-        if re.fullmatch(r"[|>][-+]?", rest):
+        if re.fullmatch(r"[|>]-?", rest):
             # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.
             taken = list[str]()
             while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):

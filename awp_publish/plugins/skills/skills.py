@@ -38,11 +38,11 @@ def read_skill(
     folder, files = None, dict[str, bytes]()
     if isinstance(given, os.PathLike):
         folder = Path(given)
-    elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
+    elif isinstance(given, str) and given and "\n" not in given:
         # A text of one line is a folder if that exists, or if it looks like a path.
-        folder = Path(given) if Path(given).is_dir() or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
+        folder = Path(given) if os.path.isdir(given) or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
     if folder is not None:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             remedy = "Name one, or give the text itself."
             raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
         root, size = folder.resolve(), 0

@@ -43,7 +43,7 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
     action = find_action(catalog, action_id)
     properties = action.inputs.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:
-        known = ", ".join(properties) if isinstance(properties, Mapping) else "none"
+        known = ", ".join(properties if isinstance(properties, Mapping) else ()) or "none"
         raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
     schema = properties[name] if isinstance(properties[name], Mapping) else {}
     if not is_visible(action):
