@@ -15,7 +15,7 @@ from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import JOB, Add, Step, Swap
 from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
-from tests.guarded import ANN, BEN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
 
@@ -62,79 +62,6 @@ def shop(open_client):
     client = publish(site, open_client)
     yield client, printed, go
     go.set()
-
-
-def test_a_call_is_accepted_at_once_and_polled_until_it_is_done(shop):
-    client, _, go = shop
-    started = invoke(client, "slow")
-    assert started.status_code == 202
-    assert int(started.headers["retry-after"]) >= 1
-    address = started.headers["location"]
-    assert started.json()["poll_endpoint"] == address
-    assert started.json()["status"] == "accepted"
-    running = client.get(address)
-    assert running.json()["status"] in ("accepted", "running")
-    assert "retry-after" in running.headers
-    go.set()
-    done = poll(client, address)
-    assert (done.json()["status"], done.json()["result"]) == ("done", "printed")
-    assert "retry-after" not in done.headers
-
-
-def test_only_the_caller_who_started_a_job_sees_and_stops_it(shop):
-    client, _, go = shop
-    address = invoke(client, "slow", headers=ANN).headers["location"]
-    for headers in (BEN, {}):
-        for method in ("GET", "DELETE"):
-            assert told(client.request(method, address, headers=headers)) == (404, "UNKNOWN_JOB")
-    assert told(client.get(address, headers={"authorization": "Bearer wrong"})) == (401, "INVALID_CREDENTIALS")
-    assert client.get(address, headers=ANN).status_code == 200
-    go.set()
-    assert poll(client, address, ANN).json()["result"] == "printed"
-
-
-@pytest.mark.parametrize(("how", "code"), [("refuse", "NO_PAPER"), ("fail", "HANDLER_FAILED")])
-def test_a_job_that_fails_says_why_and_gives_nothing_away(shop, how, code):
-    client, _, _ = shop
-    ended = poll(client, invoke(client, "print", {"how": how}).headers["location"])
-    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("failed", code)
-    assert "a secret of the site" not in ended.text
-
-
-def test_an_output_that_breaks_its_schema_fails_the_job(open_client):
-    site, app = make_shop(), FastAPI()
-
-    @app.post("/print")
-    @site.action("print", execution="async", outputs={"type": "integer"})
-    async def print_book() -> object:
-        """Print a book."""
-        return "no number"
-
-    client = publish(site, open_client, app)
-    ended = poll(client, invoke(client, "print").headers["location"])
-    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("failed", "INVALID_OUTPUT")
-    assert "result" not in ended.json()
-
-
-def test_what_can_be_refused_at_once_is_no_job(shop):
-    client, printed, _ = shop
-    refused = invoke(client, "print", {"title": 5})
-    assert told(refused) == (422, "INVALID_INPUT")
-    assert "location" not in refused.headers
-    assert told(invoke(client, "seal")) == (401, "AUTHENTICATION_REQUIRED")
-    assert printed == []
-
-
-def test_the_same_key_gives_the_same_job_again(shop):
-    client, printed, _ = shop
-    first, again = (invoke(client, "print", headers=KEY) for _ in range(2))
-    assert (again.status_code, again.content) == (202, first.content)
-    assert again.headers["location"] == first.headers["location"]
-    assert again.headers["idempotent-replayed"] == "true"
-    assert poll(client, first.headers["location"]).json()["result"] == "Emma"
-    assert invoke(client, "print", headers=KEY).headers["location"] == first.headers["location"]
-    assert told(invoke(client, "print", {"title": "Persuasion"}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
-    assert printed == ["Emma"]
 
 
 def test_a_confirmed_job_runs_once(shop):

@@ -10,13 +10,11 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Principal
-from awp_publish.calls.progress import report_progress
 from awp_publish.http.cors import Cors
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog, SiteFacts
-from awp_publish.plugins.jobs.door import JobsDoor, accepted_reply
-from awp_publish.plugins.jobs.job import JobResult
-from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
+from awp_publish.plugins.jobs.door import JobsDoor
+from awp_publish.problems import InvalidCredentials, OutcomeUnknown, StoreUnavailable
 from awp_publish.stores import Look, Swap
 from awp_publish.stores.store import JOB
 from tests.guarded import invoke, make_shop
@@ -56,73 +54,6 @@ async def ask(door, job_id: str, method: str = "GET", headers: dict[str, str] | 
     return SimpleNamespace(status=start["status"], headers=told, body=body["body"], json=parsed)
 
 
-async def test_an_acceptance_says_where_to_poll(house):
-    job = await house.jobs.accept("again", {})
-    reply = accepted_reply(job, ADDRESS)
-    told = orjson.loads(reply.body)
-    assert (reply.status, told["status"], told["job_id"]) == (202, "accepted", job.id)
-    assert dict(reply.headers)[b"location"].decode() == told["poll_endpoint"] == f"{ADDRESS}/{job.id}"
-
-
-async def test_polls_tell_each_state_of_a_job(house):
-    release = asyncio.Event()
-
-    async def run(job):
-        report_progress(0.25, "folding")
-        await release.wait()
-        return JobResult(201, ((b"awp-receipt", b"r1"), (b"set-cookie", b"a=b")), b'{"price":1.50}')
-
-    door = open_door(house.jobs)
-    job = await house.jobs.accept("again", {"secret": "input"}, context={"authorization": "Bearer x"})
-    waiting = await ask(door, job.id)
-    assert (waiting.status, waiting.json["status"], waiting.headers["retry-after"]) == (200, "accepted", "1")
-    assert waiting.headers["cache-control"] == "no-store"
-    assert waiting.headers["content-type"] == "application/json"
-    house.start(run)
-    await house.until(job, lambda job: job.progress is not None)
-    running = await ask(door, job.id)
-    assert (running.json["status"], running.json["progress"]) == ("running", {"fraction": 0.25, "message": "folding"})
-    release.set()
-    await house.until(job)
-    done = await ask(door, job.id)
-    assert (done.status, done.json["status"]) == (200, "done")
-    assert b'"result":{"price":1.50}' in done.body
-    assert done.headers["awp-receipt"] == "r1"
-    assert not {"retry-after", "set-cookie"} & set(done.headers)
-    assert set(done.json) == {
-        "job_id",
-        "action",
-        "status",
-        "progress",
-        "poll_endpoint",
-        "created",
-        "updated",
-        "result",
-    }
-    assert done.json["created"].endswith("Z")
-
-
-async def test_a_failed_job_is_told_as_the_same_problem_as_a_call(house):
-    async def run(job):
-        return Refused("Sold out.", code="SOLD_OUT", members={"left": 0})
-
-    house.start(run)
-    job = await house.until(await house.jobs.accept("again", {}, request_id="r1"))
-    polled = await ask(open_door(house.jobs), job.id)
-    assert (polled.status, polled.json["status"]) == (200, "failed")
-    assert polled.json["problem"] == {
-        "type": "https://shop.example/agents/problems/sold-out",
-        "title": "The action refused the call",
-        "status": 409,
-        "detail": "Sold out.",
-        "instance": f"/agents/jobs/{job.id}#r1",
-        "code": "SOLD_OUT",
-        "recovery": "Wait for the reprint.",
-        "request_id": "r1",
-        "left": 0,
-    }
-
-
 async def test_a_problem_with_everything_in_it_is_told(house):
     async def run(job):
         return OutcomeUnknown("\ud800", members={"set": {1}, "deep": [[[]]], "n": 2**64})
@@ -130,38 +61,6 @@ async def test_a_problem_with_everything_in_it_is_told(house):
     house.start(run)
     job = await house.until(await house.jobs.accept("again", {}))
     assert (await ask(open_door(house.jobs), job.id)).status == 200
-
-
-async def test_deleting_cancels(house):
-    started = asyncio.Event()
-
-    async def run(job):
-        started.set()
-        await asyncio.sleep(60)
-        return JobResult(200, (), b"1")
-
-    door = open_door(house.jobs)
-    waiting = await house.jobs.accept("once", {})
-    cancelled = await ask(door, waiting.id, "DELETE")
-    assert (cancelled.status, cancelled.json["status"]) == (200, "cancelled")
-    assert cancelled.json["problem"]["code"] == "JOB_CANCELLED"
-    house.start(run)
-    job = await house.jobs.accept("once", {})
-    await started.wait()
-    requested = await ask(door, job.id, "DELETE")
-    assert (requested.status, requested.json["status"], requested.json["cancel_requested"]) == (202, "running", True)
-    await house.until(job)
-    again = await ask(door, job.id, "DELETE")
-    assert (again.status, again.json["code"]) == (409, "JOB_ENDED")
-
-
-async def test_head_is_get_without_a_body(house):
-    job = await house.jobs.accept("again", {})
-    door = open_door(house.jobs)
-    get, head = await ask(door, job.id), await ask(door, job.id, "HEAD")
-    assert (head.body, head.headers["content-length"]) == (b"", str(len(get.body)))
-    unknown = await ask(door, "nothing", "HEAD")
-    assert (unknown.status, unknown.body) == (404, b"")
 
 
 async def test_pauses_between_polls_grow_with_the_age_of_a_job(house):
@@ -179,31 +78,6 @@ async def test_pauses_between_polls_grow_with_the_age_of_a_job(house):
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
 async def test_whatever_is_no_job_is_unknown(house, job_id, method):
     assert (await ask(open_door(house.jobs), job_id, method)).status == 404
-
-
-async def test_somebody_elses_job_looks_like_none(house):
-    job = await house.jobs.accept("again", {}, principal=Principal("ada").key)
-    door = open_door(house.jobs)
-    theirs = await ask(door, job.id, headers={"authorization": "bob", "x-request-id": "r"})
-    none = await ask(door, "A" * 22, headers={"authorization": "bob", "x-request-id": "r"})
-    assert theirs.json | {"instance": ""} == none.json | {"instance": ""}
-    assert theirs.status == 404
-    assert (await ask(door, job.id, headers={"authorization": "ada"})).status == 200
-
-
-async def test_bad_credentials_are_told_as_at_every_door(house):
-    job = await house.jobs.accept("again", {}, principal="ada")
-    refused = await ask(open_door(house.jobs), job.id, headers={"authorization": "bad", "x-request-id": "r9"})
-    assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
-    assert refused.headers["content-type"] == "application/problem+json"
-    assert refused.headers["x-request-id"] == refused.json["request_id"] == "r9"
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "BREW"])
-async def test_other_methods_are_refused(house, method):
-    refused = await ask(open_door(house.jobs), "A" * 22, method)
-    assert (refused.status, refused.json["code"]) == (405, "METHOD_NOT_ALLOWED")
-    assert refused.headers["allow"] == "GET, HEAD, DELETE, OPTIONS"
 
 
 async def test_pages_of_listed_origins_may_poll(house):

@@ -9,12 +9,11 @@ import pytest
 
 from awp_publish.calls.progress import Progress, open_report, report_progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.job import Job, JobResult, printable_value, store_job
+from awp_publish.plugins.jobs.job import Job, JobResult, printable_value
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.problems import (
     HandlerFailed,
     JobCancelled,
-    JobEnded,
     JobInterrupted,
     Refused,
     StoreUnavailable,
@@ -24,7 +23,7 @@ from awp_publish.problems import (
 )
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import JOB, Swap
-from tests.plugins.jobs.conftest import REPEATABLE, Clock, House, new_namespace
+from tests.plugins.jobs.conftest import REPEATABLE, House, new_namespace
 
 
 async def accept(house, action="again", **facts):
@@ -245,21 +244,6 @@ async def test_what_cannot_be_a_job_id_never_reaches_the_store():
         await JobStore(NoStore()).show("job:../x", "")
 
 
-async def test_results_expire():
-    clock = Clock()
-    jobs = JobStore(MemoryStore(clock), result_seconds=100, pending_seconds=1000, clock=clock.day)
-    job = await jobs.accept("again", {})
-    clock.seconds += 999
-    begun = await jobs.begin(store_job(job), True)
-    assert begun is not None
-    await jobs.end(begun, "done", JobResult(200, (), b"1"))
-    clock.seconds += 99
-    assert (await jobs.show(job.id, "")).result == JobResult(200, (), b"1")
-    clock.seconds += 2
-    with pytest.raises(UnknownJob):
-        await jobs.show(job.id, "")
-
-
 DAMAGE = {
     "a state that there is none of": (b'"accepted"', b'"bewitched"'),
     "half of it": (b',"status"', b""),
@@ -313,15 +297,6 @@ async def test_a_job_whose_record_is_damaged_while_it_runs_gives_its_slot_back(h
 # --- Cancelling ---
 
 
-async def test_a_job_that_waits_is_cancelled_at_once_and_never_run(house):
-    job = await accept(house)
-    cancelled = await house.jobs.cancel(job.id, "")
-    assert (cancelled.status, type(cancelled.problem)) == ("cancelled", JobCancelled)
-    house.start()
-    await asyncio.sleep(0.1)
-    assert (await house.jobs.show(job.id, "")).attempt == 0
-
-
 async def test_a_job_that_runs_here_is_cancelled_at_once(house):
     slow = house.open_jobs(beat_seconds=60.0, lease_seconds=600.0)
     run, started, stopped = endless()
@@ -364,23 +339,6 @@ async def test_a_handler_that_answers_in_spite_of_its_cancellation_is_done(house
     await house.jobs.cancel(job.id, "")
     ended = await house.until(job)
     assert (ended.status, ended.result.body) == ("done", b'"saved"')
-
-
-async def test_a_job_that_has_ended_cannot_be_cancelled(house):
-    house.start()
-    job = await house.until(await accept(house))
-    for _ in range(2):
-        with pytest.raises(JobEnded):
-            await house.jobs.cancel(job.id, "")
-
-
-async def test_a_cancelled_job_of_a_dead_worker_ends_as_cancelled(house):
-    dead = house.open_jobs(lease_seconds=0.05)
-    job = await accept(house, "again")
-    await dead.begin(await dead.look(job.id), True)
-    await house.jobs.cancel(job.id, "")
-    house.start()
-    assert (await house.until(job)).status == "cancelled"
 
 
 # --- Workers that stop ---

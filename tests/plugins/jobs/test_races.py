@@ -6,10 +6,10 @@ import logging
 import pytest
 
 from awp_publish.plugins.jobs.job import JobResult, store_job
-from awp_publish.plugins.jobs.jobs import MAX_ATTEMPTS, QUEUE
+from awp_publish.plugins.jobs.jobs import QUEUE
 from awp_publish.plugins.jobs.runner import Runner
 from awp_publish.plugins.jobs.worker import Worker
-from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
+from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable
 
 
 async def test_of_workers_that_race_for_a_job_exactly_one_runs_it(house):
@@ -76,38 +76,6 @@ async def test_a_repeatable_job_of_a_dead_worker_is_run_again(house):
     house.start()
     done = await house.until(job)
     assert (done.status, done.attempt) == ("done", 2)
-
-
-async def test_another_job_of_a_dead_worker_ends_as_interrupted(house):
-    ran = []
-
-    async def run(job):
-        ran.append(job.id)
-        return JobResult(200, (), b"null")
-
-    job = await died(house, "once")
-    house.start(run)
-    failed = await house.until(job)
-    assert (failed.status, type(failed.problem), ran) == ("failed", JobInterrupted, [])
-
-
-async def test_a_running_job_of_an_action_that_is_gone_ends(house):
-    job = await died(house, "gone")
-    house.start()
-    assert isinstance((await house.until(job)).problem, UnknownOperation)
-
-
-async def test_a_job_that_kills_its_workers_is_given_up(house):
-    job = await house.jobs.accept("again", {})
-    dead = house.open_jobs(lease_seconds=0.0)
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        await dead.reclaim(job.id, lambda _: True)
-        waiting = await dead.pick(job.id, lambda _: True)
-        assert (await dead.begin(waiting, True)).job.attempt == attempt
-    await dead.reclaim(job.id, lambda _: True)
-    failed = await house.jobs.show(job.id, "")
-    assert (failed.status, type(failed.problem)) == ("failed", JobInterrupted)
-    assert str(MAX_ATTEMPTS) in failed.problem.detail
 
 
 async def test_a_worker_that_was_taken_for_dead_drops_what_it_did(house, caplog):

@@ -23,13 +23,12 @@ from awp_publish.plugins.jobs.jobs import (
     ByteLimits,
     JobStore,
 )
-from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs
-from awp_publish.stores.memory import MemoryStore
+from awp_publish.problems import JobEnded, JobQueueFull
 from awp_publish.stores.store import Reserve
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
-from tests.plugins.jobs.conftest import REPEATABLE, Clock, until
+from tests.plugins.jobs.conftest import REPEATABLE, until
 
 # --- Through the doors ---
 
@@ -139,28 +138,6 @@ def test_unknown_callers_have_their_shares_by_address(shop):
 # --- In the store ---
 
 
-async def test_a_site_takes_on_only_so_many_jobs_of_all_callers(store):
-    jobs = JobStore(store, most=3)
-    accepted = [await jobs.accept("again", {}, principal=name) for name in ("ann", "ben", "eve")]
-    with pytest.raises(JobQueueFull) as caught:
-        await jobs.accept("again", {}, principal="joe")
-    assert (caught.value.status, dict(caught.value.headers)["Retry-After"]) == (503, "10")
-    await jobs.cancel(accepted[0].id, "ann")
-    await jobs.accept("again", {}, principal="joe")
-
-
-async def test_jobs_that_expired_without_an_end_take_no_room():
-    clock = Clock()
-    jobs = JobStore(MemoryStore(clock), pending_seconds=100, most=3, most_of_caller=2, clock=clock.day)
-    for _ in range(2):
-        await jobs.accept("again", {}, principal="ann")
-    with pytest.raises(TooManyJobs):
-        await jobs.accept("again", {}, principal="ann")
-    clock.seconds += 101
-    for _ in range(2):
-        await jobs.accept("again", {}, principal="ann")
-
-
 @pytest.mark.parametrize("concurrency", [1, 2, 4])
 async def test_callers_take_turns_whoever_came_first(house, concurrency):
     ran = []
@@ -252,17 +229,6 @@ def give(jobs: JobStore, size: int = 8_000, **whose: Any) -> Awaitable[Job]:
     return jobs.accept("again", {"text": "x" * size}, **whose)
 
 
-async def finish(jobs: JobStore, job: Job, size: int) -> Job:
-    """End a job with a result of so many bytes."""
-    accepted = await jobs.look(job.id)
-    assert accepted is not None
-    begun = await jobs.begin(accepted, True)
-    assert begun is not None
-    ended = await jobs.end(begun, "done", JobResult(200, (), b'"' + b"x" * size + b'"'))
-    assert ended is not None
-    return ended.job
-
-
 def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_client, request):
     site = make_shop(authenticate=known_callers(), plugins=["mcp", "a2a", "awp"])
     go = threading.Event()
@@ -290,23 +256,6 @@ def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_clie
     assert invoke(client, "report", {"text": LARGE}).status_code == 202
 
 
-async def test_the_bytes_of_a_caller_are_counted_by_all_workers_and_given_back(store):
-    here, there = JobStore(store, most_bytes=SMALL), JobStore(store, most_bytes=SMALL)
-    cases: list[tuple[dict[str, Any], str]] = [({"principal": "ann"}, "ann"), ({"share": "ip:192.0.2.1"}, "")]
-    for whose, who in cases:
-        first, second = await give(here, **whose), await give(there, **whose)
-        for jobs in (here, there):
-            with pytest.raises(TooManyJobs, match="24000 bytes"):
-                await give(jobs, **whose)
-        await there.cancel(first.id, who)
-        third = await give(here, **whose)
-        assert (await finish(here, second, 7_500)).status == "done"  # a result takes the place of the input
-        with pytest.raises(TooManyJobs):
-            await give(there, **whose)
-        await finish(there, third, 10)
-        await give(there, **whose)
-
-
 async def test_unknown_callers_together_leave_known_ones_their_bytes_and_their_jobs(store):
     jobs = JobStore(store, most=6, most_bytes=SMALL)
     for number in range(3):
@@ -322,36 +271,6 @@ async def test_unknown_callers_together_leave_known_ones_their_bytes_and_their_j
     for name in ("ann", "ben", "cleo"):
         await give(jobs, principal=name)
         await give(jobs, principal=name)
-
-
-async def test_an_answer_for_which_an_unknown_caller_has_no_room_is_not_kept(store):
-    jobs = JobStore(store, most_bytes=SMALL)
-    ended = await finish(jobs, await give(jobs, 10, share="ip:192.0.2.1"), 30_000)
-    assert ended.problem is not None
-    assert (ended.status, ended.problem.slug) == ("failed", "answer-not-kept")
-    await give(jobs, 10_000, share="ip:192.0.2.1")  # what is not kept takes no room
-    assert (await finish(jobs, await give(jobs, 10, principal="ann"), 30_000)).status == "done"
-    with pytest.raises(TooManyJobs):
-        await give(jobs, 10, principal="ann")
-
-
-@pytest.mark.parametrize("whose", [{"principal": "ann"}, {"share": "ip:192.0.2.1"}], ids=["known", "unknown"])
-async def test_results_take_their_bytes_until_they_are_forgotten(whose):
-    clock = Clock()
-    store = MemoryStore(clock)
-    jobs = JobStore(store, result_seconds=100, pending_seconds=500, most_bytes=SMALL, clock=clock.day)
-    for _ in range(2):
-        await finish(jobs, await give(jobs, 10, **whose), 8_000)
-    with pytest.raises(TooManyJobs):
-        await give(jobs, **whose)
-    clock.seconds += 102
-    for _ in range(2):
-        await give(jobs, **whose)
-    with pytest.raises(TooManyJobs):
-        await give(jobs, **whose)
-    clock.seconds += 502  # neither was ever run
-    for _ in range(2):
-        await give(jobs, **whose)
 
 
 async def test_a_worker_gives_back_what_is_forgotten_so_that_nothing_of_a_job_stays(house, monkeypatch):
