@@ -53,7 +53,7 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
     site, name = catalog.site, skill_name(catalog)
     # An IPv6 address has colons, which separate the parts of a URN.
-    domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
+    domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain)
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MAX_QUERIES]
     kinds, interfaces = interfaces_of(catalog), []
     if "mcp" in kinds:

@@ -174,6 +174,11 @@ def test_clients_of_older_a2a_find_a_card_of_their_version(open_client):
     ("wrong", "said"),
     [
         ({"content_signal": {"train": "no"}}, "content_signal: train=no is not known"),
+        *[
+            ({"content_signal": {name: value}}, f"content_signal: {name}={value} is not known")
+            for name, value in (("search", "full"), ("ai-input", "maybe"), ("ai-train", "reference"), ("use", "yes"))
+        ],
+        ({"content_usage": "train-ai=n  "}, "content_usage must be one line"),
         ({"bots": {"GPT\nBot": True}}, "is not the name of a crawler"),
         ({"disallow": ["account"]}, 'must be a path such as "/account"'),
         ({"license": "not an address"}, "neither a path"),
@@ -183,6 +188,12 @@ def test_a_line_that_would_break_robots_txt_is_refused(wrong, said):
     with pytest.raises(DeclarationError, match="robots") as refused:
         Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(**wrong))])
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["search", "ai-input", "ai-train", "use"])
+def test_every_value_of_a_signal_is_taken(name):
+    for value in ("immediate", "reference", "full") if name == "use" else ("yes", "no"):
+        Site("Shop", "Sells.", url=SHOP, plugins=[Discovery(robots=Robots(content_signal={name: value}))])
 
 
 PREFLIGHT = {"origin": "https://agent.example", "access-control-request-method": "GET"}
