@@ -25,6 +25,10 @@ def site_with(field: str, value: Any) -> None:
     Site(**{"name": "Shop", "description": "Sells things.", "url": "https://shop.example", field: value})
 
 
+def action_with(field: str, value: Any) -> None:
+    ordering().action("order", **{field: value})
+
+
 def ordering() -> Site:
     keys = ApiKey({"key-of-a-partner": "partner"})
     return Site("Shop", "Sells things.", url="https://shop.example", authenticate=keys)
@@ -62,7 +66,7 @@ def facts(options: dict[str, Any]) -> str:
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "site": site_with,
-    "action": lambda field, value: ordering().action("order", **{field: value}) and None,
+    "action": action_with,
     "declared": declared,
     "facts": facts,
 }
