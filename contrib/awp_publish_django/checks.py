@@ -4,11 +4,13 @@ Errors keep the project from starting; warnings are about what works and should 
 of ours is a warning: a table that declarations ask for may be what it is about to make.
 """
 
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
+import django
 from django.conf import settings
 from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
@@ -35,7 +37,7 @@ OTHER: Final = "f3b1"
 
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
-    """All of them; what cannot be published is told alone. `databases` are those that `migrate` is about to change."""
+    """All of them; what cannot be published is told alone."""
     messages: list[CheckMessage]
     try:
         publication = get_publication()
@@ -57,10 +59,15 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
         messages = [Error(words, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
     else:
         messages = [message for check in CHECKS for message in check(publication)]
-    if databases:
+    if _is_migrating(databases):
         for message in messages:
             message.level = min(message.level, WARNING)
     return messages
+
+
+def _is_migrating(databases: object) -> bool:
+    """Return whether `migrate` asks. Django names databases to it alone, since 6.1 all of them to every command."""
+    return bool(databases) and (django.VERSION < (6, 1) or sys.argv[1:2] == ["migrate"])
 
 
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
