@@ -278,6 +278,17 @@ def test_a_session_that_a_known_caller_has_begun_is_nobody_elses(client):
     assert told(invoke(client, "whoami", session=session, headers=wrong)) == (401, "INVALID_CREDENTIALS")
 
 
+def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client):
+    readers = {"ann": {"authorization": "Bearer ann-secret"}, "ben": {"authorization": "Bearer ben-secret"}, "": {}}
+    for owner in ("ann", ""):
+        session = invoke(client, "sign_in", {"name": "eve"}, headers=readers[owner]).headers["awp-session"]
+        job = invoke(client, "later", session=session, headers=readers[owner]).headers["location"]
+        for reader, credentials in readers.items():
+            answer = client.get(job, headers={**credentials, "awp-session": session})
+            refusal = None if answer.status_code == 200 else told(answer)
+            assert refusal == (None if reader == owner else (401, "SESSION_UNKNOWN")), (owner, reader)
+
+
 def test_a_session_of_nobody_known_may_be_shown_with_other_credentials_only_by_nobody_known(client):
     session = sign_in(client)
     assert invoke(client, "mine", session=session).json() == "mine"
