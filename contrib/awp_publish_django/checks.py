@@ -1,10 +1,9 @@
 """System checks: what is wrong with the settings, the declarations, the middleware and the addresses, with a remedy.
 
-Errors keep the project from starting; warnings are about what works and should not be left so. To `migrate`, an error
-of ours is a warning: a table that declarations ask for may be what it is about to make.
+Errors keep the project from starting; warnings are about what works and should not be left so. A missing table is a
+warning, since it may be what `migrate` is about to make; before Django 6.1, every error of ours is one to `migrate`.
 """
 
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -59,15 +58,10 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
         messages = [Error(words, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
     else:
         messages = [message for check in CHECKS for message in check(publication)]
-    if _is_migrating(databases):
+    if databases and django.VERSION < (6, 1):  # which names databases to every check: migrate is one command of many
         for message in messages:
             message.level = min(message.level, WARNING)
     return messages
-
-
-def _is_migrating(databases: object) -> bool:
-    """Return whether `migrate` asks. Django names databases to it alone, since 6.1 all of them to every command."""
-    return bool(databases) and (django.VERSION < (6, 1) or sys.argv[1:2] == ["migrate"])
 
 
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import django
 import pytest
 
 from tests.django.servers import environment
@@ -44,5 +45,8 @@ def test_commands_make_its_tables_and_check_tells_the_error(agents, tmp_path: Pa
         assert "awp_publish.W007" in prepared.stderr
         assert "SystemCheckError" not in prepared.stderr
     migrated = run("django", "migrate", "--run-syncdb", cwd=tmp_path, env=there)
-    assert migrated.returncode == 0, migrated.stderr
-    assert (tmp_path / "shop.db").stat().st_size > 0
+    if told.startswith("W") or django.VERSION < (6, 1):
+        assert migrated.returncode == 0, migrated.stderr
+        assert (tmp_path / "shop.db").stat().st_size > 0
+    else:
+        assert f"awp_publish.{told}" in migrated.stderr
