@@ -2,17 +2,18 @@
 
 `# TITLE` begins one, without cookies. `> METHOD ADDRESS BODY | NAME: VALUE` is a request; a body that begins with a
 brace or bracket is JSON, one like b'...' bytes, another one a form. Below it stands its answer, indented: status,
-headers, and body; not that of a request with `>>`, of which `? PATTERN` shows a part. `= NAME PATTERN` takes from an
-answer a value, for which $NAME stands.
+headers, and body; not that of a request with `>>`, of which `? PATTERN` shows a part; one with `>~` is repeated until a
+job has ended, with `>+` until it shows progress. `= NAME PATTERN` takes from an answer a value, for which $NAME stands.
 """
 
 import json
 import re
+import time
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -28,6 +29,23 @@ CHANGING: Final = [
     (r"(access-control-expose-headers: X-Request-Id).*", r"\1, ..."),
 ]
 
+SECONDS: Final = 60.0
+"""In which a job ends or shows progress."""
+
+Waits: TypeAlias = Callable[[Any], bool]
+
+
+def _runs(answer: Any) -> bool:
+    return answer.json()["status"] in ("accepted", "running")
+
+
+WAITS: Final[dict[str, Waits]] = {
+    ">": lambda answer: False,
+    ">>": lambda answer: False,
+    ">~": _runs,
+    ">+": lambda answer: _runs(answer) and "progress" not in answer.json(),
+}
+
 
 def play(text: str, client: TestClient, changing: Sequence[tuple[str, str]] = (), *, sorts: bool = False) -> str:
     """Send what a transcript sends, and return it with the answers."""
@@ -40,9 +58,10 @@ def play(text: str, client: TestClient, changing: Sequence[tuple[str, str]] = ()
         made += ["", line] if line.startswith("# ") and made else [line]
         if line.startswith("# "):
             client.cookies.clear()
-        elif line.startswith(("> ", ">> ")):
-            answer = _send(client, line.lstrip("> "), dict(values), sorts=sorts)
-            made += _indented(answer) if line.startswith("> ") else []
+        elif line.startswith(">"):
+            mark, _, sent = line.partition(" ")
+            answer = _send(client, sent, dict(values), WAITS[mark], sorts=sorts)
+            made += _indented(answer) if mark != ">>" else []
         elif line.startswith("? "):
             made += _indented(_search(line[2:], answer)[0])
         elif line.startswith("= "):
@@ -69,7 +88,7 @@ def _search(pattern: str, text: str) -> re.Match[str]:
     return found
 
 
-def _send(client: TestClient, line: str, values: dict[str, str], *, sorts: bool) -> str:
+def _send(client: TestClient, line: str, values: dict[str, str], waits: Waits, *, sorts: bool) -> str:
     request, *fields = line.split(" | ")
     method, address, *rest = request.split(" ", 2)
     body = rest[0] if rest else ""
@@ -81,7 +100,9 @@ def _send(client: TestClient, line: str, values: dict[str, str], *, sorts: bool)
     if body:
         kind = "application/json" if body[0] in "{[" else "application/x-www-form-urlencoded"
         headers = {"content-type": kind, **headers}
-    answer = client.request(method, address, content=content, headers=headers, follow_redirects=False)
+    end = time.monotonic() + SECONDS
+    while waits(answer := client.request(method, address, content=content, headers=headers, follow_redirects=False)):
+        assert time.monotonic() < end, answer.text
     lines = [f"{name}: {value}" for name, value in answer.headers.multi_items()]
     text = answer.content.decode(errors="backslashreplace")
     if sorts and text.startswith("{"):

@@ -29,12 +29,8 @@ def run_without(plugins: list[str]) -> bool:
                 shutil.copy(source, target)
         for plugin in plugins:
             shutil.rmtree(Path(folder) / "awp_publish" / "plugins" / plugin)
-        shown = (
-            "-r",
-            "fE",
-            "-W",
-            "ignore::pytest.PytestUnraisableExceptionWarning",
-        )  # a skipped test leaves its loop open
+        # A skipped test may leave a loop open.
+        shown = ("-r", "fE", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
         options = ("-m", "not slow", "-n", "auto", "--dist", "worksteal", "-p", "no:cacheprovider", *shown)
         command = [sys.executable, "-m", "pytest", "-q", *options, *(f"tests/{room}" for room in ROOMS)]
         return subprocess.run(command, cwd=folder).returncode == 0

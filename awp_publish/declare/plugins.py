@@ -117,9 +117,10 @@ def read_options(
     """
     kinds = options_of(setups, owner)
     plain = {name: value for name, value in given.items() if name not in kinds}
-    for plugin in installed().values():
+    unknown = plain.keys() - set(own)
+    for plugin in installed().values() if unknown else ():
         of_plugin = plugin.action_options if owner == "action" else plugin.page_options
-        if lacking := sorted(of_plugin.keys() & plain.keys() - set(own)):
+        if lacking := sorted(of_plugin.keys() & unknown):
             wrong = f'{lacking[0]}: is an option of the plug-in "{plugin.name}", which the site does not have.'
             raise DeclarationError(subject, wrong, f'Name it in plugins=["{plugin.name}"], or leave the option out.')
     options = check(subject, adapter, plain, names={*own, *kinds})

@@ -40,8 +40,26 @@ _PARAGRAPHS: Final = frozenset(("blockquote", "p", "pre", "td"))
 """Blocks that score for what is around them, not for themselves."""
 
 _LISTS: Final = frozenset(("dl", "menu", "ol", "table", "tbody", "ul"))
-_KEPT_TAGS: Final = "blockquote caption dd dl dt figcaption figure p pre table tbody td tfoot th thead tr"
-_KEPT: Final = frozenset(_KEPT_TAGS.split())
+_KEPT: Final = frozenset(
+    (
+        "blockquote",
+        "caption",
+        "dd",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "p",
+        "pre",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+    )
+)
 """Blocks and parts of blocks that stay with what they are beside of."""
 
 _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))

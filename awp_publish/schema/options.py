@@ -161,7 +161,7 @@ def plain_json(value: object) -> object:
         return [plain_json(item) for item in value]
     if value is None or isinstance(value, bool) or (isinstance(value, (str, int, float)) and _is_writable(value)):
         return value
-    raise ValueError(f"{_shortened(value)} is not JSON")
+    raise ValueError(f"{shortened(value)} is not JSON")
 
 
 def _is_writable(value: str | int | float) -> bool:
@@ -170,7 +170,8 @@ def _is_writable(value: str | int | float) -> bool:
     return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
 
 
-def _shortened(value: object) -> str:
+def shortened(value: object) -> str:
+    """Return how a value is shown in a message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 

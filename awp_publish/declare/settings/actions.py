@@ -23,11 +23,11 @@ from awp_publish.schema.options import (
     Path,
     Seconds,
     Text,
-    _shortened,
     check_duration,
     check_json,
     check_text,
     plain_json,
+    shortened,
     strict,
 )
 
@@ -88,7 +88,7 @@ def check_kind(value: object) -> object:
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
-    raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
+    raise ValueError(f"{shortened(value)} is neither a type nor a JSON Schema")
 
 
 def check_inputs(value: object) -> object:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, PlainValidator
 from typing_extensions import TypedDict
 
 from awp_publish.model import ActionType, JsonObject
-from awp_publish.schema.options import Flag, Link, Option, Text, _shortened, check_json, strict
+from awp_publish.schema.options import Flag, Link, Option, Text, check_json, shortened, strict
 
 _RESULT_TYPES: Final = ("single", "list", "table", "form")
 _RESULT_MEMBERS: Final = ("type", "selector", "itemSelector", "properties", "pagination")
@@ -50,7 +50,7 @@ def check_result(result: JsonObject) -> JsonObject:
             raise ValueError(f"{name!r} is not one of its members" + (f"; did you mean {near[0]!r}?" if near else ""))
     for selector in (result["selector"], result.get("itemSelector", "*"), *properties.values(), *pagination.values()):
         if not isinstance(selector, str):
-            raise ValueError(f"{_shortened(selector)} is not a CSS selector")
+            raise ValueError(f"{shortened(selector)} is not a CSS selector")
         check_selector(selector)
     return check_json({name: result[name] for name in _RESULT_MEMBERS if result.get(name)})
 

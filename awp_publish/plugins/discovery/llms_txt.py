@@ -95,7 +95,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
     lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
-    agents = {agent.id: agent for agent in catalog.agents}
+    agents, has_one_key_field = {agent.id: agent for agent in catalog.agents}, len(_key_fields(catalog)) == 1
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first
     for action in sorted(catalog.actions, key=lambda one: bool(one.tags)):
         tag = one_line(action.tags[0]) if action.tags else ""
@@ -107,7 +107,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
         marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
         marks += ["confirm"] if action.needs_confirmation else []
         if action.idempotency:
-            marks.append("key" if len(_key_fields(catalog)) == 1 else f"key as {action.idempotency.key_field}")
+            marks.append("key" if has_one_key_field else f"key as {action.idempotency.key_field}")
         marks += ["job"] if action.is_background else []
         marks += [str(action.rate_limit)] if action.rate_limit else []
         marked = f" [{', '.join(marks)}]" if marks else ""

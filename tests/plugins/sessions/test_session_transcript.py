@@ -7,9 +7,16 @@ import pytest
 
 from tests.client import TestClient
 from tests.guarded import KEYS
-from tests.http_transcripts import play
 from tests.plugins.mcp.mcp_messages import without_cookie_jar
 from tests.plugins.sessions.test_sessions import make_app
+from tests.transcript import compare
+
+CHANGING = [
+    (r"(?<=/jobs/)[\w-]{22}", "JOB"),
+    (r'(?<="job_id":")[\w-]{22}', "JOB"),
+    (r"(?<=awp-session: )\S+", "TOKEN"),
+    (r"(?<=session=)[\w.=+\-]{20,}", "COOKIE"),
+]
 
 
 @pytest.fixture
@@ -20,8 +27,4 @@ def client() -> Iterator[TestClient]:
 
 
 def test_conversations_in_sessions(client, request):
-    path = Path(__file__).parent / "sessions.txt"
-    text = play(path.read_text(), client)
-    if request.config.getoption("--golden"):
-        path.write_text(text)
-    assert text == path.read_text()
+    compare(Path(__file__).parent / "sessions.txt", client, request, *CHANGING)
