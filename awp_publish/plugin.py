@@ -30,7 +30,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from awp_publish.announced import announced
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
-from awp_publish.calls.invoke import CallHooks as CallHooks, Invoker
+from awp_publish.calls.hooks import CallHooks as CallHooks
+from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding

@@ -100,7 +100,7 @@ class WoaDoor(CallEndpoint):
 
     def __init__(self, context: Context) -> None:
         super().__init__(PROTOCOL, context)
-        self._offered, self._absent = self._invoker.offered(PROTOCOL), self._invoker.absent
+        self._offered, self._absent = self._invoker.offers.at(PROTOCOL), self._invoker.absent
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one invocation. `named` is the agent that the URL names."""
@@ -130,7 +130,9 @@ class WoaDoor(CallEndpoint):
 
         action = self._offered.get((agent, operation), self._absent)
         if action is None:
-            raise self._invoker.unknown(PROTOCOL, agent, operation)
-        unknown = partial(self._invoker.unknown, PROTOCOL, agent, operation) if self._absent is not None else None
+            raise self._invoker.offers.unknown(PROTOCOL, agent, operation)
+        unknown = (
+            partial(self._invoker.offers.unknown, PROTOCOL, agent, operation) if self._absent is not None else None
+        )
         request.call = call = self._calls.make(action, inputs, request, envelope, size=size, unknown=unknown)
         await self._invoker.run(call, request.deliver)

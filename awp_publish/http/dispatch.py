@@ -19,7 +19,7 @@ import orjson
 
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.invoke import Routes
+from awp_publish.calls.hooks import Routes
 from awp_publish.declare.discover import find_arrival
 from awp_publish.http.arrivals import ELSEWHERE, GuardedScope, arrival_refusal, compare_arrivals
 from awp_publish.http.encoding import Encoder

@@ -24,7 +24,8 @@ from awp_publish import (
 from awp_publish.calls.authenticators import read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.invoke import Invoker, Routes
+from awp_publish.calls.hooks import Routes
+from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.verifiers import people_of
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS

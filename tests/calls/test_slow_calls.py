@@ -13,7 +13,7 @@ from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Limits, Site
-from awp_publish.calls import invoke
+from awp_publish.calls import deadlines
 from awp_publish.http.exchange import Message
 
 
@@ -78,7 +78,7 @@ async def no_leftovers() -> AsyncIterator[None]:
 def pass_time(monkeypatch) -> Callable[[float], None]:
     """Moves the clock of deadlines on, so that those of a call are neither waited for nor missed by a busy machine."""
     passed = [0.0]
-    monkeypatch.setattr(invoke, "perf_counter", lambda: perf_counter() + sum(passed))
+    monkeypatch.setattr(deadlines, "perf_counter", lambda: perf_counter() + sum(passed))
     return passed.append
 
 
@@ -217,7 +217,7 @@ async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_o
     assert (caller.status, caller.json) == (200, "ordered")
     caller.hung_up.set()
     pass_time(60)
-    await asyncio.sleep(3 * invoke.DEADLINE_INTERVAL)
+    await asyncio.sleep(3 * deadlines.DEADLINE_INTERVAL)
     assert not call.done()
     release.set()
     await asyncio.wait_for(call, 20)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 from awp_publish.calls.call import Outcome, Result
-from awp_publish.calls.invoke import CallHooks, Invoker, Routes
+from awp_publish.calls.hooks import CallHooks, Routes
+from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.workers import count_workers
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer

@@ -102,7 +102,7 @@ class Visits:
         listed = receipts if isinstance(receipts, list) else []
         members["receipts"] = [*listed, *visit.receipts.values()]
         try:
-            action = self._door.invoker.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
+            action = self._door.invoker.offers.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
             if not action.requires:
                 del members["receipts"]
             self._door.admission.check_size(action, len(orjson.dumps(handled.arguments)))

@@ -68,7 +68,7 @@ class AwpSkills:
             refuse("args must be an object.", param="args")
         # A skill is an action's id, or an agent whose operation is named by `action`.
         own = self._actions.get(skill)
-        named = self._invoker.offered(PROTOCOL).get((skill, operation), self._invoker.absent)
+        named = self._invoker.offers.at(PROTOCOL).get((skill, operation), self._invoker.absent)
         is_own = own is not None and operation in (None, DEFAULT_OPERATION, own.operation, own.id)
         if (action := own if is_own else named) is None:
             raise self.refusal(self.unknown(skill, operation), request.trace)
@@ -82,7 +82,7 @@ class AwpSkills:
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
         """Return the refusal for an unknown skill."""
-        problem = self._invoker.unknown(PROTOCOL, skill, operation)
+        problem = self._invoker.offers.unknown(PROTOCOL, skill, operation)
         if not isinstance(problem, UnknownAgent):
             return problem
         meant = did_you_mean(skill, self._public)

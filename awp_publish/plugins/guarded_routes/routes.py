@@ -17,7 +17,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import ClassVar, Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.invoke import Invoker, Routes
+from awp_publish.calls.hooks import Routes
+from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import read_body
 from awp_publish.http.calling import CallEndpoint, Dialect
 from awp_publish.http.cors import Cors

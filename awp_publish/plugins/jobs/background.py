@@ -10,7 +10,8 @@ from awp_publish.browsing.addresses import parse_address
 from awp_publish.calls.call import Call, CallCarrier, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.callers import CALLER
 from awp_publish.calls.gates.prerequisites import certify
-from awp_publish.calls.invoke import Accept, Invoker
+from awp_publish.calls.hooks import Accept
+from awp_publish.calls.invoke import Invoker
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.dispatch import RouteCaller

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult
 import orjson
 
 from awp_publish.calls.call import Call, Deliver, Result
-from awp_publish.calls.invoke import Handle
+from awp_publish.calls.hooks import Handle
 from awp_publish.calls.observe import Carry
 from awp_publish.calls.wire import Answer, CallFailed, NotYet, WireRequest, WireResponse
 from awp_publish.http.exchange import AsgiApp, Scope

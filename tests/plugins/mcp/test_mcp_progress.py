@@ -12,7 +12,7 @@ from fastapi import BackgroundTasks, FastAPI, Response
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, OAuth, report_progress
-from awp_publish.calls.invoke import DEADLINE_INTERVAL
+from awp_publish.calls.deadlines import DEADLINE_INTERVAL
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.running import running
 from tests.guarded import known_callers, make_shop
