@@ -127,7 +127,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             required = [
                 {
                     "schemes": dict(
-                        zip(chosen, ({"list": asked} if asked else {} for asked in way.values()), strict=True)
+                        zip(chosen, ({"list": scopes} if scopes else {} for scopes in way.values()), strict=True)
                     )
                 }
                 for way in alternatives
@@ -190,17 +190,17 @@ def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object],
         match scheme.get("type"):
             case "apiKey":
                 key = {**described, "location": scheme.get("in"), "name": scheme.get("name")}
-                found: dict[str, object] = {name: {"apiKeySecurityScheme": present(key)}}
+                variants_of_scheme: dict[str, object] = {name: {"apiKeySecurityScheme": present(key)}}
             case "http":
                 http = {**described, "scheme": scheme.get("scheme"), "bearerFormat": scheme.get("bearerFormat")}
-                found = {name: {"httpAuthSecurityScheme": present(http)}}
+                variants_of_scheme = {name: {"httpAuthSecurityScheme": present(http)}}
             case "openIdConnect":
                 connect = {**described, "openIdConnectUrl": scheme.get("openIdConnectUrl")}
-                found = {name: {"openIdConnectSecurityScheme": present(connect)}}
+                variants_of_scheme = {name: {"openIdConnectSecurityScheme": present(connect)}}
             case "oauth2":
                 flows = scheme.get("flows")
                 listed = list(flows.items()) if isinstance(flows, Mapping) else []
-                found = {
+                variants_of_scheme = {
                     name if not number else f"{name}_{kind}": {
                         "oauth2SecurityScheme": present({**described, "flows": {kind: flow}})
                     }
@@ -208,8 +208,8 @@ def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object],
                 }
             case _:
                 continue
-        schemes |= found
-        variants[name] = list(found)
+        schemes |= variants_of_scheme
+        variants[name] = list(variants_of_scheme)
     return schemes, variants
 
 

@@ -37,14 +37,14 @@ class EventTasks:
 
     def event_of(self, skill: object, caller: Principal | None) -> Event | None:
         """Return the event that a skill stands for, if the caller may see it, or None."""
-        known = {event.id for event in self._catalog.events} if isinstance(skill, str) else ()
-        return self._events.find(str(skill), caller) if skill in known else None
+        catalog_ids = {event.id for event in self._catalog.events} if isinstance(skill, str) else ()
+        return self._events.find(str(skill), caller) if skill in catalog_ids else None
 
     async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
         """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
         batch = await self._events.read(event, self._events.logs_for(event, caller), None)
-        known = None if caller is None else [caller.key, sorted(caller.scopes)]
-        return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
+        subscriber = None if caller is None else [caller.key, sorted(caller.scopes)]
+        return {"event": event.id, "arguments": arguments, "caller": subscriber, "positions": batch.positions}
 
     async def follow(
         self, record: TaskRecord, seconds: float, identify: Callable[[], Awaitable[Principal | None]]
@@ -54,21 +54,21 @@ class EventTasks:
         The caller is identified again every VERIFY_SECONDS, and when its token has expired. The updates end if it is
         no longer the same.
         """
-        wanted = subscription_of(record) or {}
-        caller = subscriber_of(wanted)
-        event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
+        subscription = subscription_of(record) or {}
+        caller = subscriber_of(subscription)
+        event, end = self._events.find(subscription["event"], caller), time.monotonic() + seconds
         if event is None:
             return
-        shown, verified = await identify(), time.monotonic()
-        logs, positions = self._events.logs_for(event, caller), _read_positions(wanted["positions"])
-        batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
+        principal, verified = await identify(), time.monotonic()
+        logs, positions = self._events.logs_for(event, caller), _read_positions(subscription["positions"])
+        batches = self._events.follow(event, logs, positions, subscription["arguments"], LOOK_SECONDS)
         async with aclosing(batches):
             async for batch in batches:
-                if time.monotonic() - verified >= VERIFY_SECONDS or (shown is not None and shown.has_expired()):
-                    verified, known = time.monotonic(), None
+                if time.monotonic() - verified >= VERIFY_SECONDS or (principal is not None and principal.has_expired()):
+                    verified, current = time.monotonic(), None
                     with suppress(Problem):
-                        known = await identify()
-                    if known != shown:
+                        current = await identify()
+                    if current != principal:
                         return
                 for occurrence in batch.occurrences:
                     yield artifact_of(record, occurrence)
@@ -96,9 +96,9 @@ def artifact_of(record: TaskRecord, occurrence: Any) -> TaskArtifactUpdateEvent:
     return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True)
 
 
-def subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
-    known = wanted.get("caller")
-    return Principal.of_key(known[0], frozenset(known[1])) if known else None
+def subscriber_of(subscription: Mapping[str, Any]) -> Principal | None:
+    stored = subscription.get("caller")
+    return Principal.of_key(stored[0], frozenset(stored[1])) if stored else None
 
 
 def _read_positions(stored: Mapping[str, Iterable[Any]]) -> dict[str, tuple[str, int]]:

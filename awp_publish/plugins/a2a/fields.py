@@ -33,7 +33,7 @@ def check_required_fields(request: ProtobufMessage) -> None:
 @cache
 def _fields_of(kind: Descriptor) -> tuple[tuple[str, bool, bool, bool, bool, object], ...]:
     """Return the fields to check: required ones, and messages of A2A's own, which may have required fields."""
-    found = []
+    fields = []
     for field in kind.fields:
         is_required = _REQUIRED in field.GetOptions().Extensions[field_behavior]
         inner = field.message_type
@@ -44,5 +44,5 @@ def _fields_of(kind: Descriptor) -> tuple[tuple[str, bool, bool, bool, bool, obj
             is_many = bool(getattr(field, "is_repeated", None) or getattr(field, "label", None) == _REPEATED)
             has_presence = field.has_presence and not is_many
             default: object = [] if is_many else None if inner is not None else field.default_value
-            found.append((field.name, is_required, has_messages, is_many, has_presence, default))
-    return tuple(found)
+            fields.append((field.name, is_required, has_messages, is_many, has_presence, default))
+    return tuple(fields)

@@ -21,20 +21,20 @@ def takes_files(action: Action) -> bool:
     return next(file_inputs(action.inputs), None) is not None
 
 
-def with_files(action: Action, given: JsonObject, parts: Iterable[Part]) -> JsonObject:
+def with_files(action: Action, arguments: JsonObject, parts: Iterable[Part]) -> JsonObject:
     """Return an input with the files of a message: each in the input that its metadata names, or else in the next free.
 
     A list takes all that are left. Raises InvalidInput for a file for which there is no input.
     """
     inputs = {name: (is_list, has_name) for name, is_list, has_name in file_inputs(action.inputs)}
-    filled = dict(given)
-    free = [name for name in inputs if name not in given]
+    filled = dict(arguments)
+    free = [name for name in inputs if name not in arguments]
     for part in parts:
-        named = part.metadata.fields["input"].string_value if "input" in part.metadata.fields else ""
-        name = named or next(iter(free), "")
+        requested = part.metadata.fields["input"].string_value if "input" in part.metadata.fields else ""
+        name = requested or next(iter(free), "")
         if name not in inputs:
-            known = f"There are: {', '.join(inputs)}." if inputs else "It takes no file."
-            detail = f'has no input for the file "{part.filename[:100]}". {known}'
+            choices = f"There are: {', '.join(inputs)}." if inputs else "It takes no file."
+            detail = f'has no input for the file "{part.filename[:100]}". {choices}'
             raise InvalidInput(f"Action {action.id} {detail}", errors=[Violation("", detail)])
         is_list, has_name = inputs[name]
         content = _content(part, name) if has_name else base64.b64encode(part.raw).decode()

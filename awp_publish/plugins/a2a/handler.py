@@ -298,10 +298,10 @@ class A2aHandler(RequestHandler):
         record = await self._tasks.find(task_id, key_of(principal))
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
-        wanted = subscription_of(record)
-        if wanted is not None and wanted["caller"] and principal is not None:  # they may see less by now
-            caller, scopes = wanted["caller"]
-            record.input = {**wanted, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
+        subscription = subscription_of(record)
+        if subscription is not None and subscription["caller"] and principal is not None:  # they may see less by now
+            caller, scopes = subscription["caller"]
+            record.input = {**subscription, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
         return record
 
     def _check_visible(self, record: TaskRecord, principal: Principal | None) -> None:
@@ -316,13 +316,13 @@ class A2aHandler(RequestHandler):
         if not (record.is_open and action.is_approved):
             raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")
 
-    async def _begin_event_task(self, request: A2aRequest, wanted: tuple[Event, JsonObject]) -> TaskRecord:
+    async def _begin_event_task(self, request: A2aRequest, subscription: tuple[Event, JsonObject]) -> TaskRecord:
         """Begin a task that subscribes to an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
-        record, (event, given) = request.record, wanted
+        record, (event, filters) = request.record, subscription
         principal = await self._callers.principal(request)
         record.owner = key_of(principal)
         record.skill = f"{EVENT}{event.id}"
-        record.input = await self._event_tasks.begin(event, given, principal)
+        record.input = await self._event_tasks.begin(event, filters, principal)
         set_state(record.task, WORKING, [Part(text=f"Sends each {event.id} when it happens, until you cancel.")])
         await self._tasks.put(record, self._callers.address(request))
         return record

@@ -9,18 +9,18 @@ from awp_publish.plugins.a2a.tasks import MAX_HISTORY
 
 def keep(message: Message, task: Task) -> Message:
     """Add a message to the history of a task, without its session and its files, and return what was added."""
-    kept = task.history.add()
-    kept.CopyFrom(message)
-    kept.task_id, kept.context_id = task.id, task.context_id
-    data = (part.data.struct_value for part in kept.parts if part.HasField("data"))
-    for struct in (kept.metadata, *data):
+    added = task.history.add()
+    added.CopyFrom(message)
+    added.task_id, added.context_id = task.id, task.context_id
+    data = (part.data.struct_value for part in added.parts if part.HasField("data"))
+    for struct in (added.metadata, *data):
         if "session" in struct.fields:
             del struct.fields["session"]
-    for part in kept.parts:
+    for part in added.parts:
         if is_file(part):  # the part keeps its name and its media type
             part.text = LEFT_OUT
     del task.history[:-MAX_HISTORY]
-    return kept
+    return added
 
 
 def leave_out(message: Message, task: Task, *, has_secrets: bool) -> None:
@@ -29,17 +29,17 @@ def leave_out(message: Message, task: Task, *, has_secrets: bool) -> None:
     `has_secrets` says that some skill has secret inputs. A skill that the caller may not know of counts as unknown, so
     that its messages look like all others.
     """
-    kept = [earlier for earlier in task.history if earlier.message_id == message.message_id]
-    if not kept:
+    entries = [earlier for earlier in task.history if earlier.message_id == message.message_id]
+    if not entries:
         return
     calls = [part for part in message.parts if part.text.lstrip().startswith(("{", "["))]
     if has_secrets:
         words = [part for part in message.parts if part.text and part not in calls]
-        replace_parts(kept[-1], words or [Part(text=LEFT_OUT)])
+        replace_parts(entries[-1], words or [Part(text=LEFT_OUT)])
         return
     parts = [Part(text=LEFT_OUT) if part in calls else part for part in message.parts]
-    del kept[-1].parts[:]
-    kept[-1].parts.extend(parts)
+    del entries[-1].parts[:]
+    entries[-1].parts.extend(parts)
 
 
 def replace_parts(message: Message, parts: list[Part]) -> None:

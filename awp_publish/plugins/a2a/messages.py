@@ -65,14 +65,14 @@ class Messages:
         self._check(message)
         request.is_new = not message.task_id
         request.record = record = await self._task_of(message, request)
-        kept = keep(message, record.task)
+        added = keep(message, record.task)
         request.sent = Message()
-        request.sent.CopyFrom(kept)
+        request.sent.CopyFrom(added)
         try:
             if self._has_events and request.is_new and (event := await self._event_of(request)) is not None:
                 request.event = event
             else:
-                await self._make_call(message, kept, request)
+                await self._make_call(message, added, request)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.without_frames()
@@ -97,8 +97,8 @@ class Messages:
         """Return a new task, or the one that the message continues. Raises A2AError, StoreUnavailable."""
         if request.is_new:
             # A context id of ours is recognisable and unguessable, so that it can also be the id of a session.
-            made = self._sessions.new_id() if self._sessions is not None else str(uuid.uuid4())
-            return TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or made))
+            context_id = self._sessions.new_id() if self._sessions is not None else str(uuid.uuid4())
+            return TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or context_id))
         caller = await self._callers.key(request, of_call=True)
         record = await self._tasks.refresh(await self._tasks.find(message.task_id, caller))
         if message.context_id and message.context_id != record.task.context_id:
@@ -109,29 +109,29 @@ class Messages:
         record.task.status.ClearField("message")
         return record
 
-    async def _make_call(self, message: Message, kept: Message, request: A2aRequest) -> None:
+    async def _make_call(self, message: Message, added: Message, request: A2aRequest) -> None:
         """Make the call of a message. Raises the Problem for which it is none.
 
-        What is `kept` of the message loses what is secret: sessions in texts, and inputs of actions that say so.
+        The message in the history, `added`, loses what is secret: sessions in texts, and inputs of actions that say so.
         """
         record = request.record
         selected = self._skills.select(request.document, record)
-        action, given, members, objection = selected.action, selected.input, selected.members, selected.objection
+        action, arguments, members, objection = selected.action, selected.input, selected.members, selected.objection
         if files := [part for part in message.parts if is_file(part)]:
             try:
-                given = with_files(action, given, files)
+                arguments = with_files(action, arguments, files)
             except Problem as problem:
                 objection = objection or problem
         if members.get("session") is not None:  # it is a secret in a text with the call as well
-            for part in kept.parts:
+            for part in added.parts:
                 if part.text.lstrip().startswith("{"):
                     part.text = LEFT_OUT
         if (redact := self._invoker.input_redactors.get(action.id)) is not None:
-            redacted = make_data_parts({"skill": action.id, "input": redact(given)})
-            replace_parts(kept, redacted or [Part(text=LEFT_OUT)])
+            redacted = make_data_parts({"skill": action.id, "input": redact(arguments)})
+            replace_parts(added, redacted or [Part(text=LEFT_OUT)])
         unknown = partial(self._skills.unknown, str(members.get("skill") or action.id))
         call = self._calls.make(
-            action, given, request, members, size=request.size, unknown=unknown, objection=objection
+            action, arguments, request, members, size=request.size, unknown=unknown, objection=objection
         )
         call.disconnected = partial(self._running.abandoned, request)
         is_visible = await self._callers.may_see(action, request)
@@ -140,19 +140,19 @@ class Messages:
         if context_id and action.id in self._invoker.guarded:
             call.conversation = Conversation(context_id, is_shown=bool(message.context_id))
         request.before = record.skill, record.input
-        record.skill, record.input, request.call = action.id, given, call
+        record.skill, record.input, request.call = action.id, arguments, call
         request.is_background = self._has_jobs and is_visible and action.is_background
 
     async def _event_of(self, request: A2aRequest) -> tuple[Event, JsonObject] | None:
         """Return the event to which a message subscribes, with its filters, or None. Raises InvalidInput."""
-        skill, given = self._skills.named(request.document)
+        skill, filters = self._skills.named_skill(request.document)
         action: Action | None = self._skills.find(skill)
-        named = action or self._invoker.absent  # a hidden action takes the same steps as none
-        if not skill or (named is not None and named.is_public):
+        visible = action or self._invoker.absent  # a hidden action takes the same steps as none
+        if not skill or (visible is not None and visible.is_public):
             return None
         event = self._event_tasks.event_of(skill, await self._callers.principal(request, of_call=True))
         if event is None or action is not None:
             return None
-        if wrong := self._events.check_arguments(event, given):
+        if wrong := self._events.check_arguments(event, filters):
             raise InvalidInput(f"The input is not what {event.id} takes.", errors=wrong)
-        return event, given
+        return event, filters

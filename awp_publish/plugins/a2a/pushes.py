@@ -89,34 +89,35 @@ class Pushes:
             ran = await self._store.run([Count(f"a2a-push:{address}", ANONYMOUS_CONFIGS, 60.0)])
             if ran.failed is not None:
                 raise RateLimited("Too many push notification configs.", headers=[("Retry-After", "60")])
-        kept = TaskPushNotificationConfig()
-        kept.CopyFrom(config)
-        kept.task_id, kept.id = record.task.id, config.id or secrets.token_urlsafe(12)
-        if not kept.token and not kept.authentication.credentials:
-            kept.authentication.scheme = kept.authentication.scheme or "StandardWebhooks"
-            kept.authentication.credentials = f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
-        given = (kept.authentication.credentials, kept.token)
+        stored = TaskPushNotificationConfig()
+        stored.CopyFrom(config)
+        stored.task_id, stored.id = record.task.id, config.id or secrets.token_urlsafe(12)
+        if not stored.token and not stored.authentication.credentials:
+            stored.authentication.scheme = stored.authentication.scheme or "StandardWebhooks"
+            stored.authentication.credentials = f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
+        candidates = (stored.authentication.credentials, stored.token)
         key = next(
-            (secret for secret in given if secret.startswith("whsec_")), kept.token or kept.authentication.credentials
+            (secret for secret in candidates if secret.startswith("whsec_")),
+            stored.token or stored.authentication.credentials,
         )
-        known = await self._configs(record)
-        before = next((hook for hook in known if hook.about["config"]["id"] == kept.id), None)
-        if before is None and len(known) >= MAX_CONFIGS:
+        hooks = await self._configs(record)
+        before = next((hook for hook in hooks if hook.about["config"]["id"] == stored.id), None)
+        if before is None and len(hooks) >= MAX_CONFIGS:
             raise UnsupportedOperationError(f"The task has {MAX_CONFIGS} push notification configs already.")
         logs = [_log_of(record.task.id)]
         logs += [f"job:{record.job}"] if record.job else []
-        about: dict[str, Any] = {"task": record.task.id, "owner": record.owner, "config": MessageToDict(kept)}
+        about: dict[str, Any] = {"task": record.task.id, "owner": record.owner, "config": MessageToDict(stored)}
         about |= {"shown": None if record.state in TERMINAL else _digest_of(record), "attempts": 0}
-        if (wanted := subscription_of(record)) is not None:
-            caller = subscriber_of(wanted)
-            event = self._events.find(wanted["event"], caller)
+        if (subscription := subscription_of(record)) is not None:
+            caller = subscriber_of(subscription)
+            event = self._events.find(subscription["event"], caller)
             logs += self._events.logs_for(event, caller) if event is not None else ()
-            about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
+            about |= {"positions": subscription["positions"], "caller": subscription["caller"]}
         hook = self._webhooks.new(
-            id=f"a2a_{sha256(f'{record.task.id} {kept.id}'.encode()).hexdigest()[:32]}",
+            id=f"a2a_{sha256(f'{record.task.id} {stored.id}'.encode()).hexdigest()[:32]}",
             kind=KIND,
             principal=record.owner or f"ip:{address}",
-            url=kept.url,
+            url=stored.url,
             secret=key,
             expires=time.time() + self._tasks.seconds_of(record),
             about=about,
@@ -127,7 +128,7 @@ class Pushes:
                 raise StoreUnavailable("The config is being changed.", headers=[("Retry-After", "1")])
         except self._webhooks.TooMany as many:
             raise UnsupportedOperationError(str(many)) from many
-        return kept
+        return stored
 
     async def listed(self, record: TaskRecord) -> list[TaskPushNotificationConfig]:
         """Return the configs of a task."""
@@ -135,11 +136,11 @@ class Pushes:
 
     async def find(self, record: TaskRecord, config_id: str) -> TaskPushNotificationConfig:
         """Return one config of a task, by default the only one. Raises TaskNotFoundError."""
-        known = await self.listed(record)
-        found = [config for config in known if config.id == config_id or (not config_id and len(known) == 1)]
-        if not found:
+        configs = await self.listed(record)
+        matches = [config for config in configs if config.id == config_id or (not config_id and len(configs) == 1)]
+        if not matches:
             raise TaskNotFoundError("The task has no such push notification config.")
-        return found[0]
+        return matches[0]
 
     async def delete(self, record: TaskRecord, config_id: str) -> None:
         """Delete a config of a task, if it exists."""
@@ -159,19 +160,21 @@ class Pushes:
             record = await self._tasks.refresh(await self._tasks.find(about["task"], about["owner"]))
         except TaskNotFoundError:
             return None
-        shown = _digest_of(record)
-        if shown != about["shown"] and not (record.state not in TERMINAL and subscription_of(record) is not None):
+        digest = _digest_of(record)
+        if digest != about["shown"] and not (record.state not in TERMINAL and subscription_of(record) is not None):
             answer: Posted | Failure | None = None
             for place, update in enumerate(updates_of(record.task)):
                 body = _body_of(update)
                 if len(body) > MAX_BODY:  # too large: it can be read with GetTask
                     continue
-                answer = await self._webhooks.send(hook, _hook_message(hook, f"{record.task.id}.{shown}.{place}", body))
+                answer = await self._webhooks.send(
+                    hook, _hook_message(hook, f"{record.task.id}.{digest}.{place}", body)
+                )
                 if _is_gone(answer):
                     return None
                 if isinstance(answer, str) or not 200 <= answer.status < 300:
                     break
-            if (pause := await self._settle(hook, answer, {"shown": shown, "pause": FIRST_PAUSE})) is not None:
+            if (pause := await self._settle(hook, answer, {"shown": digest, "pause": FIRST_PAUSE})) is not None:
                 return pause
         elif "positions" in about and record.state not in TERMINAL:
             return await self._carry_events(hook, record)
@@ -179,21 +182,21 @@ class Pushes:
             pause = self._webhooks.QUIET_SECONDS if hook.expires is None else hook.expires - time.time()
         else:
             pause = min(about.get("pause", FIRST_PAUSE) * 1.5, MAX_PAUSE)
-            await self._webhooks.change(hook, lambda kept: kept.about.update(pause=pause))
+            await self._webhooks.change(hook, lambda stored: stored.about.update(pause=pause))
         later: float = await self._webhooks.postpone(hook, pause)
         return later
 
     async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
-        wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
-        event = self._events.find(wanted["event"], subscriber_of(wanted))
+        subscription = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
+        event = self._events.find(subscription["event"], subscriber_of(subscription))
         if event is None:
             return None
 
         def write(hook: Any, occurrence: Any, _: object) -> Any:
             return _hook_message(hook, occurrence.id, _body_of(artifact_of(record, occurrence)))
 
-        options = {"arguments": wanted["arguments"], "ends": _is_gone, "is_ordered": True}
+        options = {"arguments": subscription["arguments"], "ends": _is_gone, "is_ordered": True}
         # It looks again before long, to notice that the task was cancelled.
         pause: float | None = await self._delivery.carry(hook, event, write, quiet=MAX_PAUSE, **options)
         return pause
@@ -202,14 +205,14 @@ class Pushes:
         """Record the result of a message. Returns the seconds until it is sent again, or None if it is done."""
         pause: float | None = None
 
-        def change(kept: Any) -> None:
+        def change(stored: Any) -> None:
             nonlocal pause
-            attempts, pause, pauses = kept.about["attempts"], None, self._webhooks.PAUSES
-            if answer is None or kept.note(answer) or attempts >= len(pauses):
-                kept.about = {**kept.about, **done, "attempts": 0}
+            attempts, pause, pauses = stored.about["attempts"], None, self._webhooks.PAUSES
+            if answer is None or stored.note(answer) or attempts >= len(pauses):
+                stored.about = {**stored.about, **done, "attempts": 0}
             else:
                 pause = pauses[attempts]
-                kept.about = {**kept.about, "attempts": attempts + 1}
+                stored.about = {**stored.about, "attempts": attempts + 1}
 
         await self._webhooks.change(hook, change)
         return None if pause is None else await self._webhooks.postpone(hook, pause)
@@ -236,7 +239,11 @@ def _hook_message(hook: Any, message_id: str, body: bytes) -> Any:
     headers = dict[str, str]()
     if config.get("token"):
         headers["X-A2A-Notification-Token"] = config["token"]
-    known: Mapping[str, str] = config.get("authentication", {})
-    if known.get("scheme") and known.get("credentials") and not known["credentials"].startswith("whsec_"):
-        headers["Authorization"] = f"{known['scheme']} {known['credentials']}"
+    authentication: Mapping[str, str] = config.get("authentication", {})
+    if (
+        authentication.get("scheme")
+        and authentication.get("credentials")
+        and not authentication["credentials"].startswith("whsec_")
+    ):
+        headers["Authorization"] = f"{authentication['scheme']} {authentication['credentials']}"
     return hook.message(message_id, body, headers)

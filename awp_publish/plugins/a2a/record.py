@@ -61,7 +61,7 @@ class TaskRecord:
     is_open: bool = False
     listed: str = ""
     raw: bytes = field(default=b"", repr=False)
-    kept: Artifact | None = None
+    redacted_artifact: Artifact | None = None
 
     @property
     def state(self) -> TaskState:
@@ -84,11 +84,11 @@ class TaskRecord:
         head, _, body = raw.partition(b"\n")
         try:
             facts = orjson.loads(head)
-            owner, skill, given, job = (facts[name] for name in ("owner", "skill", "input", "job"))
-            if not all(isinstance(text, str) for text in (owner, skill, job)) or not isinstance(given, dict | None):
+            owner, skill, arguments, job = (facts[name] for name in ("owner", "skill", "input", "job"))
+            if not all(isinstance(text, str) for text in (owner, skill, job)) or not isinstance(arguments, dict | None):
                 raise TypeError
             task = Task.FromString(body)
-            return cls(task, owner, skill, given, job, "cancelled" in facts, "open" in facts, owner, raw)
+            return cls(task, owner, skill, arguments, job, "cancelled" in facts, "open" in facts, owner, raw)
         except (ValueError, KeyError, TypeError, DecodeError) as error:
             logger.error("a task's record cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this task is damaged.") from error
@@ -105,12 +105,12 @@ class TaskRecord:
             compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
         if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
             compact.metadata.CopyFrom(task.metadata)
-            shown = (
+            headers = (
                 compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
             )
-            if "awp-session" in shown:  # issued only once
-                del shown["awp-session"]
-        artifacts = task.artifacts if self.kept is None else [self.kept]
+            if "awp-session" in headers:  # issued only once
+                del headers["awp-session"]
+        artifacts = task.artifacts if self.redacted_artifact is None else [self.redacted_artifact]
         output = sum(artifact.ByteSize() for artifact in artifacts)
         if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
             compact.artifacts.extend(artifacts)
@@ -155,9 +155,9 @@ def progress_of(record: TaskRecord) -> tuple[object, ...]:
 
 def progress_update(task: Task, progress: Progress) -> TaskStatusUpdateEvent:
     """Return the event of a stream for the progress of a running call."""
-    shown = Task(id=task.id, context_id=task.context_id)
-    set_state(shown, WORKING, progress_parts(progress))
-    return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=shown.status)
+    snapshot = Task(id=task.id, context_id=task.context_id)
+    set_state(snapshot, WORKING, progress_parts(progress))
+    return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=snapshot.status)
 
 
 def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:

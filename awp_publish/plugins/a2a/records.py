@@ -162,17 +162,17 @@ class Tasks:
         The task is a background job, of this process or another, or a call that another request waits for. A task that
         waits for its caller is followed too, for at most `patience` seconds.
         """
-        pause, shown, waited = FIRST_PAUSE, progress_of(record), 0.0
+        pause, previous, waited = FIRST_PAUSE, progress_of(record), 0.0
         while record.state not in TERMINAL and (record.state not in INTERRUPTED or waited < patience):
             await asyncio.sleep(pause)
             waited = waited + pause if record.state in INTERRUPTED else 0.0
             pause = min(pause * 1.5, MAX_PAUSE)
             record = await (self.refresh(record) if record.job else self.find(record.task.id, record.owner))
             now = progress_of(record)
-            if now != shown:
+            if now != previous:
                 pause, waited = FIRST_PAUSE, 0.0
                 yield record
-            shown = now
+            previous = now
 
     async def wait(self, record: TaskRecord, seconds: float) -> TaskRecord:
         """Return a task when it has ended or waits for its caller, or its present state if that takes too long."""

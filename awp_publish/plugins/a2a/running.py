@@ -145,8 +145,8 @@ class RunningCalls:
                 complete(task, result.body, (*result.headers, *added))
                 once = self._invoker.answer_redactors.get(record.skill)
                 if once is not None:
-                    kept = orjson.dumps(once(orjson.loads(result.body)))
-                    record.kept = make_artifact(task, kept, result.headers)
+                    redacted = orjson.dumps(once(orjson.loads(result.body)))
+                    record.redacted_artifact = make_artifact(task, redacted, result.headers)
                 request.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         record.owner = (call.caller_key if call is not None else "") or record.owner
         record.is_open = bool(record.owner) and not await self._callers.key(request, of_call=True)
@@ -170,7 +170,7 @@ class RunningCalls:
             if state == INPUT_REQUIRED:  # nobody could continue it
                 fail(task, problem, self._renderer, request.request_id)
         except StoreUnavailable as problem:  # must not cost the caller the answer
-            logger.warning("task %s is not kept: %s", task.id, problem)
+            logger.warning("task %s is not stored: %s", task.id, problem)
         return record
 
 

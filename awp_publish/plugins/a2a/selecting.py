@@ -94,13 +94,13 @@ class SkillSelector:
         """Return the action of a skill, or None."""
         return self._actions.get(skill)
 
-    def named(self, params: object) -> tuple[str, JsonObject]:
+    def named_skill(self, params: object) -> tuple[str, JsonObject]:
         """Return the skill that a message names in a data part, and its input; "" if there is none."""
         sent = _SentMessage.read(params)
         for data in (*sent.data, *(_read_call(text, None) for text in sent.texts)):
             if data is not None and isinstance(skill := data.get("skill"), str):
-                given = data.get("input")
-                return skill, given if isinstance(given, dict) else {}
+                arguments = data.get("input")
+                return skill, arguments if isinstance(arguments, dict) else {}
         return "", {}
 
     def unknown(self, skill: str | None) -> Problem:
@@ -121,24 +121,24 @@ class SkillSelector:
 
         `before` is the task, which may have named an action before.
         """
-        found, texts, metadata = _SentMessage.read(params)
-        if not found:
-            named = metadata.get("skill")
-            meant = self._actions.get(named if isinstance(named, str) else before.skill)
-            read = [_read_call(text, meant) for text in texts]
-            found = [data for data in read if data is not None]
+        objects, texts, metadata = _SentMessage.read(params)
+        if not objects:
+            skill_id = metadata.get("skill")
+            candidate = self._actions.get(skill_id if isinstance(skill_id, str) else before.skill)
+            read = [_read_call(text, candidate) for text in texts]
+            objects = [data for data in read if data is not None]
             texts = [text for text, data in zip(texts, read, strict=True) if data is None]
-        if len(found) > 1:
+        if len(objects) > 1:
             raise InvalidEnvelope("The message has several data parts, and only one can be the call.")
-        for data in found:
+        for data in objects:
             _restore_integers(data)
-        given: Any
+        arguments: Any
         members: JsonObject
-        if found and "skill" in metadata and not {"skill", "input"} & found[0].keys():
-            members, given = metadata, found[0]  # the whole data part is the input
+        if objects and "skill" in metadata and not {"skill", "input"} & objects[0].keys():
+            members, arguments = metadata, objects[0]  # the whole data part is the input
         else:
-            members = {**metadata, **(found[0] if found else {})}
-            given = members.get("input")
+            members = {**metadata, **(objects[0] if objects else {})}
+            arguments = members.get("input")
 
         skill, text, earlier = members.get("skill"), "\n".join(texts).strip(), self._actions.get(before.skill)
         if skill is None:
@@ -150,36 +150,36 @@ class SkillSelector:
         if action is None:
             raise self.unknown(skill)
         try:
-            return SkillCall(action, self._read_input(action, given, text, found, before), members)
+            return SkillCall(action, self._read_input(action, arguments, text, objects, before), members)
         except Problem as problem:
             if action.is_public:
                 raise
             return SkillCall(action, {}, members, problem)
 
     def _read_input(
-        self, action: Action, given: object, text: str, found: Sequence[JsonObject], before: TaskRecord
+        self, action: Action, arguments: object, text: str, objects: Sequence[JsonObject], before: TaskRecord
     ) -> JsonObject:
         """Return the input of a message: from its data, from its text, or from the task."""
         earlier = self._actions.get(before.skill)
-        if given is None and found and (misnamed := DIALECT.misnamed(found[0])):
+        if arguments is None and objects and (misnamed := DIALECT.misnamed(objects[0])):
             raise InvalidEnvelope(f"A data part carries the input of a skill in its member input, not in {misnamed}.")
         # A person's "yes" is not a new input: the message before the last one was a question.
-        asked = [part.data.struct_value.fields for message in before.task.history[-2:-1] for part in message.parts]
-        is_answer = action is earlier and any("confirmation" in fields for fields in asked)
-        if given is None and text and action.id in self._text_inputs and not is_answer:
-            given = {self._text_inputs[action.id]: text}
-        elif given is None and action is not earlier:
-            given = {}
-        elif given is None:
-            given = before.input
-            if given is None:
+        questions = [part.data.struct_value.fields for message in before.task.history[-2:-1] for part in message.parts]
+        is_answer = action is earlier and any("confirmation" in fields for fields in questions)
+        if arguments is None and text and action.id in self._text_inputs and not is_answer:
+            arguments = {self._text_inputs[action.id]: text}
+        elif arguments is None and action is not earlier:
+            arguments = {}
+        elif arguments is None:
+            arguments = before.input
+            if arguments is None:
                 detail = "The input of this task is not stored: send it again as the member input of the data part."
                 again = "Send a message in the same task with a data part that has input and, if given, confirmation."
                 raise InvalidInput(detail, recovery=again)
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             detail = "must be an object"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
-        return given
+        return arguments
 
 
 def _read_call(text: str, action: Action | None) -> dict[str, object] | None:

@@ -182,7 +182,7 @@ def with_integers(text: bytes) -> bytes:
 def _set_headers(task: Task, headers: RawHeaders) -> None:
     """Put the headers of the HTTP answer into the task's metadata, under the same names."""
     texts = header_members((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-    shown = {name: value for name, value in texts.items() if name not in _HIDDEN}
+    visible = {name: value for name, value in texts.items() if name not in _HIDDEN}
     task.ClearField("metadata")
-    if shown:
-        task.metadata.update({"headers": shown})
+    if visible:
+        task.metadata.update({"headers": visible})

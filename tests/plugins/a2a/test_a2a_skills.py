@@ -30,13 +30,13 @@ ODD = make_action("odd", inputs={"type": "object", "required": ["title"]})
 @pytest.mark.parametrize("member", ["parts", "content"])
 def test_a_message_names_its_skill_in_a_part(parts, named, member):
     selector = SkillSelector(make_catalog(ORDER), None)
-    assert selector.named({"message": {member: parts}}) == named
-    assert selector.named({"request": {member: parts}}) == named
+    assert selector.named_skill({"message": {member: parts}}) == named
+    assert selector.named_skill({"request": {member: parts}}) == named
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"message": None}, {"message": []}])
 def test_what_is_no_message_names_no_skill(params):
-    assert SkillSelector(make_catalog(ORDER, ODD), None).named(params) == ("", {})
+    assert SkillSelector(make_catalog(ORDER, ODD), None).named_skill(params) == ("", {})
 
 
 def test_the_card_says_which_skills_a_person_confirms():
