@@ -51,8 +51,8 @@ class Cards:
         if is_modern(context):
             capabilities = context.session.client_capabilities
             settings = (capabilities.extensions or {}).get(EXTENSION) if capabilities is not None else None
-            taken = settings.get("mimeTypes") if isinstance(settings, dict) else None
-            if not isinstance(taken, list) or MEDIA_TYPE not in taken:
+            media_types = settings.get("mimeTypes") if isinstance(settings, dict) else None
+            if not isinstance(media_types, list) or MEDIA_TYPE not in media_types:
                 return tool.entry
         address = f"{SCHEME}{name}.html" if tool.action.is_public else ANY
         meta: JsonObject = dict(tool.entry.get("_meta", {}))  # type: ignore[call-overload]

@@ -27,16 +27,16 @@ class CompletionHandler:
         """Suggest values for an argument. Raises MCPError."""
         argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
         ref = params.ref
-        named = ref.name if isinstance(ref, types.PromptReference) else ref.uri
+        ref_name = ref.name if isinstance(ref, types.PromptReference) else ref.uri
         values: Sequence[str] | None = None
         try:
             async with asyncio.timeout(self._timeout):
                 if isinstance(ref, types.PromptReference):
-                    known = await self._prompts.completion_of(context, named, argument.name)
+                    completer = await self._prompts.completion_of(context, ref_name, argument.name)
                 else:
-                    known = self._resources.completion_of(named, argument.name)
-                if known is not None:
-                    complete, choices = known
+                    completer = self._resources.completion_of(ref_name, argument.name)
+                if completer is not None:
+                    complete, choices = completer
                     values = await complete(argument.name, argument.value, others) if complete is not None else None
                     values = _matching(choices, argument.value) if values is None else values
         except MCPError:
@@ -47,7 +47,7 @@ class CompletionHandler:
             words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
             raise MCPError(types.INTERNAL_ERROR, f"The completion of {argument.name[:100]} {words}.") from error
         if values is None:
-            detail = f'This site has no prompt or template "{named[:200]}" with an argument "{argument.name[:100]}".'
+            detail = f'This site has no prompt or template "{ref_name[:200]}" with an argument "{argument.name[:100]}".'
             raise MCPError(types.INVALID_PARAMS, detail)
         completion = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
         return {"completion": completion, "resultType": "complete"}

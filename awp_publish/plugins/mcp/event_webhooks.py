@@ -167,8 +167,8 @@ class EventWebhooks:
         """Return when a subscription ends, None for never (Subscription TTL)."""
         if "ttl_ms" in params.model_fields_set and params.ttl_ms is None:
             return None if self._webhooks.is_durable else time.time() + DEFAULT_TTL
-        wanted = DEFAULT_TTL if params.ttl_ms is None else params.ttl_ms / 1000
-        return time.time() + min(max(wanted, MIN_TTL), MAX_TTL)
+        requested = DEFAULT_TTL if params.ttl_ms is None else params.ttl_ms / 1000
+        return time.time() + min(max(requested, MIN_TTL), MAX_TTL)
 
     async def carry(self, hook: Any) -> float | None:
         """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""

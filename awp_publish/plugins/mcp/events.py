@@ -177,10 +177,10 @@ class EventExtension:
             async for batch in batches:
                 now = time.monotonic()
                 if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
-                    verified, known = now, None
+                    verified, current = now, None
                     with suppress(MCPError):
-                        known = await admit_caller(context, self._identify)
-                    if known != caller or self._events.find(event.id, known) is None:
+                        current = await admit_caller(context, self._identify)
+                    if current != caller or self._events.find(event.id, current) is None:
                         error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
                         await send("terminated", error=error)
                         break

@@ -157,12 +157,12 @@ class McpExchange(DoorRequest):
             own += result.headers
         gates = {key for key, _ in added}
         self._added = (*added, *(pair for pair in own if pair[0] not in gates))
-        shown: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for key, value in self._added:
             if not key.startswith(_NOT_IN_META):
                 name, text = key.decode("latin-1"), value.decode("latin-1")
-                shown[name] = f"{shown[name]}, {text}" if name in shown else text
-        return meta | {f"{META}headers": shown} if shown else meta
+                texts[name] = f"{texts[name]}, {text}" if name in texts else text
+        return meta | {f"{META}headers": texts} if texts else meta
 
 
 def exchange_of(context: RequestContext) -> McpExchange:
@@ -184,9 +184,9 @@ def holds_thread(context: RequestContext) -> bool:
 async def find_caller(context: RequestContext, identify: Identify, session: str | None = None) -> Principal | None:
     """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
     exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
-    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
-    if isinstance(shown, str):
-        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+    scope, fields, token = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+    if isinstance(token, str):
+        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, token.encode("utf-8", "replace"))]}
         fields = read_fields(scope["headers"])
     return await identify(scope, fields)
 

@@ -88,16 +88,17 @@ class PendingCalls:
         """Return the present time."""
         return utc_text(self._jobs.clock(), "milliseconds")
 
-    async def add(self, pending: Pending, asked: Call | None = None) -> str | None:
+    async def add(self, pending: Pending, call: Call | None = None) -> str | None:
         """Store a call under an unguessable id and return the id, or None if it could not be stored.
 
-        One that is `asked` about is kept with its input, which is limited, as is their number for one address.
+        A `call` that a person has to confirm is stored with its input, whose size is limited, as is their number
+        for one address.
         """
         task_id, raw, counts = secrets.token_urlsafe(16), orjson.dumps(pending), list[Step]()
-        if asked is not None and len(raw) > (MAX_BYTES if asked.caller_id else MAX_ANONYMOUS_BYTES):
+        if call is not None and len(raw) > (MAX_BYTES if call.caller_id else MAX_ANONYMOUS_BYTES):
             return None
-        if asked is not None and not asked.caller_id:
-            address = asked.credentials().address
+        if call is not None and not call.caller_id:
+            address = call.credentials().address
             counts.append(Count(f"mcp:kept:{share_of('', address)}", MAX_ANONYMOUS_TASKS, self._seconds))
         with suppress(StoreUnavailable):
             ran = await self._jobs.store.run((*counts, Add(_key(task_id), raw, self._seconds)), durable=True)

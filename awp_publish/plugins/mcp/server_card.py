@@ -42,11 +42,11 @@ def render(catalog: Catalog) -> dict[str, object]:
     ways = credentials_of(catalog) or []
     if ways and any(needing):
         kinds = {way["method"] for way in ways} | {way["in"] for way in ways if way.get("in") != "header"}
-        named = list(dict.fromkeys(str(way["name"]) for way in ways if way.get("in") == "header"))
-        named.sort(key=lambda name: name != "Authorization")
+        names = list(dict.fromkeys(str(way["name"]) for way in ways if way.get("in") == "header"))
+        names.sort(key=lambda name: name != "Authorization")
         # If one of several is sufficient, none of them is required.
-        is_required = all(needing) and len(named) == 1 and kinds.isdisjoint(("session", "cookie", "query"))
-        headers = [{"name": name, "isRequired": is_required, "isSecret": True} for name in named] or None
+        is_required = all(needing) and len(names) == 1 and kinds.isdisjoint(("session", "cookie", "query"))
+        headers = [{"name": name, "isRequired": is_required, "isSecret": True} for name in names] or None
     remote = {
         "type": TRANSPORT,
         "url": catalog.absolute(catalog.paths.mcp),

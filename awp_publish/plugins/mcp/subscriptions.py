@@ -92,14 +92,14 @@ class Subscriptions:
         listed = await self._tools.list_tools(context, types.PaginatedRequestParams())
         return [tool["name"] for tool in listed["tools"]]
 
-    def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
+    def _honor(self, requested: types.SubscriptionFilter) -> types.SubscriptionFilter:
         """Return the requested notifications that are available here."""
         digests, door = self._changes.digests(), self._door
-        uris = [uri for uri in dict.fromkeys(wanted.resource_subscriptions or ()) if uri in digests]
+        uris = [uri for uri in dict.fromkeys(requested.resource_subscriptions or ()) if uri in digests]
         return types.SubscriptionFilter(
-            tools_list_changed=wanted.tools_list_changed or None,
-            prompts_list_changed=(wanted.prompts_list_changed and bool(door.catalog.prompts)) or None,
-            resources_list_changed=wanted.resources_list_changed or None,
+            tools_list_changed=requested.tools_list_changed or None,
+            prompts_list_changed=(requested.prompts_list_changed and bool(door.catalog.prompts)) or None,
+            resources_list_changed=requested.resources_list_changed or None,
             resource_subscriptions=uris[:MAX_RESOURCES] or None,
         )
 

@@ -118,11 +118,11 @@ class TaskExtension:
         self._tools, self._results = tools, tools.calls.results
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
-        taken = any(action.id == GET_JOB for action in door.catalog.actions)
+        is_declared = any(action.id == GET_JOB for action in door.catalog.actions)
         of_sessions = (takes_session(door.catalog, action) for action in self._actions.values())
         has_sessions = door.ask("sessions") is not None and any(of_sessions)
         entry = get_job_entry(session_argument(door.catalog) if has_sessions else None)
-        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
+        self.own_tools: Mapping[str, Mapping[str, object]] = {} if is_declared else {GET_JOB: entry}
         self._takes_job = compile_schema(entry["inputSchema"]).is_valid
 
     def register(self, server: Server[Any]) -> None:
@@ -155,11 +155,11 @@ class TaskExtension:
             task_id = described["job_id"]
             if is_open:
                 times = {"created": described["created"], "updated": described["updated"], "job": task_id}
-                kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
-                task_id = await self._pending.add(kept) or task_id
+                opened = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **times)
+                task_id = await self._pending.add(opened) or task_id
             task = self._task(task_id, "working", described["created"], described["updated"])
             return {"resultType": "task", **task, "_meta": self._results.stamp}
-        asked, now = cast(dict[str, str], result.members["confirmation"]), self._pending.now()
+        confirmation, now = cast(dict[str, str], result.members["confirmation"]), self._pending.now()
         pending = Pending(
             action=call.action.id,
             given=call.input,
@@ -170,7 +170,7 @@ class TaskExtension:
             key=call.members.idempotency_key,
             created=now,
             updated=now,
-            question=(asked["token"], asked["summary"]),
+            question=(confirmation["token"], confirmation["summary"]),
         )
         if (new_id := await self._pending.add(pending, call)) is None:
             return None
@@ -215,15 +215,15 @@ class TaskExtension:
                 await self._pending.replace(params.task_id, pending, cancelled)
         return {"resultType": "complete", "_meta": self._results.stamp}
 
-    async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
-        """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
-        if wanted is None:
+    async def follow(self, context: RequestContext, task_ids: object) -> dict[str, "Followed"]:
+        """Return the tasks with these ids that their caller may see. Raises MCPError."""
+        if task_ids is None:
             return {}
-        if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
+        if not isinstance(task_ids, list) or not all(isinstance(text, str) for text in task_ids):
             raise MCPError(types.INVALID_PARAMS, "notifications.taskIds must be a list of the ids of tasks.")
         self._need(context)
         caller, followed = await admit_caller(context, self._identify), dict[str, Followed]()
-        for task_id in [*dict.fromkeys(wanted)][:MAX_FOLLOWED]:
+        for task_id in [*dict.fromkeys(task_ids)][:MAX_FOLLOWED]:
             with suppress(Problem):
                 await self._describe(context, task_id, caller)
                 followed[task_id] = Followed()
@@ -325,8 +325,8 @@ class TaskExtension:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
         exchange, tool, now = exchange_of(context), self._tools.tool_of(pending.action, context), self._pending.now()
-        taken = replace(pending, taken=now, updated=now)
-        if not await self._pending.replace(task_id, pending, taken):
+        claimed = replace(pending, taken=now, updated=now)
+        if not await self._pending.replace(task_id, pending, claimed):
             return
         call = self._tools.calls.make(
             tool.action,
@@ -347,19 +347,24 @@ class TaskExtension:
                 results.append(not_agreed())
             result = results[0]
             if isinstance(result, Outcome):
-                done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
+                done = replace(claimed, question=None, job=orjson.loads(result.body)["job_id"])
             elif agrees and question_for(result, context) is not None:  # the summary has changed since they agreed
-                asked = cast(dict[str, str], result.members["confirmation"])
-                done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
+                confirmation = cast(dict[str, str], result.members["confirmation"])
+                done = replace(
+                    claimed,
+                    question=(confirmation["token"], confirmation["summary"]),
+                    taken="",
+                    round=pending.round + 1,
+                )
             else:
                 rendered = self._results.render(exchange, tool, context, result, call)
-                done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
+                done = replace(claimed, question=None, result=orjson.loads(orjson.dumps(rendered)))
         except BaseException:
-            await self._pending.replace(task_id, taken, pending)
+            await self._pending.replace(task_id, claimed, pending)
             raise
         if done.question is None:  # drop what only the call needed
             done = replace(done, given={}, receipts=(), session=None, key=None)
-        await self._pending.replace(task_id, taken, done)
+        await self._pending.replace(task_id, claimed, done)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
         age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()

@@ -44,8 +44,12 @@ class Tool:
 
 def is_known_by_token(catalog: Catalog) -> bool:
     """Return True if callers are known by nothing but tokens of sign-in, each of which has a session of its own."""
-    known = catalog.site.authentication
-    is_own = known is not None and known.is_own_server and {*known.methods} <= {"oauth", "session"}
+    authentication = catalog.site.authentication
+    is_own = (
+        authentication is not None
+        and authentication.is_own_server
+        and {*authentication.methods} <= {"oauth", "session"}
+    )
     return is_own and catalog.sign_in is None
 
 

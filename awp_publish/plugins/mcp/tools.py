@@ -71,7 +71,7 @@ class Tools:
 
         A list that depends on the caller is private. Raises MCPError for invalid credentials, with their HTTP status.
         """
-        tools = self.named(context)
+        tools = self.tools_for(context)
         scopes: frozenset[str] | None = None
         if self._identify is not None:
             exchange = exchange_of(context)
@@ -108,7 +108,7 @@ class Tools:
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange, name = exchange_of(ctx), params["name"]
-        tool = self.find(self.named(ctx), name)
+        tool = self.find(self.tools_for(ctx), name)
         if tool is None:
             if self.calls.tasks is not None and name in self.calls.tasks.own_tools:
                 answered: HandlerResult = await self.calls.tasks.call_get_job(ctx, params)
@@ -134,15 +134,15 @@ class Tools:
         is_own = self.calls.tasks is not None and name in self.calls.tasks.own_tools
         return tools.get(name, None if is_own else self._absent)
 
-    def named(self, context: RequestContext) -> Mapping[str, Tool]:
+    def tools_for(self, context: RequestContext) -> Mapping[str, Tool]:
         """Return the tools by name, in the client's generation of the protocol."""
         return self.modern if is_modern(context) else self._classic
 
     def tool_of(self, action_id: str, context: RequestContext) -> Tool:
         """Return the tool of an action in the client's generation of the protocol."""
-        return self.named(context)[action_id]
+        return self.tools_for(context)[action_id]
 
     def unknown(self, context: RequestContext, name: str) -> Problem:
         """Return the problem for an unknown tool, and for one that the caller may not know of."""
-        public = [public for public, tool in self.named(context).items() if tool.action.is_public]
+        public = [public for public, tool in self.tools_for(context).items() if tool.action.is_public]
         return UnknownAgent(f'This site has no tool "{name[:100]}". {did_you_mean(name, public)}'.rstrip())

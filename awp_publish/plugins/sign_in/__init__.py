@@ -58,27 +58,27 @@ def _calls(context: Context) -> CallHooks:
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     """Say in all documents where people sign in, and where tokens come from."""
-    known, options, paths = catalog.site.authentication, setup.options, SignInPaths(catalog.paths.root)
-    assert known is not None  # of our own authenticator
+    authentication, options, paths = catalog.site.authentication, setup.options, SignInPaths(catalog.paths.root)
+    assert authentication is not None  # of our own authenticator
     algorithms = PROOF_ALGORITHMS if setup.state.proofs is not None else ()
     scopes = sorted(
         {*options.scopes, *setup.state.permissions_of(catalog)}
     )  # those that people may allow, and no other
     endpoints = {
-        **known.endpoints,
+        **authentication.endpoints,
         metadata.AUTHORIZE: paths.authorize,
         metadata.TOKEN: paths.token,
         metadata.CONNECTIONS: paths.connections,
     }
     authentication = replace(
-        known,
+        authentication,
         endpoints=endpoints,
         authorization_servers=(catalog.url,),
         token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,
         own_server=metadata.members_of(options, paths, algorithms, scopes),
-        proof_algorithms=known.proof_algorithms or algorithms,
+        proof_algorithms=authentication.proof_algorithms or algorithms,
     )
     path = PROTECTED_RESOURCE_PATH if "identity" in setup.site.plugins else None
     return replace(catalog, site=replace(catalog.site, authentication=authentication), metadata_path=path)

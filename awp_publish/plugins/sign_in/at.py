@@ -98,30 +98,30 @@ class SignInAt:
         """Return True if the owner of the site knows a client, or the host where it is from."""
         return client.origin == "named" or (client.origin == "document" and bool(self.options.trusted_hosts))
 
-    def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
+    def scopes_of(self, requested: str) -> tuple[str, ...] | None:
         """Return the scopes of a request that people may allow, all if it names none; None if it names no such."""
-        known = self.options.scopes
-        names = [name for name in dict.fromkeys(wanted.split()) if name in known or name not in _OF_OPENID]
+        allowed = self.options.scopes
+        names = [name for name in dict.fromkeys(requested.split()) if name in allowed or name not in _OF_OPENID]
         if not names:
-            return tuple(known)
-        found = tuple(name for name in names if name in known)
-        return found or (() if self.permissions.issuperset(names) else None)
+            return tuple(allowed)
+        scopes = tuple(name for name in names if name in allowed)
+        return scopes or (() if self.permissions.issuperset(names) else None)
 
     def described(self, scopes: Sequence[str]) -> list[dict[str, str]]:
         """Return scopes in the site's words, each with the actions that it opens."""
-        shown = self.catalog.actions
+        visible = self.catalog.actions
         return [
             {
                 "name": name,
                 "words": self.options.scopes.get(name, name),
-                "actions": _named([action for action in shown if name in action.scopes]),
+                "actions": _names_of([action for action in visible if name in action.scopes]),
             }
             for name in scopes
         ]
 
     def guarded(self) -> str:
         """Return the names of the actions that need a person."""
-        return _named([action for action in self.catalog.actions if action.auth_required])
+        return _names_of([action for action in self.catalog.actions if action.auth_required])
 
     async def recognize(self, scope: Scope, grant: Grant, address: WebAddress) -> Scope | None:
         """Return a request's scope as its grant's person would have sent it; None if that person is signed out.
@@ -154,8 +154,8 @@ class SignInAt:
     async def still_knows(self, grant: Grant, address: str) -> bool:
         """Return True if the site still knows the person of a grant, whose token was shown by a client's address."""
         parts = urlsplit(self.catalog.url)
-        asked = PageRequest(parts, b"/", b"", ((b"host", parts.netloc.encode()),))
-        scope = await self.recognize(asked.scope({"path": "/", "client": (address, 0)}), grant, self.home)
+        request = PageRequest(parts, b"/", b"", ((b"host", parts.netloc.encode()),))
+        scope = await self.recognize(request.scope({"path": "/", "client": (address, 0)}), grant, self.home)
         return scope is not None and await self.is_signed_in(await self.reentry.see(scope), grant)
 
     async def is_person_of(self, scope: Scope, grant: Grant) -> bool:
@@ -164,7 +164,7 @@ class SignInAt:
         return signed is not None and signed.principal.key == grant.person
 
 
-def _named(actions: Sequence[Action]) -> str:
+def _names_of(actions: Sequence[Action]) -> str:
     names = [action.id.replace("_", " ") for action in actions]
     rest = len(names) - MAX_ACTIONS
     return ", ".join(names[:MAX_ACTIONS]) + (f" and {rest} more" if rest > 0 else "")
@@ -172,9 +172,9 @@ def _named(actions: Sequence[Action]) -> str:
 
 def _resources(context: Context) -> set[str]:
     """Return the resources for which tokens are asked (RFC 8707): the site and its doors, at each of its addresses."""
-    found: set[str] = set()
+    resources: set[str] = set()
     for url in context.settings.urls:
         catalog = replace(context.site.catalog, url=url)
         doors = [catalog.absolute(door.path) for door in catalog.doors if "{" not in door.path]
-        found |= {url, *doors}
-    return found
+        resources |= {url, *doors}
+    return resources

@@ -29,8 +29,8 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _UNSUPPORTED: Final = {"request": "request_not_supported", "request_uri": "request_uri_not_supported"}
 
 
-class Asked(NamedTuple):
-    """What a client asks for, in a request that may be answered."""
+class AuthorizationRequest(NamedTuple):
+    """A request of a client for authorization, which may be answered."""
 
     client: str
     redirect: str
@@ -60,11 +60,11 @@ class AuthorizeEndpoint(PageEndpoint):
     async def answer_person(self, request: DoorRequest) -> None:
         """Answer a request. Raises Shown for what is not safe to send back."""
         if request.scope["method"] == "POST":
-            given = await read_form(request)
+            parameters = await read_form(request)
         else:
-            given = Parameters(request.scope["query_string"].decode("latin-1"))
-        client = await self._client(given, self.at.address_of(request))
-        redirect = client.redirect_for(given.get("redirect_uri"))
+            parameters = Parameters(request.scope["query_string"].decode("latin-1"))
+        client = await self._client(parameters, self.at.address_of(request))
+        redirect = client.redirect_for(parameters.get("redirect_uri"))
         if redirect is None:
             raise Shown(
                 "This request is not safe",
@@ -72,17 +72,17 @@ class AuthorizeEndpoint(PageEndpoint):
             )
         state: str | None = None
         try:
-            state = given.get("state")
-            asked = self._read(given, client.id, redirect, state)
+            state = parameters.get("state")
+            authorization = self._read(parameters, client.id, redirect, state)
         except OAuthError as error:
             await request.reply(refusal(self.at, client, error, redirect, state))
             return
-        signed, _ = self.at.pending.write({"asked": asked, "nonce": secrets.token_urlsafe(9)})
+        signed, _ = self.at.pending.write({"asked": authorization, "nonce": secrets.token_urlsafe(9)})
         query = urlencode({"request": signed})
         await request.reply(redirect_to(f"{self.at.here(self.at.paths.consent)}?{query}"))
 
-    async def _client(self, given: Parameters, address: str) -> KnownClient:
-        client_id = given.get("client_id")
+    async def _client(self, parameters: Parameters, address: str) -> KnownClient:
+        client_id = parameters.get("client_id")
         if client_id is None:
             raise Shown("This request is incomplete", "It does not say which agent asks (client_id).")
         client = await self.at.clients.find(client_id, address)
@@ -90,28 +90,28 @@ class AuthorizeEndpoint(PageEndpoint):
             raise Shown("This agent is not known", "It has not registered here, or its registration has ended.")
         return client
 
-    def _read(self, given: Parameters, client: str, redirect: str, state: str | None) -> Asked:
+    def _read(self, parameters: Parameters, client: str, redirect: str, state: str | None) -> AuthorizationRequest:
         """Return what a request asks for. Raises OAuthError, which is sent back."""
         for name, code in _UNSUPPORTED.items():
-            if given.get(name) is not None:
+            if parameters.get(name) is not None:
                 raise OAuthError(code, f"The parameter {name} is not supported.")
-        if given.need("response_type") != "code":
+        if parameters.need("response_type") != "code":
             raise OAuthError("unsupported_response_type", "response_type must be code.")
-        if given.get("response_mode") not in (None, "query"):
+        if parameters.get("response_mode") not in (None, "query"):
             raise OAuthError("invalid_request", "response_mode must be query.")
         if len(state or "") > MAX_STATE or "\ufffd" in (state or ""):  # it would not come back as it was
             raise OAuthError("invalid_request", f"state must be UTF-8, of at most {MAX_STATE} characters.")
-        challenge = given.need("code_challenge")
-        if given.get("code_challenge_method") != "S256":
+        challenge = parameters.need("code_challenge")
+        if parameters.get("code_challenge_method") != "S256":
             raise OAuthError("invalid_request", "code_challenge_method must be S256.")
         if not _CHALLENGE.fullmatch(challenge):
             raise OAuthError("invalid_request", "code_challenge must be 43 characters of base64url.")
-        self.at.check_resources(given.all("resource"))
-        scopes = self.at.scopes_of(given.get("scope") or "")
+        self.at.check_resources(parameters.all("resource"))
+        scopes = self.at.scopes_of(parameters.get("scope") or "")
         if scopes is None:
             raise OAuthError("invalid_scope", f"The scopes here are: {' '.join(self.at.options.scopes) or 'none'}.")
-        key = given.get("dpop_jkt") if self.at.state.proofs is not None else None
+        key = parameters.get("dpop_jkt") if self.at.state.proofs is not None else None
         if key is not None and not _CHALLENGE.fullmatch(key):
             raise OAuthError("invalid_request", "dpop_jkt must be 43 characters of base64url.")
-        prompt = (given.get("prompt") or "").split()
-        return Asked(client, redirect, state, challenge, scopes, prompt, key or "")
+        prompt = (parameters.get("prompt") or "").split()
+        return AuthorizationRequest(client, redirect, state, challenge, scopes, prompt, key or "")

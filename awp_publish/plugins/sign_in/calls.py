@@ -72,10 +72,10 @@ class SignedInCalls:
 
         Raises InvalidCredentials for one that neither they nor the route would refuse as such.
         """
-        shown = call.members.authorization
-        if shown is None:  # the call has no gates, which would have read it, or is refused
-            shown = read_fields(cast(Scope, call.context).get("headers", ())).get(b"authorization")
-        token, is_proven = read_token(shown) if shown is not None else (None, False)
+        authorization = call.members.authorization
+        if authorization is None:  # the call has no gates, which would have read it, or is refused
+            authorization = read_fields(cast(Scope, call.context).get("headers", ())).get(b"authorization")
+        token, is_proven = read_token(authorization) if authorization is not None else (None, False)
         access = await self.at.grants.find(token) if token is not None else None
         if access is not None and token is not None and (access.grant.key or is_proven):
             await check_key(self.at.state, access, self.reader_of(call)(), token)
@@ -103,10 +103,10 @@ class SignedInCalls:
         """Say where people sign in, if a route itself refuses somebody unknown: it cannot know that."""
         if not isinstance(result, Problem) or result.status != 401:
             return result
-        shown = [value for name, value in result.headers if name.lower() == "www-authenticate"]
-        if not any("resource_metadata=" in challenge for challenge in shown):
+        challenges = [value for name, value in result.headers if name.lower() == "www-authenticate"]
+        if not any("resource_metadata=" in challenge for challenge in challenges):
             ours = Challenges((BEARER,), self._guards.realm, call.action.scopes, self._guards.metadata_url)
-            others = [challenge for challenge in shown if challenge.partition(" ")[0].lower() != BEARER.lower()]
+            others = [challenge for challenge in challenges if challenge.partition(" ")[0].lower() != BEARER.lower()]
             ours.put_on(result)  # in place of all that were there
             result.headers = (*result.headers, *(("WWW-Authenticate", challenge) for challenge in others))
         return result
@@ -115,8 +115,8 @@ class SignedInCalls:
         """Return the refusal of a call whose token does not hold, and whose caller need not know of the action."""
         if not call.action.is_public:
             return call.unknown()
-        known = self._guards.authenticators, self._guards.realm, call.action.scopes, self._guards.metadata_url
-        return challenges_of(*known).put_on(problem, challenge)
+        challenge_facts = self._guards.authenticators, self._guards.realm, call.action.scopes, self._guards.metadata_url
+        return challenges_of(*challenge_facts).put_on(problem, challenge)
 
 
 class _PersonCall:
@@ -156,14 +156,14 @@ class _PersonCall:
             await run(call, self._deliver_known)
         call.carrier = None  # refers back to the call: a reference cycle
 
-    async def _run_asked_before(self, run: Run, own: Scope, shown: Credentials) -> None:
+    async def _run_asked_before(self, run: Run, own: Scope, original: Credentials) -> None:
         """Ask who is signed in by a request of its own, and run the call in it."""
         at = self._at
 
         def put(call: Call, inner: Scope) -> None:
             """Make the call the person's, and leave the caller's own token and address to the gates."""
             now = self._calls.credentials_of(inner)
-            credentials = shown._replace(session=now.session, user=now.user, scopes=now.scopes)
+            credentials = original._replace(session=now.session, user=now.user, scopes=now.scopes)
             call.context, call.credentials = inner, lambda: credentials
 
         async def run_known(call: Call, deliver: Deliver) -> None:

@@ -104,8 +104,8 @@ class Clients:
         self._store = store
         self._assertions = assertions
         self._clock = clock
-        named = (client for client in options.clients if isinstance(client, Client))
-        self._named = {client.id: self._of_owner(client) for client in named}
+        declared = (client for client in options.clients if isinstance(client, Client))
+        self._named = {client.id: self._of_owner(client) for client in declared}
         self._documents: OrderedDict[str, tuple[float, KnownClient]] = OrderedDict()
         self._fetching = 0
 
@@ -226,8 +226,8 @@ class Clients:
             raise Shown("This agent is not admitted", f"This site admits no agents of {host}.", 403)
         if address is None:
             return KnownClient(client_id, host, (), "document", host=host)
-        until, known = self._documents.get(client_id, (0.0, None))
-        if known is None or until <= self._clock():
+        until, cached = self._documents.get(client_id, (0.0, None))
+        if cached is None or until <= self._clock():
             count = Count(f"sign-in:documents:{address}", MAX_FETCHES, FETCH_WINDOW)
             if address and (await self._store.run((count,))).failed is not None:
                 wrong = "Please wait for a minute, and start again from your agent."
@@ -248,7 +248,7 @@ class Clients:
             while len(self._documents) > CACHED:
                 self._documents.popitem(last=False)
             return fetched
-        return known
+        return cached
 
 
 def host_of_document(client_id: str) -> str | None:
@@ -301,8 +301,8 @@ def read_document(client_id: str, metadata: object, assertions: ClientAssertions
     if method == "private_key_jwt" and assertions is not None:
         check = _check_of_document(client_id, metadata, assertions)
     elif method != "none" or not metadata.keys().isdisjoint(("client_secret", "client_secret_expires_at")):
-        known = "none" if assertions is None else "none or private_key_jwt"
-        raise OAuthError("invalid_client_metadata", f"its token_endpoint_auth_method is not {known}")
+        supported = "none" if assertions is None else "none or private_key_jwt"
+        raise OAuthError("invalid_client_metadata", f"its token_endpoint_auth_method is not {supported}")
     name = shown_name(metadata.get("client_name")) or host
     return KnownClient(client_id, name, redirects, "document", host=host, check_assertion=check)
 

@@ -11,7 +11,7 @@ from awp_publish.browsing.cookies import Cookie
 from awp_publish.http.exchange import Reply
 from awp_publish.http.request import DoorRequest
 from awp_publish.plugins.sign_in.at import PENDING_SECONDS, SignInAt
-from awp_publish.plugins.sign_in.authorize import Asked, refusal
+from awp_publish.plugins.sign_in.authorize import AuthorizationRequest, refusal
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read_form
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
@@ -41,11 +41,11 @@ class ConsentEndpoint(PageEndpoint):
                 "This request has expired",
                 f"It is more than {minutes} minutes old, or was not made by this site.",
             )
-        asked = Asked(*pending["asked"])
-        client = await self.at.clients.find(asked.client, self.at.address_of(request))
-        if client is None or client.redirect_for(asked.redirect) is None:
+        authorization = AuthorizationRequest(*pending["asked"])
+        client = await self.at.clients.find(authorization.client, self.at.address_of(request))
+        if client is None or client.redirect_for(authorization.redirect) is None:
             raise Shown("This agent is not known", "Its registration has ended.")
-        await request.reply(await _Question(self.at, request, token, asked, client).answer(form))
+        await request.reply(await _Question(self.at, request, token, authorization, client).answer(form))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Question:
     at: SignInAt
     request: DoorRequest
     token: str
-    asked: Asked
+    authorization: AuthorizationRequest
     client: KnownClient
 
     async def answer(self, form: Parameters | None) -> Reply:
@@ -66,14 +66,14 @@ class _Question:
         if form is not None:
             return await self._take(form, signed)
         if self.request.scope["method"] == "GET" and await self._is_remembered(signed):  # HEAD changes nothing
-            return await self._allow(signed, tuple(self.asked.scopes))
-        if "none" in self.asked.prompt:
+            return await self._allow(signed, tuple(self.authorization.scopes))
+        if "none" in self.authorization.prompt:
             return self._refuse("consent_required", "The person has to decide.")
         return await self._ask(signed)
 
     def _to_login(self) -> Reply:
         login = self.at.people.login
-        if "none" in self.asked.prompt:
+        if "none" in self.authorization.prompt:
             return self._refuse("login_required", "The person has to sign in.")
         if login is None:
             raise Shown("You are not signed in", "Sign in to the site, then connect your agent again.", 403)
@@ -89,7 +89,7 @@ class _Question:
         return self.at.options.logout is None and self.at.people.framework.signs_out
 
     async def _ask(self, signed: Visitor) -> Reply:
-        at, client, redirect = self.at, self.client, self.asked.redirect
+        at, client, redirect = self.at, self.client, self.authorization.redirect
         form_token, cookie = at.forms.token_for(self.token, signed, self.request.fields)
         translate = at.people.framework.language_of(self.request.scope).translate
         facts = {
@@ -103,7 +103,7 @@ class _Question:
                 "is_encoded": "xn--" in f"{client.host} {shown_host(redirect)}",
             },
             "person": {"name": signed.name},
-            "scopes": at.described(self.asked.scopes),
+            "scopes": at.described(self.authorization.scopes),
             "actions": at.guarded(),
             "until": translate("On %s") % day_of(time.time() + DAY * at.options.days, translate),
             "action": at.here(at.paths.consent),
@@ -124,15 +124,15 @@ class _Question:
         answer, framework = form.get("answer"), self.at.people.framework
         if answer == "other" and self._signs_out and await framework.sign_out(self.request.scope):
             return self._to_login()
-        chosen = tuple(name for name in self.asked.scopes if name in form.all("scope"))
-        if answer != "allow" or (self.asked.scopes and not chosen):
+        chosen = tuple(name for name in self.authorization.scopes if name in form.all("scope"))
+        if answer != "allow" or (self.authorization.scopes and not chosen):
             denied = {"error": "access_denied", "error_description": "The person did not allow it."}
             return self._send_back(**denied)
         return await self._allow(signed, chosen)
 
     async def _allow(self, signed: Visitor, scopes: tuple[str, ...]) -> Reply:
         """Issue a code, once for each request. Raises Shown."""
-        at, asked, client = self.at, self.asked, self.client
+        at, authorization, client = self.at, self.authorization, self.client
         answered = Add(f"sign-in:answered:{digest_of(self.token)}", b"1", PENDING_SECONDS)
         if (await at.store.run((answered,), durable=True)).failed is not None:
             raise Shown("This was already answered", "Each request is answered once.", 409)
@@ -150,10 +150,10 @@ class _Question:
             began=now,
             until=now + seconds,
             cookies=cookies,
-            key=asked.key,
+            key=authorization.key,
             is_confidential=client.is_confidential,
         )
-        code = await at.grants.begin(grant, asked.redirect, asked.challenge)
+        code = await at.grants.begin(grant, authorization.redirect, authorization.challenge)
         remembered = consent_key(signed.principal.key, client.id)
         written = orjson.dumps({"scopes": scopes, "redirects": client.redirects})
         await at.store.run((replacement(remembered, await read_value(at.store, remembered), written, float(seconds)),))
@@ -161,17 +161,23 @@ class _Question:
         return self._send_back(code=code)
 
     def _send_back(self, **answer: str) -> Reply:
-        asked = self.asked
-        return redirect_to(with_parameters(asked.redirect, **answer, state=asked.state, iss=self.at.issuer))
+        authorization = self.authorization
+        return redirect_to(
+            with_parameters(authorization.redirect, **answer, state=authorization.state, iss=self.at.issuer)
+        )
 
     def _refuse(self, code: str, detail: str) -> Reply:
-        return refusal(self.at, self.client, OAuthError(code, detail), self.asked.redirect, self.asked.state)
+        return refusal(self.at, self.client, OAuthError(code, detail), self.authorization.redirect, self.authorization.state)
 
     async def _is_remembered(self, signed: Visitor) -> bool:
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""
-        asked = self.asked
-        if not self.at.options.remember or is_local(asked.redirect) or "consent" in asked.prompt:
+        authorization = self.authorization
+        if not self.at.options.remember or is_local(authorization.redirect) or "consent" in authorization.prompt:
             return False
         raw = (await self.at.store.run((Look(consent_key(signed.principal.key, self.client.id)),))).seen[0]
-        known = orjson.loads(raw) if isinstance(raw, bytes) else None
-        return known is not None and asked.redirect in known["redirects"] and set(asked.scopes) <= set(known["scopes"])
+        remembered = orjson.loads(raw) if isinstance(raw, bytes) else None
+        return (
+            remembered is not None
+            and authorization.redirect in remembered["redirects"]
+            and set(authorization.scopes) <= set(remembered["scopes"])
+        )

@@ -152,14 +152,14 @@ class ProgramEndpoint(Endpoint):
         """Return the client that sends a request (RFC 6749 section 2.3). Raises OAuthError."""
         name, secret, assertion = form.get("client_id"), form.get("client_secret"), form.get("client_assertion")
         header = request.fields.get(b"authorization")
-        shown = _read_basic(header) if header is not None else None
-        if header is not None and shown is None:
+        basic = _read_basic(header) if header is not None else None
+        if header is not None and basic is None:
             raise OAuthError("invalid_client", "Authorization must be Basic, with the client's id and secret.")
-        ways = sum(way is not None for way in (shown, secret, assertion))
-        if ways > 1 or (shown is not None and name not in (None, shown[0])):
+        ways = sum(way is not None for way in (basic, secret, assertion))
+        if ways > 1 or (basic is not None and name not in (None, basic[0])):
             raise OAuthError("invalid_request", "The client must authenticate in exactly one way.")
-        if shown is not None:
-            name, secret = shown
+        if basic is not None:
+            name, secret = basic
         if assertion is not None:
             if form.need("client_assertion_type") != JWT_ASSERTION:
                 raise OAuthError("invalid_client", f"client_assertion_type must be {JWT_ASSERTION}.")

@@ -146,13 +146,13 @@ def challenge_of(verifier: str) -> str:
     return urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii", "replace")).digest()).rstrip(b"=").decode()
 
 
-def _check_client(grant: Grant, client: KnownClient, shown: str) -> None:
+def _check_client(grant: Grant, client: KnownClient, kind: str) -> None:
     """Raise OAuthError unless a grant is this client's, which has authenticated if it has to (RFC 6749 section 3.2.1).
 
     What a metadata document says is not asked again: whoever leaves the assertion out must not be better off.
     """
     if grant.client != client.id:
-        raise OAuthError("invalid_grant", f"The {shown} was issued to another client.")
+        raise OAuthError("invalid_grant", f"The {kind} was issued to another client.")
     if grant.is_confidential and not client.is_confidential:
         raise OAuthError("invalid_client", "The client has to authenticate, as it did when people allowed it.")
 
@@ -270,8 +270,8 @@ class Grants:
             _check_client(grant, client, "refresh token")
             if not (client.is_confidential and key):  # its tokens are bound to its authentication (RFC 9449 section 5)
                 _check_key(grant, key)
-            wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
-            if not set(wanted) <= set(grant.scopes):
+            requested = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
+            if not set(requested) <= set(grant.scopes):
                 raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")
             if digest in grant.refresh:
                 changed = replace(grant, refresh=(), previous=(digest, now + GRACE_SECONDS))
@@ -280,7 +280,7 @@ class Grants:
             else:
                 await self.end(grant.id)
                 raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
-            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), wanted)
+            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), requested)
             if await self._swap(grant, changed):
                 return issued
         raise unavailable("Too many requests use the grant at the same time.")
@@ -311,21 +311,21 @@ class Grants:
     async def find(self, access_token: str) -> Access | None:
         """Return what a valid access token stands for, None for any other."""
         digest = digest_of(access_token)
-        found = self._found.get(digest)
-        grant_id = found.grant.id if found is not None else self.grant_of("access", access_token)
+        access = self._found.get(digest)
+        grant_id = access.grant.id if access is not None else self.grant_of("access", access_token)
         if grant_id is None:
             return None
         raw = (await self._store.run((Look(GRANT + grant_id),))).seen[0]
-        if found is None or found.grant.raw != raw:
+        if access is None or access.grant.raw != raw:
             self._found.pop(digest, None)
             grant = _read(raw) if isinstance(raw, bytes) else None
             if grant is None or digest not in grant.access:
                 return None
             until, scopes = grant.access[digest]
-            found = self._found[digest] = Access(grant, frozenset(scopes), min(until, grant.until))
+            access = self._found[digest] = Access(grant, frozenset(scopes), min(until, grant.until))
             if len(self._found) > MAX_FOUND:
                 del self._found[next(iter(self._found))]
-        return found if found.until > self._clock() else None
+        return access if access.until > self._clock() else None
 
     async def keep_cookies(self, grant: Grant, change: Callable[[tuple[Cookie, ...]], tuple[Cookie, ...]]) -> None:
         """Change the cookies of a grant, unless it has ended."""
@@ -352,8 +352,8 @@ class Grants:
                 if kind == "refresh":
                     await self.end(grant.id)
                     return
-                left = {digest: facts for digest, facts in grant.access.items() if digest != digest_of(token)}
-                if await self._swap(grant, replace(grant, access=left)):
+                remaining = {digest: facts for digest, facts in grant.access.items() if digest != digest_of(token)}
+                if await self._swap(grant, replace(grant, access=remaining)):
                     return
 
     async def end(self, grant_id: str) -> Grant | None:

@@ -26,8 +26,8 @@ CONNECTIONS: Final = "connections"
 
 def is_published(catalog: Catalog) -> bool:
     """Return True if the site is its own authorization server."""
-    known = catalog.site.authentication
-    return known is not None and known.is_own_server
+    authentication = catalog.site.authentication
+    return authentication is not None and authentication.is_own_server
 
 
 def is_below_a_path(catalog: Catalog) -> bool:
@@ -39,11 +39,11 @@ def members_of(
     options: SignIn, paths: SignInPaths, algorithms: Sequence[str], scopes: Sequence[str]
 ) -> Mapping[str, object]:
     """Return the members that depend on the options. Keys of clients sign with these `algorithms`, if any."""
-    named = [client for client in options.clients if isinstance(client, Client)]
-    own = ["client_credentials"] if any(client.scopes and (client.secret or client.key) for client in named) else []
+    clients = [client for client in options.clients if isinstance(client, Client)]
+    own = ["client_credentials"] if any(client.scopes and (client.secret or client.key) for client in clients) else []
     methods = [
         "none",
-        *(("client_secret_basic", "client_secret_post") if any(client.secret for client in named) else ()),
+        *(("client_secret_basic", "client_secret_post") if any(client.secret for client in clients) else ()),
         *(("private_key_jwt",) if algorithms else ()),
     ]
     signed = list(algorithms) or None
@@ -65,10 +65,10 @@ def members_of(
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the metadata (section 2)."""
-    known = catalog.site.authentication or Authentication()
-    own = known.own_server or {}
+    authentication = catalog.site.authentication or Authentication()
+    own = authentication.own_server or {}
     document = {
-        "issuer": next(iter(known.authorization_servers), catalog.url),
+        "issuer": next(iter(authentication.authorization_servers), catalog.url),
         **{
             name: catalog.absolute(value) if name.endswith("_endpoint") and isinstance(value, str) else value
             for name, value in own.items()

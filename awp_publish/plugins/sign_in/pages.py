@@ -56,12 +56,12 @@ class SignInPages:
         Browsers compare every redirect that follows with `form-action`, and those of a client are its own affair.
         """
         nonce = secrets.token_urlsafe(16)
-        known = {"site": self._site, "nonce": nonce, "wide": False, **facts}
-        rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", known)
+        context = {"site": self._site, "nonce": nonce, "wide": False, **facts}
+        rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", context)
         if rendered is None:
             language = self._framework.language_of(scope)
             spoken = {"language": language.tag, "gettext": language.translate}
-            rendered = self._environment.get_template(template).render(known | spoken)
+            rendered = self._environment.get_template(template).render(context | spoken)
         body = rendered.encode("utf-8", "replace")
         policy = (
             f"default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; base-uri 'none'; "

@@ -60,17 +60,21 @@ class People:
         self._proxies = read_admission_of(serving.settings).trusted_proxies
         self._path = SignInPaths(serving.site.catalog.paths.root).person
         self.framework = framework_of(serving.site)
-        given = options.user if options.user is not None else self.framework.user()
-        self._user: Callable[[Any], Any] = given if given is not None else lambda _: None
+        finder = options.user if options.user is not None else self.framework.user()
+        self._user: Callable[[Any], Any] = finder if finder is not None else lambda _: None
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
         # What they read, every call asks for; the granted scopes of a request are not those of a token.
-        self._is_of_application = isinstance(given, (SessionUser, ApplicationUser))
+        self._is_of_application = isinstance(finder, (SessionUser, ApplicationUser))
         self._is_async = inspect.iscoroutinefunction(self._user)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
         application = serving.application.called.routes
         router = getattr(application, "router", None)
         listed = list(getattr(application, "user_middleware", ()))
-        ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
+        ours = [
+            number
+            for number, middleware in enumerate(listed)
+            if getattr(middleware, "kwargs", {}).get("site") is serving.site
+        ]
         self._is_inside = isinstance(router, Router) and bool(listed[ours[0] + 1 :] if ours else listed)
         self.asks_at_route = self._is_inside or (
             isinstance(router, Router) and serving.application.called.outside is not None
@@ -89,7 +93,7 @@ class People:
         """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""
         if not self._is_inside:
             return await self.ask(scope)
-        asked: list[Visitor | None] = []
+        answers: list[Visitor | None] = []
         mounted = mount_of(scope)
         inner: Scope = {
             **scope,
@@ -99,7 +103,7 @@ class People:
             "query_string": b"",
             "headers": [pair for pair in scope["headers"] if not pair[0].startswith((b"content-", b"transfer-"))],
             "state": dict(scope.get("state", {})),
-            _ASKED: asked,
+            _ASKED: answers,
         }
 
         async def receive() -> Message:
@@ -109,7 +113,7 @@ class People:
             return
 
         await self._serving.application.called.inside(inner, receive, send)
-        return asked[0] if asked else None
+        return answers[0] if answers else None
 
     async def ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
         """Return who sends the request with this scope, which has passed all middleware; None for nobody."""
@@ -164,8 +168,8 @@ class People:
             return with_set_cookies((), begun, at, time.time())
         sent = read_fields(scope["headers"]).get(b"cookie", b"").decode("latin-1")
         pairs = (pair.strip().partition("=") for pair in sent.split(";"))
-        named = [(name, value) for name, _, value in pairs if name and name != without]
-        fits = [pair for pair in named if sum(map(len, pair)) <= MAX_COOKIE_BYTES]
+        cookies = [(name, value) for name, _, value in pairs if name and name != without]
+        fits = [pair for pair in cookies if sum(map(len, pair)) <= MAX_COOKIE_BYTES]
         return tuple(Cookie(name=name, value=value, domain=at.host) for name, value in fits[:MAX_COOKIES])
 
 
@@ -188,9 +192,9 @@ class _AtRoutes:
         self._people = people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked, exchange = scope.get(_ASKED), scope.get(ROUTE_CALL)
-        if asked is not None:
-            asked.append(await self._people.ask(scope))
+        answers, exchange = scope.get(_ASKED), scope.get(ROUTE_CALL)
+        if answers is not None:
+            answers.append(await self._people.ask(scope))
             await Response(status_code=204)(scope, receive, send)
         elif isinstance(exchange, RouteExchange) and not await _may_arrive(exchange.call, scope):
             await Response(status_code=401)(scope, receive, send)

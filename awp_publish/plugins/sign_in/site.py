@@ -98,5 +98,5 @@ class SignInSite:
 
 def consent_key(person: str, client: str) -> str:
     """Return the key under which the store has what a person has allowed a client."""
-    named = f"{person}\n{client}"
-    return f"sign-in:consent:{digest_of(named)}"
+    members = f"{person}\n{client}"
+    return f"sign-in:consent:{digest_of(members)}"

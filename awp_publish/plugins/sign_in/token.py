@@ -53,7 +53,7 @@ class TokenEndpoint(ProgramEndpoint):
 
     async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
-        wanted, token = form.get("scope"), form.need("refresh_token")
+        scope_text, token = form.get("scope"), form.need("refresh_token")
         grant = await self.at.grants.of_refresh_token(token)
         if grant is not None and grant.client == client.id:  # asked before the token is spent: the site may not answer
             scope = await self.at.recognize(request.scope, grant, self.at.home)
@@ -61,7 +61,7 @@ class TokenEndpoint(ProgramEndpoint):
             if seen is None or not await self.at.is_signed_in(seen, grant):
                 await self.at.grants.end(grant.id)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
-        return await self.at.grants.refresh(token, client, wanted.split() if wanted is not None else None, key)
+        return await self.at.grants.refresh(token, client, scope_text.split() if scope_text is not None else None, key)
 
     async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
@@ -69,13 +69,13 @@ class TokenEndpoint(ProgramEndpoint):
             raise OAuthError(
                 "unauthorized_client", "Only a client with a secret or key, and scopes of its own, may do this."
             )
-        wanted = tuple(dict.fromkeys((form.get("scope") or "").split())) or client.scopes
-        if not set(wanted) <= set(client.scopes):
+        requested = tuple(dict.fromkeys((form.get("scope") or "").split())) or client.scopes
+        if not set(requested) <= set(client.scopes):
             raise OAuthError("invalid_scope", f"This client has the scopes {' '.join(client.scopes)}.")
         now = time()
         seconds = 60 * self.at.options.minutes
         return await self.at.grants.issue_to_client(
-            Grant("", client.id, client.name, None, "", wanted, now, now + seconds, key=key)
+            Grant("", client.id, client.name, None, "", requested, now, now + seconds, key=key)
         )
 
 
