@@ -270,12 +270,12 @@ class Events:
         try:
             async with group.lock:
                 while not entry.is_done:
-                    taken = group.waiting[:MAX_TOGETHER]
+                    entries = group.waiting[:MAX_TOGETHER]
                     del group.waiting[:MAX_TOGETHER]
                     try:
-                        await self._write_entries(log, taken)
+                        await self._write_entries(log, entries)
                     except BaseException:
-                        group.waiting[:0] = [other for other in taken if other is not entry and not other.is_done]
+                        group.waiting[:0] = [other for other in entries if other is not entry and not other.is_done]
                         raise
         finally:
             with suppress(ValueError):
@@ -368,17 +368,18 @@ class Events:
         At most `most` entries are read, of which those that match `arguments` are returned. Entries older than `since`
         are left out, which counts as truncated. Raises StoreUnavailable.
         """
-        store, named = self._store(), list(logs)
-        heads = (await store.run([Look(_head_key(log)) for log in named])).seen
+        store, log_names = self._store(), list(logs)
+        heads = (await store.run([Look(_head_key(log)) for log in log_names])).seen
         ends = {
-            log: _read_head(raw) if isinstance(raw, bytes) else ("", 0) for log, raw in zip(named, heads, strict=True)
+            log: _read_head(raw) if isinstance(raw, bytes) else ("", 0)
+            for log, raw in zip(log_names, heads, strict=True)
         }
         if positions is None:
             return Batch((), ends, ends)
         truncated, has_more, pages = False, False, list[list[Occurrence]]()
         # Positions in other logs (of a lost scope, or from a forged cursor) never advance and would look like news for
         # ever.
-        before, after = ({log: positions[log] for log in named if log in positions} for _ in range(2))
+        before, after = ({log: positions[log] for log in log_names if log in positions} for _ in range(2))
         floor = utc_text(since, "microseconds") if since is not None else ""
         for log, (epoch, last) in ends.items():
             at = after.get(log)
@@ -396,16 +397,16 @@ class Events:
             if number < last - MAX_KEPT:
                 truncated, number = True, last - MAX_KEPT
             before[log] = (epoch, number)
-            took, asked = list[Occurrence](), most
+            took, step = list[Occurrence](), most
             while number < last and not took:
-                numbers = range(number + 1, min(number + asked, last) + 1)
+                numbers = range(number + 1, min(number + step, last) + 1)
                 entries = (await store.run([Look(_entry_key(log, epoch, number)) for number in numbers])).seen
                 for number, raw in zip(numbers, entries, strict=True):
                     if not isinstance(raw, bytes):
                         truncated = True
                     else:
                         took.append(_read_entry(event.id, raw, log, number))
-                asked *= 4  # growing steps skip expired entries quickly
+                step *= 4  # growing steps skip expired entries quickly
             has_more |= number < last
             pages.append(took)
             after[log] = (epoch, number)
@@ -415,11 +416,11 @@ class Events:
                 if after[later.log][1] >= later.number:
                     after[later.log] = (after[later.log][0], later.number - 1)
             has_more, occurrences = True, occurrences[:most]
-        kept = [occurrence for occurrence in occurrences if occurrence.timestamp >= floor]
-        truncated |= len(kept) < len(occurrences)
+        matches = [occurrence for occurrence in occurrences if occurrence.timestamp >= floor]
+        truncated |= len(matches) < len(occurrences)
         if arguments:
-            kept = [occurrence for occurrence in kept if is_match(arguments, occurrence.data)]
-        return Batch(tuple(kept), before, after, truncated, has_more)
+            matches = [occurrence for occurrence in matches if is_match(arguments, occurrence.data)]
+        return Batch(tuple(matches), before, after, truncated, has_more)
 
     async def follow(
         self,

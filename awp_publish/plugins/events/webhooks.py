@@ -128,8 +128,8 @@ class Webhooks:
         self._worker: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        named = os.environ.get(ORIGINS_VARIABLE, "")
-        self.trusted = frozenset(origin.rstrip("/").lower() for origin in re.split(r"[,\s]+", named) if origin)
+        origins = os.environ.get(ORIGINS_VARIABLE, "")
+        self.trusted = frozenset(origin.rstrip("/").lower() for origin in re.split(r"[,\s]+", origins) if origin)
 
     @property
     def is_durable(self) -> bool:
@@ -338,14 +338,14 @@ class Webhooks:
 
     async def _work(self) -> None:
         loop, wake = asyncio.get_running_loop(), self._wake
-        carried, again = dict[str, asyncio.Task[None]](), set[str]()
+        tasks, again = dict[str, asyncio.Task[None]](), set[str]()
 
         def start(webhook_id: str) -> None:
-            task = carried[webhook_id] = loop.create_task(self._carry(webhook_id))
+            task = tasks[webhook_id] = loop.create_task(self._carry(webhook_id))
             task.add_done_callback(lambda _: release(webhook_id))
 
         def release(webhook_id: str) -> None:
-            del carried[webhook_id]
+            del tasks[webhook_id]
             wake.set()
             if webhook_id in again:
                 again.discard(webhook_id)
@@ -356,14 +356,14 @@ class Webhooks:
             while True:
                 looks = 0 if wake.is_set() else looks + 1
                 wake.clear()
-                taken: Sequence[str] = ()
+                due: Sequence[str] = ()
                 try:
                     # This process's own entries wake the worker. Most other processes have workers of their own.
                     for queue, handle in self.on_queue.items() if looks % OTHERS_EVERY == 0 else ():
                         for member in await self._store().take(queue, LEASE, MAX_AT_ONE_LOOK):
                             await handle(member)
-                    free = min(MAX_TAKEN - len(carried), MAX_AT_ONE_LOOK)
-                    taken = await self._store().take(DUE, LEASE, free) if free else ()
+                    free = min(MAX_TAKEN - len(tasks), MAX_AT_ONE_LOOK)
+                    due = await self._store().take(DUE, LEASE, free) if free else ()
                     is_away = False
                 except StoreUnavailable:
                     if not is_away:
@@ -371,8 +371,8 @@ class Webhooks:
                     is_away = True
                 except Exception:
                     logger.exception("looking for webhooks failed and will be retried")
-                for webhook_id in taken:
-                    if webhook_id in carried:  # the running task may have read the record too early
+                for webhook_id in due:
+                    if webhook_id in tasks:  # the running task may have read the record too early
                         again.add(webhook_id)
                     else:
                         start(webhook_id)
@@ -382,9 +382,9 @@ class Webhooks:
         finally:
             forget()
             again.clear()
-            for task in carried.values():
+            for task in tasks.values():
                 task.cancel()
-            await asyncio.gather(*carried.values(), return_exceptions=True)
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
 
     async def wake(self, log: str, *also: Step) -> None:
         """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""

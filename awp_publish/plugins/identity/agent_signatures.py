@@ -79,8 +79,8 @@ class AgentSignature:
         if not agent:
             raise forged("There is no Signature-Agent.")
         is_bare = agent.lstrip().startswith('"')
-        named, kind = _signer(agent, label, is_bare)
-        directory = directory_of(named, allow_private, kind)
+        agent_address, kind = _signer(agent, label, is_bare)
+        directory = directory_of(agent_address, allow_private, kind)
         if directory is None or kind not in KINDS:
             raise forged("Signature-Agent does not name an https address of a directory of a supported type.")
         nonce, expires = parameters.get("nonce"), parameters["expires"]
@@ -88,7 +88,7 @@ class AgentSignature:
             label,
             directory,
             kind,
-            directory + WELL_KNOWN if kind == "directory" else named,
+            directory + WELL_KNOWN if kind == "directory" else agent_address,
             str(parameters["keyid"]),
             expires if isinstance(expires, int) else 0,
             nonce if isinstance(nonce, str) else None,
@@ -106,7 +106,9 @@ def _tagged(inputs: str) -> tuple[str, list[Any], _Parameters] | None:
         raise forged("Signature-Input is not a dictionary (RFC 9651).") from None
     if not isinstance(parsed, dict) or len(parsed) > MAX_SIGNATURES:
         raise forged("There are too many signatures.")
-    tagged = [(name, one) for name, one in parsed.items() if isinstance(one, tuple) and one[1].get("tag") == TAG]
+    tagged = [
+        (name, member) for name, member in parsed.items() if isinstance(member, tuple) and member[1].get("tag") == TAG
+    ]
     if not tagged:
         return None
     if len(tagged) > 1:
@@ -154,7 +156,10 @@ def _covered_digests(components: list[Any], label: str, is_bare: bool) -> frozen
     """Check that our address and Signature-Agent are signed, and return the algorithms of the signed Content-Digest."""
     if len(components) > MAX_COMPONENTS:
         raise forged("It covers too many components.")
-    covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
+    covered = [
+        (component[0], dict(component[1])) if isinstance(component, tuple) else (component, {})
+        for component in components
+    ]
     names = [name for name, parameters in covered if not parameters]
     if "@authority" not in names and "@target-uri" not in names:
         raise forged("It covers neither @authority nor @target-uri.")

@@ -70,7 +70,7 @@ class WebBotAuth:
     keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
     allow_private: bool = False
     clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
-    _known: KeyDirectories = field(init=False, repr=False, compare=False)
+    _directories: KeyDirectories = field(init=False, repr=False, compare=False)
     _claims: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
     _listed: frozenset[str] | None = field(init=False, repr=False, compare=False)
     _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
@@ -86,14 +86,14 @@ class WebBotAuth:
         listed: dict[str, tuple[str, ...]] | None = None
         if self.signers is not None:
             listed = {}
-            given = (
+            entries = (
                 self.signers.items() if isinstance(self.signers, Mapping) else ((signer, ()) for signer in self.signers)
             )
             if isinstance(self.signers, str):
                 raise DeclarationError(
                     "site", "WebBotAuth's signers must be a list or a mapping, not a string.", remedy
                 )
-            for address, names in given:
+            for address, names in entries:
                 directory = self._address_of(address)
                 agent_names = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(agent_name, str) and agent_name.strip() for agent_name in agent_names):
@@ -111,24 +111,24 @@ class WebBotAuth:
             except ValueError as error:
                 raise DeclarationError("site", f"WebBotAuth: the keys of {address}: {error}.", remedy) from None
         names_of_all = [name for agent_names in (listed or {}).values() for name in agent_names]
-        patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(one.lower())}") for one in names_of_all)
+        patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(name.lower())}") for name in names_of_all)
         object.__setattr__(self, "_claims", patterns)
         object.__setattr__(self, "_listed", None if listed is None else frozenset({*listed, *fixed}))
-        object.__setattr__(self, "_known", KeyDirectories(fixed, self._listed or frozenset(), self.allow_private))
+        object.__setattr__(self, "_directories", KeyDirectories(fixed, self._listed or frozenset(), self.allow_private))
 
-    def _address_of(self, given: object) -> str:
-        found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
-        if found is None:
-            wrong = f"WebBotAuth: {given!r} is not the address of a directory."
+    def _address_of(self, address: object) -> str:
+        directory = directory_of(address, self.allow_private) or directory_of(address, self.allow_private, "jwks_uri")
+        if directory is None:
+            wrong = f"WebBotAuth: {address!r} is not the address of a directory."
             raise DeclarationError("site", wrong, 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).')
-        return found
+        return directory
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
         """Return a copy for a site at these addresses, whose store remembers used signatures."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
-        for name in ("_known", "_claims", "_listed"):
+        for name in ("_directories", "_claims", "_listed"):
             object.__setattr__(bound, name, getattr(self, name))
         return bound
 
@@ -157,8 +157,8 @@ class WebBotAuth:
 
         These are its label, the signing agent's directory by address and by host, and "" for everybody.
         """
-        found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
-        signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
+        principal = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
+        signer = {principal.id, principal.id.partition("://")[2]} if isinstance(principal, Principal) else ()
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
@@ -180,10 +180,10 @@ class WebBotAuth:
         directory = signature.directory
         if self._listed is not None and directory not in self._listed:
             return None  # not trusted: its keys are not fetched
-        is_listed = self._listed is not None or directory in self._known.fixed
+        is_listed = self._listed is not None or directory in self._directories.fixed
         try:
             async with asyncio.timeout(WAIT):
-                key = await self._known.find(directory, signature.kind, signature.address, signature.key_id)
+                key = await self._directories.find(directory, signature.kind, signature.address, signature.key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
                 return None  # a Signature-Agent that cannot be resolved is ignored
@@ -214,8 +214,8 @@ class WebBotAuth:
             if not isinstance(key.key, RSAPublicKey):  # with (r, s), (r, -s) is a valid ECDSA signature too
                 used = used[: len(used) // 2]
         if self._store is not None:
-            left = max(1.0, signature.expires - now + 2 * LEEWAY)
-            step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
+            remaining = max(1.0, signature.expires - now + 2 * LEEWAY)
+            step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", remaining)
             if (await self._store.run((step,))).failed is not None:
                 raise RateLimited(
                     "This signature has already been used for a request.",
@@ -256,18 +256,22 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
     """Compare the body of a request with its signed Content-Digest. Raises InvalidCredentials."""
     from http_sf import parse
 
-    taken = request.get(SIGNED, {}).get("digests")
-    if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
-        taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
+    body_digests = request.get(SIGNED, {}).get("digests")
+    if body_digests is None and not any(
+        name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]
+    ):
+        body_digests = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
     try:
         digests = parse(header.encode("latin-1"), tltype="dictionary")
         listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
-        given = {name: one[0] for name, one in digests.items() if name in listed}  # type: ignore[union-attr, index]
+        signed_digests = {name: item[0] for name, item in digests.items() if name in listed}  # type: ignore[union-attr, index]
     except Exception:
-        given = {}
-    if not given:
+        signed_digests = {}
+    if not signed_digests:
         raise forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
-    if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
+    if body_digests is None or any(
+        bytes(cast(Any, digest)) != body_digests[name] for name, digest in signed_digests.items()
+    ):
         raise forged("The body does not match its Content-Digest.")
 
 

@@ -25,7 +25,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     else:
         if not (_LOOPBACK.fullmatch(host) and all(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
             return ""
-        scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
+        scheme = {"ws": "http", "wss": "https"}.get(original := request.get("scheme", "http"), original)
         base, prefix = f"{scheme}://{host}", ""
     raw = request.get("raw_path") or quote(request.get("path", "/"), safe=SAFE_IN_PATH).encode()
     path = raw.decode("latin-1").partition("?")[0]

@@ -71,8 +71,8 @@ class Proofs:
         if len(proof) > MAX_PROOF or "," in proof:
             raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
         noted: MutableMapping[str, Any] = request.setdefault(SIGNED, {})
-        if (known := noted.get(DPOP)) and known[:2] == (proof, token) and bound_to in (None, known[2]):
-            return str(known[2])  # several gates may check one request, but its proof may be used once
+        if (checked := noted.get(DPOP)) and checked[:2] == (proof, token) and bound_to in (None, checked[2]):
+            return str(checked[2])  # several gates may check one request, but its proof may be used once
         try:
             header = get_unverified_header(proof)
             algorithm, jwk = header.get("alg"), header.get("jwk")
@@ -136,7 +136,7 @@ def _normal(address: str) -> str:
     if parts.username is not None or not address.isprintable():  # `urlsplit` drops tabs and line breaks
         return ""
     path = _ESCAPE.sub(
-        lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
+        lambda escape: char if (char := chr(int(escape[1], 16))) in _UNRESERVED else escape[0].upper(), parts.path
     )
     return f"{parts.scheme}://{authority}{path or '/'}"
 

@@ -39,10 +39,10 @@ def issuers_of(catalog: Catalog) -> tuple[str, ...]:
         return declared.authorization_servers
     addresses = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
     suffix = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, section 4
-    named = (
+    issuers = (
         address.removesuffix(suffix) for address in addresses if isinstance(address, str) and address.endswith(suffix)
     )
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(issuers))
 
 
 def is_published(catalog: Catalog) -> bool:
@@ -68,9 +68,11 @@ def path_of_mcp(catalog: Catalog) -> str:
 def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
     """Return the metadata of the site, or of a `resource` at another address of it (section 2)."""
     site = catalog.site
-    known = site.authentication
+    authentication = site.authentication
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
-    if known is not None and (own := known.own_server) is not None:  # what nobody can allow, nobody should ask for
+    if (
+        authentication is not None and (own := authentication.own_server) is not None
+    ):  # what nobody can allow, nobody should ask for
         scopes = [scope for scope in scopes if scope in cast(Sequence[str], own["scopes_supported"] or ())]
     schemes = schemes_of_routes(catalog)
     takes_tokens = any(
@@ -85,8 +87,12 @@ def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
         "resource_name": site.name,
         "resource_documentation": absolute_if(catalog, site.documentation),
         # RFC 9449 section 5.2: key-bound tokens
-        "dpop_signing_alg_values_supported": list(known.proof_algorithms) or None if known is not None else None,
-        "dpop_bound_access_tokens_required": True if known is not None and known.proof_required else None,
+        "dpop_signing_alg_values_supported": list(authentication.proof_algorithms) or None
+        if authentication is not None
+        else None,
+        "dpop_bound_access_tokens_required": True
+        if authentication is not None and authentication.proof_required
+        else None,
         "x-security-schemes": schemes or None,
     }
     return present(document) | extension_members(site.extensions)

@@ -119,18 +119,18 @@ class Background:
         async def keep(result: Result) -> None:
             results.append(result)
 
-        request, scopes, taken = job.context.get("request"), job.context.get("scopes"), list[str]()
+        request, scopes, set_cookies = job.context.get("request"), job.context.get("scopes"), list[str]()
         context = unpack_request(request if isinstance(request, dict) else {}, self._state)
         call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
         if job.principal:
             call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
-            call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
+            call.carrier = CallCarrier(lambda lines: set_cookies.extend(line.decode("latin-1") for line in lines))
         CALLER.set(call.principal)
         await self._invoker.run(call, keep)
-        if taken:
-            await self._keep_cookies(job, taken)
+        if set_cookies:
+            await self._keep_cookies(job, set_cookies)
         result = results[0]
         if isinstance(result, Problem):
             return result

@@ -225,20 +225,20 @@ def _read_members(members: dict[str, Any], body: bytes) -> Job:
             raise ValueError("it is not the result that was written")
         encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
         result = JobResult(status, encoded, body)
-    if (found := members["problem"]) is not None:
+    if (facts := members["problem"]) is not None:
         # Of its own class, or a plain Problem if this version no longer has that class.
-        problem = _CLASSES.get(_text(found["slug"]), Problem)(
-            _text(found["detail"]),
-            status=int(found["status"]),
-            code=_text(found["code"]),
-            recovery=None if found["recovery"] is None else _text(found["recovery"]),
-            errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in found["errors"]],
-            headers=[(_text(name), _text(value)) for name, value in found["headers"]],
-            members=found["members"],
+        problem = _CLASSES.get(_text(facts["slug"]), Problem)(
+            _text(facts["detail"]),
+            status=int(facts["status"]),
+            code=_text(facts["code"]),
+            recovery=None if facts["recovery"] is None else _text(facts["recovery"]),
+            errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in facts["errors"]],
+            headers=[(_text(name), _text(value)) for name, value in facts["headers"]],
+            members=facts["members"],
         )
     created, updated = (datetime.fromisoformat(members[name]).astimezone(UTC) for name in ("created", "updated"))
-    kept = {name: members[name] for name in _KINDS}
-    return Job(**kept, progress=progress, result=result, problem=problem, created=created, updated=updated)
+    plain = {name: members[name] for name in _KINDS}
+    return Job(**plain, progress=progress, result=result, problem=problem, created=created, updated=updated)
 
 
 def _text(value: object) -> str:

@@ -202,7 +202,7 @@ class JobStore:
     async def accept(
         self,
         action: str,
-        given: JsonObject,
+        arguments: JsonObject,
         *,
         principal: str = "",
         request_id: str = "",
@@ -219,7 +219,7 @@ class JobStore:
         job = Job(
             id=new_id(),
             action=action,
-            input=given,
+            input=arguments,
             principal=principal,
             request_id=request_id,
             door=door,
@@ -392,11 +392,11 @@ class JobStore:
             return None
         return stored
 
-    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> None:
+    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken_at: datetime | None = None) -> None:
         """Decide about a job whose lease has ended, because its worker is gone or was slow.
 
         One that has not begun waits again, first of those where it was. One that runs waits for another run if it is
-        repeatable, and otherwise ends as JobInterrupted; one that has begun since it was `taken` is left alone.
+        repeatable, and otherwise ends as JobInterrupted; one that has begun since it was `taken_at` is left alone.
         """
         try:
             stored = await self.look(job_id)
@@ -410,7 +410,7 @@ class JobStore:
         if job.status == "accepted" and repeatable is not None:
             await self._wait_again(stored, job)
             return
-        if job.status == "running" and taken is not None and job.updated > taken:
+        if job.status == "running" and taken_at is not None and job.updated > taken_at:
             return
         live = self._live.get(job_id)
         if live is not None and live.token == job.worker:

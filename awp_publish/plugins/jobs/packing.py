@@ -21,10 +21,10 @@ def pack_request(scope: Scope) -> JsonObject:
     headers = [
         (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"] if name not in NOT_CARRIED
     ]
-    kept = {name: scope[name] for name in (*_PLAIN, *_ADDRESSES) if scope.get(name) is not None}
+    members = {name: scope[name] for name in (*_PLAIN, *_ADDRESSES) if scope.get(name) is not None}
     if scope.get("query_string"):
-        kept["query_string"] = scope["query_string"].decode("latin-1")
-    return {**kept, "headers": headers}
+        members["query_string"] = scope["query_string"].decode("latin-1")
+    return {**members, "headers": headers}
 
 
 def unpack_request(packed: Mapping[str, object], state: Mapping[str, object]) -> Scope:

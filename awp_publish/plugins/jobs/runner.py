@@ -49,9 +49,9 @@ class Runner:
             return
         await self._carry(await self.jobs.pick(job_id, self._is_repeatable))
 
-    async def reclaim(self, job_id: str, taken: datetime) -> None:
+    async def reclaim(self, job_id: str, taken_at: datetime) -> None:
         """Decide about a job whose lease has ended. Raises StoreUnavailable."""
-        await self.jobs.reclaim(job_id, self._is_repeatable, taken)
+        await self.jobs.reclaim(job_id, self._is_repeatable, taken_at)
 
     async def carry_accepted(self, job_id: str) -> None:
         """Run a job that another process found to be due, if it still waits."""

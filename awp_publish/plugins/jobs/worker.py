@@ -27,8 +27,8 @@ class Carrier(Protocol):
     async def carry(self, job_id: str) -> None:
         """Handle a job that was taken. Raises StoreUnavailable."""
 
-    async def reclaim(self, job_id: str, taken: datetime) -> None:
-        """Decide about a job whose lease was found at `taken` to have ended. Raises StoreUnavailable."""
+    async def reclaim(self, job_id: str, taken_at: datetime) -> None:
+        """Decide about a job whose lease was found at `taken_at` to have ended. Raises StoreUnavailable."""
 
     def stop(self) -> None:
         """Accept no more jobs."""
@@ -117,12 +117,12 @@ class Worker:
                     free = self._free(queue)
                     if free <= 0:
                         continue
-                    taken = await self._jobs.store.take(queue, self._lease, free)
+                    job_ids = await self._jobs.store.take(queue, self._lease, free)
                     self._is_away = False
                     self._may_have_more.discard(queue)
-                    if len(taken) >= free:
+                    if len(job_ids) >= free:
                         self._may_have_more.add(queue)
-                    for job_id in taken:
+                    for job_id in job_ids:
                         task = self._loop.create_task(self._handle(self._carrier.carry, job_id))
                         self._carried[task] = queue
                         task.add_done_callback(self._release)
@@ -190,6 +190,6 @@ class Worker:
 
     async def _sleep(self, seconds: float) -> None:
         end = self._loop.time() + seconds
-        while not self._is_stopping and (left := end - self._loop.time()) > 0:
+        while not self._is_stopping and (remaining := end - self._loop.time()) > 0:
             self._wake.clear()
-            await self._pause(left)
+            await self._pause(remaining)

@@ -38,8 +38,8 @@ class ReceivedAnswer:
     @property
     def question(self) -> Mapping[str, Any] | None:
         """The confirmation that a person is asked for, None if there is none."""
-        asked = self.problem.get("confirmation") if self.problem is not None else None
-        return asked if isinstance(asked, dict) and isinstance(asked.get("token"), str) else None
+        confirmation = self.problem.get("confirmation") if self.problem is not None else None
+        return confirmation if isinstance(confirmation, dict) and isinstance(confirmation.get("token"), str) else None
 
     @property
     def job_id(self) -> str | None:

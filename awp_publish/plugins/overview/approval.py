@@ -42,7 +42,7 @@ class Waiting:
     approvals: Any
     states: dict[str, str] = field(default_factory=dict)
     actions: dict[str, Action] = field(default_factory=dict)
-    known: dict[str, Action] = field(default_factory=dict)
+    visible: dict[str, Action] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unread: str | None = None
@@ -62,10 +62,10 @@ def read_waiting(view: View) -> Waiting | None:
         return waiting
     actions = waiting.actions = {action.id: action for action in site.catalog.actions}
     approved = replace(site.catalog, actions=tuple(replace(action, is_approved=True) for action in actions.values()))
-    known = waiting.known = {action.id: action for action in approved.visible_to(scopes_of(view.caller)).actions}
+    visible = waiting.visible = {action.id: action for action in approved.visible_to(scopes_of(view.caller)).actions}
     for entry in standing:
         action, is_approved = actions.get(entry.action), entry.state == "approved"
-        if action is None or (is_approved and action.is_approved) or action.id not in known:
+        if action is None or (is_approved and action.is_approved) or action.id not in visible:
             continue
         if is_approved:
             state = "Approved. It stays hidden until everything that it requires is approved."
@@ -98,7 +98,7 @@ def approval_section(view: View, waiting: Waiting, notice: Html | None) -> Html:
     cards = list[Html]()
     for name, state in waiting.states.items():
         own = button([name], f"Approve {name}") if name in waiting.names else None
-        cards.append(_card(view.door.site.catalog, waiting.known[name], state, own, len(cards) < MAX_DETAILED))
+        cards.append(_card(view.door.site.catalog, waiting.visible[name], state, own, len(cards) < MAX_DETAILED))
     line = block(f"awp-publish approve module:app {' '.join(waiting.names)}", "Line that approves them")
     return fill(
         "approval",

@@ -20,13 +20,13 @@ MAX_COMPARED: Final = 100
 """Actions that are compared side by side at most."""
 
 
-def callers_section(view: View, asked: str) -> Html:
+def callers_section(view: View, selection: str) -> Html:
     """Return what the chosen kind of caller is shown and may call, and its size in tokens."""
     catalog = view.catalog
     choices = _choices(view)
-    kind, _, named = asked.partition(":")
-    chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
-    choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
+    kind, _, argument = selection.partition(":")
+    chosen = selection if selection in choices or (kind in ("scope", "agent") and argument) else ""
+    choices.setdefault(chosen, f'a caller with the {kind} "{argument}"' if kind == "scope" else f"the agent {argument}")
     mcp = view.door.site.plugins.get("mcp")
     listing = listing_of(catalog, mcp.options.list_only_allowed if mcp is not None else False)
     sizes = {action.id: _size(action) for action in catalog.actions}
@@ -48,7 +48,7 @@ def callers_section(view: View, asked: str) -> Html:
     return fill(
         "sees",
         root=view.root,
-        open=Html(" open") if asked else "",
+        open=Html(" open") if selection else "",
         choices=[tag("option", text, value=key, selected=key == chosen) for key, text in choices.items()],
         tools=table(f"Tools that {choices[chosen]} is shown", heads, rows, class_=""),
         size=size_of(sum(sizes[name] for name in listed)),
@@ -90,9 +90,9 @@ def _visible(catalog: Catalog, choice: str) -> Catalog:
 
 def _tools(catalog: Catalog, listing: Listing, choice: str) -> dict[str, str]:
     """Return the actions that are listed for a caller, with the reason why each may not be called, or ""."""
-    kind, _, named = choice.partition(":")
-    scopes = frozenset(named.split() if kind == "scope" else ())
-    names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
+    kind, _, argument = choice.partition(":")
+    scopes = frozenset(argument.split() if kind == "scope" else ())
+    names = {"verified", argument, argument.partition("://")[2]} if kind == "agent" else {"unknown", ""}
     tools = {}
     for action in _visible(catalog, choice).actions:
         if not listing.shows(action, scopes if choice else None):

@@ -129,8 +129,8 @@ def _reader(view: View) -> object:
     if view.caller is None:
         return "You see this page as an anonymous visitor."
     scopes = sorted(view.caller.scopes)
-    held = f", with the scope{'s' * (len(scopes) > 1)} {', '.join(scopes)}" if scopes else ""
-    return ("You are signed in as ", tag("b", view.caller.id), f"{held}.")
+    scope_words = f", with the scope{'s' * (len(scopes) > 1)} {', '.join(scopes)}" if scopes else ""
+    return ("You are signed in as ", tag("b", view.caller.id), f"{scope_words}.")
 
 
 def _status(view: View) -> Html:

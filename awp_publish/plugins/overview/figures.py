@@ -48,13 +48,13 @@ def outcome_tiles(own: CallCounts) -> list[tuple[object, ...]]:
         tag("span", percent(own.kinds["refused"], own.calls), tag("small", " refused")),
         tag("span", percent(own.kinds["failed"], own.calls), tag("small", " failed")),
     )
-    asked = (
+    confirmations = (
         f"{own.kinds['asked']:,} asked a person to confirm"
         if own.kinds["asked"]
         else f"of {own.calls:,} in {DAYS} days"
     )
     return [
-        ("Refused and failed", shares, asked),
+        ("Refused and failed", shares, confirmations),
         ("95 % answered within", own.p95_text or NO_FIGURE, f"in the last {DAYS} days"),
     ]
 

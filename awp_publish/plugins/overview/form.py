@@ -57,12 +57,12 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
     """Return the field for one input, with its label, type, limits and description."""
     facts, ident = resolved(schema, root), f"in-{name}"
     types, values = kinds(facts, root), options(facts, root)
-    limits, typed, kept = limits_of(facts), kind_words(schema, root), None
+    limits, typed, current_file = limits_of(facts), kind_words(schema, root), None
     common = {"name": name, "id": ident, "aria_describedby": f"{ident}-hint"}
     if (media_type := file_type(schema, root)) is not None:
         typed, limits = "files" if "array" in types else "a file", []
         if value:  # pages cannot preset a file field, so a hidden field keeps the file until another one is chosen
-            kept = tag("input", type="hidden", name=name, value=value)
+            current_file = tag("input", type="hidden", name=name, value=value)
             typed += f"; the current one, {size_words(value)}, is sent until you choose another"
         accept = media_type if media_type != BINARY else None
         many, described = "array" in types, f"{ident}-hint"
@@ -90,7 +90,7 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
     hints = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
     hint = " ".join(f"{hint[0].upper()}{hint[1:]}." for hint in hints if hint)
     needed = " required" if required else ""
-    return fill("field", ident=ident, label=name, needed=needed, kept=kept, field=field, hint=hint)
+    return fill("field", ident=ident, label=name, needed=needed, kept=current_file, field=field, hint=hint)
 
 
 def file_type(schema: object, root: JsonObject) -> str | None:
@@ -122,8 +122,8 @@ def shortened(action: Action, inputs: Mapping[str, object]) -> dict[str, object]
 def credential_headers(catalog: Catalog, action: Action) -> list[str]:
     """Return the headers, other than Authorization, from which the site or the action's route reads credentials."""
     site = catalog.site.authentication.api_key_header if catalog.site.authentication is not None else None
-    named = [site or "", *(credential.name for credential in action.route_credentials if credential.place == "header")]
-    return list({name.lower(): name for name in named if name and name.lower() != "authorization"}.values())
+    names = [site or "", *(credential.name for credential in action.route_credentials if credential.place == "header")]
+    return list({name.lower(): name for name in names if name and name.lower() != "authorization"}.values())
 
 
 def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, object]:

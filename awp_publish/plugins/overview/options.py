@@ -34,7 +34,7 @@ class Overview:
 
 def is_switched_on() -> bool:
     """Return True if the environment asks for the overview. Raises DeclarationError if it says neither yes nor no."""
-    wanted = _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower())
-    if wanted is None:
+    is_on = _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower())
+    if is_on is None:
         raise DeclarationError("site", f"overview: the environment variable {OVERVIEW_VARIABLE} must be 1 or 0.")
-    return wanted
+    return is_on

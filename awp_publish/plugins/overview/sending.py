@@ -34,13 +34,13 @@ async def send_request(
     request: WireRequest, decode: Decode, origin: SplitResult, app: AsgiApp, outer: Scope, seconds: float
 ) -> ReceivedAnswer:
     """Send a request through the whole application, with the cookies and the address of the visitor of `outer`."""
-    carried = tuple(pair for pair in outer["headers"] if pair[0] in FORWARDED or pair[0] == b"cookie")
+    forwarded = tuple(pair for pair in outer["headers"] if pair[0] in FORWARDED or pair[0] == b"cookie")
     own = (
         (name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace"))
         for name, value in request.headers
     )
     path, _, query = request.path.partition("?")
-    headers = ((b"host", origin.netloc.encode()), *carried, *own)
+    headers = ((b"host", origin.netloc.encode()), *forwarded, *own)
     inside = PageRequest(
         origin, path.encode(), query.encode(), headers, request.method, request.content(), outer.get("state", {})
     )

@@ -177,14 +177,16 @@ class Trial:
         )
 
     def _form(self) -> Html:
-        action, inputs, given = self._action, self._action.inputs, self._inputs
+        action, inputs, arguments = self._action, self._action.inputs, self._inputs
         parts = members(facts := object_facts(inputs, inputs))
-        values = {name: shown_value(given[name]) if name in given else self._raw.get(name, "") for name in parts}
+        values = {
+            name: shown_value(arguments[name]) if name in arguments else self._raw.get(name, "") for name in parts
+        }
         if (redact := input_redactor(inputs)) is not None:  # secrets have to be typed each time
-            values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
+            values |= dict.fromkeys(arguments.keys() - public_part(redact(arguments)).keys() & values.keys(), "")
         required = required_members(facts)
         fields = [input_field(name, part, inputs, name in required, values[name]) for name, part in parts.items()]
-        more = {name: shown_value(value) for name, value in given.items() if name not in values}
+        more = {name: shown_value(value) for name, value in arguments.items() if name not in values}
         fields += [input_field(name, {}, inputs, False, value) for name, value in more.items()]
         hint = "It is sent but never shown."
         secret = [BesideField(PREFIX + name.lower(), name, hint, "password") for name in self._key_headers]
@@ -246,12 +248,12 @@ class Trial:
         if answer is not compared_with:
             words = ("differs from " if count else "the same as ", self._wires[first].label)
             compared = (" · ", tag("span", *words, class_="differs" if count else "same"))
-        if (asked := answer.question) is not None:
-            agreed = {"awp-door": wire.name, "awp-confirmation": asked["token"], "awp-do": "send"}
+        if (confirmation := answer.question) is not None:
+            agreed = {"awp-door": wire.name, "awp-confirmation": confirmation["token"], "awp-do": "send"}
             question = fill(
                 "question",
-                summary=asked.get("summary", ""),
-                until=asked.get("expires_at", ""),
+                summary=confirmation.get("summary", ""),
+                until=confirmation.get("expires_at", ""),
                 agree=self._again(agreed, "Agree and call again"),
             )
         headers = [(code(name), value) for name, value in answer.headers]
@@ -280,14 +282,14 @@ class Trial:
     def _again(self, controls: Mapping[str, str], label: str) -> Html:
         """Return a form that sends the same input with additional fields. Credentials have to be typed again."""
         call, public = self._call, public_part(self._public_inputs)
-        kept = {"awp-key": call.key, "awp-receipts": ", ".join(call.receipts), "awp-session": call.session}
-        hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
+        call_fields = {"awp-key": call.key, "awp-receipts": ", ".join(call.receipts), "awp-session": call.session}
+        hidden = [*fields_of_form(public), *{**call_fields, **controls}.items()]
         fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
         typed = {name: PREFIX + name.lower() for name, _ in self._credentials}
         typed |= {name: name for name in self._public_inputs.keys() - public.keys()}
         fields += [
-            tag("label", f"{shown} ", tag("input", type="password", name=name, autocomplete="off"))
-            for shown, name in typed.items()
+            tag("label", f"{label_text} ", tag("input", type="password", name=name, autocomplete="off"))
+            for label_text, name in typed.items()
         ]
         return tag("form", fields, tag("button", label), method="post", action=self._here, data_live=True)
 

@@ -167,7 +167,9 @@ class _Question:
         )
 
     def _refuse(self, code: str, detail: str) -> Reply:
-        return refusal(self.at, self.client, OAuthError(code, detail), self.authorization.redirect, self.authorization.state)
+        return refusal(
+            self.at, self.client, OAuthError(code, detail), self.authorization.redirect, self.authorization.state
+        )
 
     async def _is_remembered(self, signed: Visitor) -> bool:
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""
