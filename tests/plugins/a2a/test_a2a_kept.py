@@ -421,4 +421,4 @@ async def test_a_store_that_is_full_costs_no_answer(caplog):
     with caplog.at_level(logging.WARNING):
         async with open_caller(shop.app, headers=ANN) as ann:
             assert output(await ann.call("echo", {"text": "x" * 3000})) == "x" * 3000
-    assert "is not kept" in caplog.text
+    assert "is not stored" in caplog.text
