@@ -19,9 +19,9 @@ def _declare_tool(setup: Setup) -> None:
     title = "Pages of this site"
     words = "List, call or read what this site's actions.json offers on the current page."
     tool = setup.site.agent(SITE_ACTION, name=title, description=words)
-    given = {"name": title, "inputs": SITE_INPUTS, "outputs": {"type": "object"}, "effect": "write"}
+    options = {"name": title, "inputs": SITE_INPUTS, "outputs": {"type": "object"}, "effect": "write"}
 
-    @tool.operation("default", **given)  # type: ignore[untyped-decorator]
+    @tool.operation("default", **options)  # type: ignore[untyped-decorator]
     def at_the_bridge(
         mode: str,
         action: str = "",

@@ -138,15 +138,15 @@ class BridgeDoor:
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str, Principal | None]:
         """Return a connection's owner, the key of its session, and its caller. Raises a Problem."""
-        shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
-        if (sessions := self.door.ask("sessions")) is not None and shown:
+        token, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
+        if (sessions := self.door.ask("sessions")) is not None and token:
             # Session middleware handles HTTP requests only, and the upgrade is one (RFC 6455 section 4.1).
             scheme = "https" if scope.get("scheme") == "wss" else "http"
             request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
             visited = await sessions.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
+        session = session_key(token.decode("latin-1")) if token and visited is not scope else ""
         return self.owner(principal, session), session, principal
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
@@ -161,7 +161,11 @@ class BridgeDoor:
             return Owner()
         self._owners.move_to_end(key)
         if len(self._owners) > MAX_OWNERS:
-            idle = (one for one in self._owners.values() if not one.agents and not one.runtimes and one is not owner)
+            idle = (
+                candidate
+                for candidate in self._owners.values()
+                if not candidate.agents and not candidate.runtimes and candidate is not owner
+            )
             forgotten = next(idle, None)
             if forgotten is not None:
                 del self._owners[forgotten.key]
@@ -173,19 +177,19 @@ class BridgeDoor:
         owner = self.owner(call.principal, call.session_id)
         fields = read_fields(scope["headers"])
         site = self._client(scope, client_address(scope, fields, self.door.admission.trusted_proxies))
-        shown = call.members
-        given = {"confirmation": shown.confirmation, "idempotency_key": shown.idempotency_key}
-        members: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        if shown.receipts:
-            members["receipts"] = list(shown.receipts)
-        made = BridgeCall(
+        envelope = call.members
+        optional = {"confirmation": envelope.confirmation, "idempotency_key": envelope.idempotency_key}
+        members: dict[str, object] = {name: value for name, value in optional.items() if value is not None}
+        if envelope.receipts:
+            members["receipts"] = list(envelope.receipts)
+        bridge_call = BridgeCall(
             call.request_id, SITE_TOOL, call.input, call.action.timeout, members, session_key=call.session_id
         )
         try:
             try:
-                _, result = await self._bridge.dispatcher.dispatch(owner, made, Selectors(), site)
+                _, result = await self._bridge.dispatcher.dispatch(owner, bridge_call, Selectors(), site)
             finally:
-                if (renewed := made.headers.get(SESSION_HEADER.decode())) is not None:
+                if (renewed := bridge_call.headers.get(SESSION_HEADER.decode())) is not None:
                     call.headers += ((SESSION_HEADER, renewed.encode()),)
         except RuntimeFailure as failure:
             if isinstance(failure.__cause__, Problem):

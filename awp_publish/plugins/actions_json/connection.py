@@ -96,8 +96,8 @@ class BridgeConnection(SocketConnection):
         try:
             item = read_item(frame)
             kind = item.get("type")
-            given = item.get("call_id"), item.get("runtime_id")
-            call_id, about = (name if isinstance(name, str) and 0 < len(name) <= MAX_ID else None for name in given)
+            ids = item.get("call_id"), item.get("runtime_id")
+            call_id, about = (name if isinstance(name, str) and 0 < len(name) <= MAX_ID else None for name in ids)
             runtime_id = about if kind != "action_call" else None
             waiting = self.runtimes.get(about or "")
             # Awaited answers are exempt from the rate limit: a workflow consists of many small steps.
@@ -211,17 +211,19 @@ class BridgeConnection(SocketConnection):
         arguments, selectors = require_object(item, "arguments"), Selectors.read(item)
         members = {member: item[member] for member in MEMBERS if item.get(member) is not None}
         most = self._bridge.door.settings.limits.timeout
-        given = item.get("timeout_ms")
-        if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0):
+        timeout_ms = item.get("timeout_ms")
+        if timeout_ms is not None and (
+            isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float)) or timeout_ms <= 0
+        ):
             raise invalid("timeout_ms must be a positive number.", member="timeout_ms")
-        seconds = min(most, given / 1000) if isinstance(given, (int, float)) else most
+        seconds = min(most, timeout_ms / 1000) if isinstance(timeout_ms, (int, float)) else most
         if call_id in self.owner.running:
             raise invalid("A call with this call_id is still running.", member="call_id")
-        asked = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
-        fingerprint = hashlib.sha256(asked).digest()
+        encoded = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(encoded).digest()
         if call_id in self.owner.answers:
-            known, answer = self.owner.answers[call_id]
-            if known != fingerprint:
+            previous, answer = self.owner.answers[call_id]
+            if previous != fingerprint:
                 raise invalid("The call_id was used for another call.", member="call_id")
             if answer is None:
                 words = "The first call of this call_id succeeded; its answer is returned only once."

@@ -173,10 +173,10 @@ def _refuse_mistakes(document: Mapping[str, Any]) -> None:
     if wrong := next(_misspelt(document, _schema_of_maps(), ""), None):
         raise ValueError(wrong)
     targets, states = document["targets"], document.get("states", [])
-    named = [{"name": f"t{number}", "target": target} for number, target in enumerate(targets.values())]
+    diagnostics = [{"name": f"t{number}", "target": target} for number, target in enumerate(targets.values())]
     inside = f"/states/{len(states)}/diagnostics/" if isinstance(states, list) else ""
     if isinstance(states, list):  # targets are checked as those of one more state
-        states = [*states, {"name": "targets.of.this.page", "diagnostics": named}]
+        states = [*states, {"name": "targets.of.this.page", "diagnostics": diagnostics}]
     whole = {"protocol": rules.PROTOCOL, "version": rules.VERSION, "tools": [], **document, "states": states}
     errors = [finding for finding in ACTIONS_JSON.judge(whole) if finding.level == ERROR]
     for finding in in_order(errors, whole, ""):
@@ -199,35 +199,37 @@ def _schema_of_maps() -> Mapping[str, Any]:
 def _misspelt(value: object, schema: Mapping[str, Any], pointer: str) -> Iterator[str]:
     """Yield members that nearly have the name of one of V1. Others are allowed: V1 closes only workflows."""
     if isinstance(value, dict):
-        known = schema.get("properties", {})
+        properties = schema.get("properties", {})
         for name, member in value.items():
-            inner = known.get(name, schema.get("additionalProperties"))
+            inner = properties.get(name, schema.get("additionalProperties"))
             if inner is not None:
                 yield from _misspelt(member, inner, child(pointer, name))
-            elif known and (near := get_close_matches(_MEANT.get(name, name), known.keys() - value.keys(), 1, 0.8)):
+            elif properties and (
+                near := get_close_matches(_MEANT.get(name, name), properties.keys() - value.keys(), 1, 0.8)
+            ):
                 yield f'{child(pointer, name)}: there is no such member; did you mean "{near[0]}"?'
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _misspelt(item, schema.get("items", {}), f"{pointer}/{index}")
 
 
-def _lost(section: str, name: str, known: Iterable[str]) -> str:
-    advice = did_you_mean(name, known) or f"There are {listing(known)}"
+def _lost(section: str, name: str, names: Iterable[str]) -> str:
+    advice = did_you_mean(name, names) or f"There are {listing(names)}"
     return f"there is no {NOUNS.get(section, section)} {shown(name)}. {advice}"
 
 
 def check_references(catalog: Catalog) -> None:
     """Refuse names in the maps of pages that no page, action or import has. Raises DeclarationError."""
     pages = [page for page in catalog.pages if map_of(page)]
-    known: dict[str, set[str]] = {section: set() for section in NAME_MEMBERS}
-    known["tools"] |= PRIMITIVES.keys() | {action.id for action in catalog.actions}
+    by_section: dict[str, set[str]] = {section: set() for section in NAME_MEMBERS}
+    by_section["tools"] |= PRIMITIVES.keys() | {action.id for action in catalog.actions}
     spaces = tuple(f"{entry['namespace']}." for entry in imports_of(catalog))
     for page in pages:
         for section, names in names_of(map_of(page)).items():
-            known[section] |= {f"{page.id}.{name}" for name in names}
+            by_section[section] |= {f"{page.id}.{name}" for name in names}
     for page in pages:
         local = names_of(map_of(page))
         for pointer, name, section in references(map_of(page)):
-            if name not in local[section] and name not in known[section] and not name.startswith(spaces):
-                wrong = _lost(section, name, local[section] | known[section])
+            if name not in local[section] and name not in by_section[section] and not name.startswith(spaces):
+                wrong = _lost(section, name, local[section] | by_section[section])
                 raise DeclarationError(f'page "{page.path}"', end_sentence(f"map: {pointer}: {wrong}"))

@@ -67,8 +67,8 @@ class Dispatcher:
     def find(self, owner: Owner, selectors: Selectors, address: str, peer: Peer | None = None) -> ReachableRuntime:
         """Return the one runtime that a call is for. Raises RuntimeFailure."""
         reachable: dict[int, PairedRuntime] = {id(runtime): runtime for runtime in owner.runtimes.values()}
-        for named in (selectors.authorization_id, selectors.runtime_id):
-            if named is not None and (paired := self._paired.authorized(named)) is not None:
+        for runtime_id in (selectors.authorization_id, selectors.runtime_id):
+            if runtime_id is not None and (paired := self._paired.authorized(runtime_id)) is not None:
                 reachable = {id(paired): paired}
                 if peer is not None:
                     paired.listeners.add(peer)
@@ -104,36 +104,36 @@ class Dispatcher:
         self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
     ) -> tuple[ReachableRuntime, ToolResult]:
         """Run a call at the one runtime that it is for. Raises RuntimeFailure."""
-        wanted = call.arguments.get("target_runtime_id") if call.name == SITE_TOOL else None
-        if wanted is not None:
+        target_id = call.arguments.get("target_runtime_id") if call.name == SITE_TOOL else None
+        if target_id is not None:
             self._offers.check_site_inputs(call.arguments)
-            if selectors.runtime_id not in (None, wanted):
+            if selectors.runtime_id not in (None, target_id):
                 raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
-            selectors = replace(selectors, runtime_id=str(wanted))
+            selectors = replace(selectors, runtime_id=str(target_id))
         runtime = self.find(owner, selectors, site.address, call.peer)
         if call.name == SITE_TOOL:
             self._offers.check_site_inputs(call.arguments)
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
         if is_relayed:
-            meant = call.meant
-            self._offers.check(owner, cast(PairedRuntime, runtime), meant)
-            result = await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
-            self._offers.check_result(meant, result, is_wrapped=call.name == SITE_TOOL)
+            effective = call.effective
+            self._offers.check(owner, cast(PairedRuntime, runtime), effective)
+            result = await runtime.run(call, lambda active: self._behind_gates(runtime, active, effective, site))
+            self._offers.check_result(effective, result, is_wrapped=call.name == SITE_TOOL)
             return runtime, result
-        mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
+        mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.effective
         if isinstance(runtime, SiteRuntime):
             self._visits.note_use(runtime)
 
-        async def carry_out(given: BridgeCall) -> ToolResult:
+        async def carry_out(active: BridgeCall) -> ToolResult:
             if not isinstance(runtime, SiteRuntime):
-                return await self._behind_gates(runtime, given, given, site)
+                return await self._behind_gates(runtime, active, active, site)
             runtime.site = site
-            async with self._visits.in_session(runtime.session, owner, given):
+            async with self._visits.in_session(runtime.session, owner, active):
                 if not runtime.session.url and runtime.runtime is not None:
                     home = self._door.catalog.absolute("/")
                     with suppress(PrimitiveError):  # a site need not have a page there
                         await runtime.runtime.page.perform("browser.navigate", {"url": home})
-                return await self._behind_gates(runtime, given, given, site)
+                return await self._behind_gates(runtime, active, active, site)
 
         result = await runtime.run(work, carry_out)
         if mode is None:
@@ -149,14 +149,14 @@ class Dispatcher:
         return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
 
     async def _behind_gates(
-        self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
+        self, runtime: ReachableRuntime, call: BridgeCall, effective: BridgeCall, site: SiteClient
     ) -> ToolResult:
         """Run a call behind the gates of its action if a workflow takes the place of the action's handler.
 
         Calls of the handler `agents.invoke` pass the gates anyway, and so does a form that a visitor's page submits to
         a guarded route. No gate is passed twice.
         """
-        tool, action = self._offers.tools.get(meant.name), self._actions.get(meant.name)
+        tool, action = self._offers.tools.get(effective.name), self._actions.get(effective.name)
         is_paired = isinstance(runtime, PairedRuntime)
         if (
             tool is None
@@ -180,7 +180,7 @@ class Dispatcher:
 
         trace = secrets.token_hex(16)
         self._gated[trace] = work
-        inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
+        inner = InnerCall(action, effective.arguments, call.members, trace, invoker=self._gates)
         session = runtime.session if isinstance(runtime, SiteRuntime) else None
         try:
             result, _ = await self._inner.send(inner, site, None, session)

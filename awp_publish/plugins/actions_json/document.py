@@ -55,7 +55,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     pages, site = [page for page in catalog.pages if page.id], catalog.site
     imports, offered = imports_of(catalog), offered_by(catalog)
     by_page = [parts_of(catalog, page, offered) for page in pages]
-    parts = {section: [part for one in by_page for part in one[section]] for section in OWN_PARTS}
+    parts = {section: [part for sections in by_page for part in sections[section]] for section in OWN_PARTS}
     verified = {name for part in parts["state_projections"] for name in reading.part(part, "postconditions")}
     outcomes = [outcome_of(catalog, action, pages) for action in catalog.actions if action.id not in verified]
     parts["state_projections"] += [present(outcome) for outcome in outcomes if outcome is not None]

@@ -122,29 +122,29 @@ def invalid(message: str, **evidence: object) -> RuntimeFailure:
 
 def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, where: str = "") -> str | None:
     """Read an optional text. Raises RuntimeFailure `invalid_input`."""
-    given = item.get(name)
-    if given is None:
+    value = item.get(name)
+    if value is None:
         return None
-    if not isinstance(given, str) or not 0 < len(given) <= longest:
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
         raise invalid(f"{where}{name} must be text of 1 to {longest} characters.", member=f"{where}{name}")
-    return given
+    return value
 
 
 def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -> str:
     """Read a required text. Raises RuntimeFailure `invalid_input`."""
-    given = read_text(item, name, longest)
-    if given is None:
+    text = read_text(item, name, longest)
+    if text is None:
         raise invalid(f"Missing required member: {name}", member=name)
-    return given
+    return text
 
 
 def require_object(item: Mapping[str, object], name: str) -> JsonObject:
     """Read a required object. Raises RuntimeFailure `invalid_input`."""
-    given = item.get(name)
-    if not isinstance(given, dict):
-        words = f"Missing required member: {name}" if given is None else f"{name} must be an object."
+    value = item.get(name)
+    if not isinstance(value, dict):
+        words = f"Missing required member: {name}" if value is None else f"{name} must be an object."
         raise invalid(words, member=name)
-    return given
+    return value
 
 
 def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
@@ -200,8 +200,8 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
         code = "permission_denied"
     evidence = {name: value for name, value in problem.items() if name not in ("type", "title", "instance")}
     evidence |= {"code": slug, "status": status}
-    if isinstance(asked := problem.get("confirmation"), Mapping):
-        evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
+    if isinstance(confirmation := problem.get("confirmation"), Mapping):
+        evidence |= {name: confirmation[name] for name in ("token", "summary") if name in confirmation}
     detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
     return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
 

@@ -33,13 +33,13 @@ class Offers:
     def map_of(self, owner: Owner) -> ActionMap:
         """Return the site's map with the actions that an owner may see; for an anonymous one, the published map."""
         catalog = self._door.catalog.visible_to(owner.scopes)
-        shown = tuple(action.id for action in catalog.actions)
-        known = self._maps.get(shown)
-        if known is None:
-            known = ActionMap.read(actions_json.render(catalog))
+        action_ids = tuple(action.id for action in catalog.actions)
+        action_map = self._maps.get(action_ids)
+        if action_map is None:
+            action_map = ActionMap.read(actions_json.render(catalog))
             if len(self._maps) < MAX_MAPS:
-                self._maps[shown] = known
-        return known
+                self._maps[action_ids] = action_map
+        return action_map
 
     def tool_of(self, owner: Owner, name: str) -> JsonObject | None:
         """Return a tool of the map by name, None if there is none or the owner may not see it."""
@@ -61,7 +61,7 @@ class Offers:
 
     def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
         """Return True if an answer contains values that its action gives only once, so that it must not be kept."""
-        redact, output = self._door.invoker.answer_redactors.get(call.meant.name), item.get("output")
+        redact, output = self._door.invoker.answer_redactors.get(call.effective.name), item.get("output")
         if redact is None or item["type"] == "action_error":
             return False
         if call.name == SITE_TOOL and isinstance(output, dict):
@@ -80,26 +80,26 @@ class Offers:
         """Check a call before it is passed on. Raises RuntimeFailure."""
         tool = self.tool_of(owner, call.name)
         if tool is None:
-            known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
-            if known:
+            is_known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
+            if is_known:
                 return
-            shown = call.name[:100]
-            raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
+            name = call.name[:100]
+            raise RuntimeFailure("unknown_action", f"There is no action {name!r}.", {"name": name})
         validator = self.validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
             raise _misfit(f"The arguments of {call.name} do not match its input_schema", violations)
 
-    def check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
+    def check_result(self, call: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
         """Check another runtime's result of one of our tools. Raises RuntimeFailure `invalid_result`."""
-        tool = self.tools.get(meant.name, {})
+        tool = self.tools.get(call.name, {})
         x_actions = tool.get("x_actions")
         schema = x_actions.get("result_schema") if isinstance(x_actions, dict) else None
         output = result.output
         if not isinstance(schema, dict) or (is_wrapped and not (isinstance(output, dict) and "result" in output)):
             return
-        given = output["result"] if is_wrapped and isinstance(output, dict) else output
-        if violations := self.validator(f"result {meant.name}", schema)(given):
-            failure = _misfit(f"The result of {meant.name} does not match its result_schema", violations)
+        value = output["result"] if is_wrapped and isinstance(output, dict) else output
+        if violations := self.validator(f"result {call.name}", schema)(value):
+            failure = _misfit(f"The result of {call.name} does not match its result_schema", violations)
             evidence = {**failure.evidence, "steps": list(result.steps)}
             raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
 

@@ -40,8 +40,8 @@ def imports_of(catalog: Catalog) -> list[JsonObject]:
 
 def names_of(document: JsonObject) -> dict[str, set[str]]:
     """Return the names that a page declares, by section."""
-    named = {section: {name_of(item, section) for item in reading.objects(document, section)} for section in OWN_PARTS}
-    return {**named, "tools": set()}
+    names = {section: {name_of(item, section) for item in reading.objects(document, section)} for section in OWN_PARTS}
+    return {**names, "tools": set()}
 
 
 def offered_by(catalog: Catalog) -> Callable[[Any], Any]:
@@ -49,9 +49,9 @@ def offered_by(catalog: Catalog) -> Callable[[Any], Any]:
     tools = PRIMITIVES.keys() | {action.id for action in catalog.actions}
     spaces = tuple(f"{entry['namespace']}." for entry in imports_of(catalog))
 
-    def offered(named: Any) -> Any:
-        kept = [name for name in named if name in tools or str(name).startswith(spaces)]
-        return {name: named[name] for name in kept} if isinstance(named, dict) else kept
+    def offered(names: Any) -> Any:
+        remaining = [name for name in names if name in tools or str(name).startswith(spaces)]
+        return {name: names[name] for name in remaining} if isinstance(names, dict) else remaining
 
     return offered
 
@@ -68,8 +68,10 @@ def parts_of(catalog: Catalog, page: Page, offered: Callable[[Any], Any]) -> dic
         parts = change(parts, path, offered)
     for section in ("transitions", "attachments", "checks"):  # without their tools these mean nothing
         places = [f"/{path.replace('.', '/')}" for path, kind in REFERENCES[section].items() if kind == "tools"]
-        named = [[name for _, name in strings(item, *places)] for item in parts[section]]
-        parts[section] = [item for item, tools in zip(parts[section], named, strict=True) if tools == offered(tools)]
+        tool_names = [[name for _, name in strings(item, *places)] for item in parts[section]]
+        parts[section] = [
+            item for item, tools in zip(parts[section], tool_names, strict=True) if tools == offered(tools)
+        ]
     parts["context"] = [{"load_when": scope, **block} for block in parts["context"]]
     # A check that does not navigate by itself is about the page at this address.
     parts["checks"] = [check if "setup" in check else {"target": scope, **check} for check in parts["checks"]]

@@ -111,8 +111,8 @@ class PairedRuntimes:
         async def invoke(handled: HandlerCall) -> object:
             members = runtime.current.members if runtime.current is not None else {}
             arguments = {**agent_of(handled), "input": handled.arguments, **members}
-            given = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
-            answer = given if isinstance(given, dict) else {}
+            reply = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
+            answer = reply if isinstance(reply, dict) else {}
             status, body = answer.get("status"), answer.get("body")
             if isinstance(status, int) and 200 <= status < 300:
                 return body

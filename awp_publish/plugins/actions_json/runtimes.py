@@ -114,12 +114,14 @@ class BridgeCall:
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
-    def meant(self) -> "BridgeCall":
+    def effective(self) -> "BridgeCall":
         """The call that `actions.site` makes in mode "call", otherwise the call itself."""
         if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
             return self
-        given = self.arguments.get("arguments")
-        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
+        arguments = self.arguments.get("arguments")
+        return replace(
+            self, name=str(self.arguments.get("action")), arguments=arguments if isinstance(arguments, dict) else {}
+        )
 
     def note_step(self, step_id: str, changes: bool) -> None:
         """Record the beginning of a step."""
@@ -160,16 +162,16 @@ class ReachableRuntime(ABC):
                 raise RuntimeFailure(code_of_primitive(error), error.message, evidence) from error
         if call.name != SITE_TOOL:
             return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
-        runtime, given = self.runtime, call.arguments
-        named, summary = given.get("projection_name"), given.get("summary_name")
-        projection = named if isinstance(named, str) else None
-        match given["mode"]:
+        runtime, arguments = self.runtime, call.arguments
+        projection_name, summary = arguments.get("projection_name"), arguments.get("summary_name")
+        projection = projection_name if isinstance(projection_name, str) else None
+        match arguments["mode"]:
             case "list":
                 output = await runtime.list()
             case "state_read":
                 output = await runtime.state_read(projection)
             case "state_summary":
-                limit = given.get("max_bytes")
+                limit = arguments.get("max_bytes")
                 output = await runtime.state_summary(
                     projection,
                     summary if isinstance(summary, str) else None,
@@ -414,5 +416,5 @@ class SiteRuntime(ReachableRuntime):
 def agent_of(handled: HandlerCall) -> JsonObject:
     """Return the agent that the map binds a tool to. What a caller sends never decides."""
     operation = handled.bound.get("operation")
-    named: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
-    return named | ({"operation": operation} if operation is not None else {})
+    agent: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
+    return agent | ({"operation": operation} if operation is not None else {})

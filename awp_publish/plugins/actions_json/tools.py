@@ -148,11 +148,11 @@ def _workflow(action: Action, page: Page) -> dict[str, Any] | None:
     if properties and not filling:
         return None
     steps = [_refusal(unfit)] if unfit else []
-    required_state = _wanted(submit if form is None or css_of(form) is None else form)
+    required_state = _locator_of(submit if form is None or css_of(form) is None else form)
     steps.append({"id": "form_ready", "primitive": "locator.wait_for", "args": _until(required_state)})
     steps.append({"id": "hide_overlay", "primitive": "overlay.menu.hide", "on_error": "continue"})
-    answered = _until(_wanted(done))
-    steps += [*filling, *_click("submit", _wanted(submit), {"settle_after": answered})]
+    answered = _until(_locator_of(done))
+    steps += [*filling, *_click("submit", _locator_of(submit), {"settle_after": answered})]
     steps.append({"id": "verify", "primitive": "locator.wait_for", "args": answered})
     steps.append({"id": "page", "primitive": "page.info"})
     if len(steps) > MAX_STEPS:
@@ -166,7 +166,7 @@ def _workflow(action: Action, page: Page) -> dict[str, Any] | None:
     }
 
 
-def _wanted(target: JsonObject) -> Step:
+def _locator_of(target: JsonObject) -> Step:
     """Return the locator of a primitive: what the published runtime reads of a target."""
     texts = {name: target[name] for name in ("text_equals", "text_contains") if name in target}
     return {"selector": css_of(target), **texts}

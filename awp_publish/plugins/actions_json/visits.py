@@ -94,8 +94,8 @@ class Visits:
 
     async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
         """Call an action for a page in this process, with the page's cookies. Raises RuntimeFailure."""
-        named = agent_of(handled)
-        agent, operation = str(named["agent_id"]), named.get("operation")
+        binding = agent_of(handled)
+        agent, operation = str(binding["agent_id"]), binding.get("operation")
         assert visit.site is not None
         members = dict(visit.current.members) if visit.current is not None else {}
         receipts = members.get("receipts")
@@ -113,9 +113,9 @@ class Visits:
         except Problem as problem:
             result, added = problem, ()
         own = result.headers if isinstance(result, Outcome) else ()
-        wanted = PART_OF_ANSWER.union(ANSWER_HEADERS, action.answer_headers) if own else ANSWER_HEADERS
+        names = PART_OF_ANSWER.union(ANSWER_HEADERS, action.answer_headers) if own else ANSWER_HEADERS
         for name, value in (*added, *own):
-            if name in wanted and visit.current is not None:
+            if name in names and visit.current is not None:
                 visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
             if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")
@@ -142,21 +142,21 @@ class Visits:
 
         Raises RuntimeFailure if the session is unknown or belongs to another caller.
         """
-        sessions, shown = session_ids_of(self._door), call.members.get("session")
-        if sessions is None or not (call.session_key or shown):
+        sessions, token = session_ids_of(self._door), call.members.get("session")
+        if sessions is None or not (call.session_key or token):
             yield
             return
         try:
             # The owner of a session from a request's headers has been checked already.
-            kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
-            if kept is None or (shown and kept.owner and owner.principal != kept.owner):
+            stored = await (sessions.find(str(token)) if token else sessions.load(call.session_key))
+            if stored is None or (token and stored.owner and owner.principal != stored.owner):
                 challenge = [("WWW-Authenticate", SESSION_CHALLENGE)]
                 raise SessionUnknown("This session is unknown or has ended.", headers=challenge)
         except Problem as problem:
             raise refusal_of(problem, self._renderer) from problem
-        jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
+        jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in stored.jar}
         jar.remove(tuple(jar))
-        for cookie in kept.jar:
+        for cookie in stored.jar:
             jar.store(cookie, clock())
         try:
             yield
@@ -168,11 +168,11 @@ class Visits:
             if gone or changed:
                 at = parse_address(self._door.catalog.absolute("/"))
                 try:
-                    cookies = [write_set_cookie(one, clock()) for one in (*gone, *changed)]
+                    cookies = [write_set_cookie(cookie, clock()) for cookie in (*gone, *changed)]
                     successes = self._door.guards.receipted
-                    if (renewed := await sessions.update(kept, cookies, at, successes=successes)) is not None:
+                    if (renewed := await sessions.update(stored, cookies, at, successes=successes)) is not None:
                         call.headers[SESSION_HEADER.decode()] = renewed
-                        if call.peer is not None and not shown:
+                        if call.peer is not None and not token:
                             call.peer.session_key = session_key(renewed)
                 except StoreUnavailable:  # the caller gets the answer nevertheless
                     logger.exception("the cookies of a page were not kept in the session (call %s)", call.call_id)

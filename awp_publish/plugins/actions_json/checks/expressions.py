@@ -36,7 +36,7 @@ def bad_expressions(document: JsonObject) -> Iterator[Finding]:
 
 def _slots(document: JsonObject) -> set[str]:
     """Return the distinct texts of workflows that contain a slot, or a broken one."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for _, workflow in objects(document, WORKFLOWS):
         steps = workflow.get("steps")
         waiting: list[object] = [workflow.get("output")]
@@ -47,12 +47,12 @@ def _slots(document: JsonObject) -> set[str]:
             value = waiting.pop()
             if isinstance(value, str):
                 if "{%" in value or "%}" in value:
-                    found.add(value)
+                    texts.add(value)
             elif isinstance(value, dict):
                 waiting += value.values()
             elif isinstance(value, list):
                 waiting += value
-    return found
+    return texts
 
 
 _EVALUATED: Final = ("args", "when", "for_each", "retry_until", "after_each")

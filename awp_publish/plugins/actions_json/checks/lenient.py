@@ -29,16 +29,16 @@ def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False)
     findings = in_order(findings, document, path)
     if not lenient or document is None:
         return findings
-    read = {(one.check, one.pointer) for one in forgiven(document, findings)}
+    read = {(item.check, item.pointer) for item in forgiven(document, findings)}
     grave = [finding for finding in findings if finding.level == ERROR and (finding.check, finding.pointer) not in read]
-    unusable = {match[0]: one for one in reversed(grave) if (match := _TOOL.match(one.pointer))}
+    unusable = {match[0]: error for error in reversed(grave) if (match := _TOOL.match(error.pointer))}
     mild = [
         replace(finding, level=WARNING) if finding not in grave or _TOOL.match(finding.pointer) else finding
         for finding in findings
     ]
-    left_out = [unusable_tool.complete(finding(pointer, one.message)) for pointer, one in unusable.items()]
+    left_out = [unusable_tool.complete(finding(pointer, error.message)) for pointer, error in unusable.items()]
     mild += in_order(left_out, document, path)
-    return sorted(mild, key=lambda one: LEVELS.index(one.level))
+    return sorted(mild, key=lambda item: LEVELS.index(item.level))
 
 
 unusable_tool: Final = row(
@@ -70,8 +70,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
-    named = strings(document, "/tools/[]/name")
-    carried_out = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
+    tool_names = strings(document, "/tools/[]/name")
+    carried_out = {place.rpartition("/")[0] for place, name in tool_names if name in PRIMITIVES}
     static = select(document, "/tools/[]/x_actions/static_output")
     carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
     mild = ("actions-input-schema", "actions-arguments", "actions-primitive")

@@ -38,22 +38,22 @@ def bad_arguments(document: JsonObject) -> Iterator[Finding]:
         return
     for pattern in (STEPS, f"{STEPS}/after_each"):
         for pointer, step in objects(document, pattern):
-            primitive, given = step.get("primitive"), step.get("args", {})
-            if not isinstance(primitive, str) or primitive not in PRIMITIVES or not isinstance(given, dict):
+            primitive, arguments = step.get("primitive"), step.get("args", {})
+            if not isinstance(primitive, str) or primitive not in PRIMITIVES or not isinstance(arguments, dict):
                 continue
             schema = arguments_of(primitive)
             properties = members(schema["properties"])
-            for name in given.keys() - properties.keys():
+            for name in arguments.keys() - properties.keys():
                 yield finding(child(f"{pointer}/args", name), f"{primitive} has no argument {shown(name)}.")
             for _, name in strings(schema, "/required/[]"):
-                if name not in given:
+                if name not in arguments:
                     place = child(f"{pointer}/args", name) if "args" in step else f"{pointer}/args"
                     yield finding(place, f"{primitive} needs the argument {shown(name)}.")
                     if "args" not in step:
                         break
-            for name in given.keys() & properties.keys():
-                if not has_slots(given[name]):
-                    for wrong in _arguments(primitive).violations({name: given[name]}):
+            for name in arguments.keys() & properties.keys():
+                if not has_slots(arguments[name]):
+                    for wrong in _arguments(primitive).violations({name: arguments[name]}):
                         if wrong.keyword != "required" and wrong.pointer:
                             message = wrong.message or f"{shown(wrong.value)} is not allowed here."
                             yield finding(f"{pointer}/args{wrong.pointer}", message)
@@ -61,20 +61,20 @@ def bad_arguments(document: JsonObject) -> Iterator[Finding]:
 
 def _has_arguments(step: Step) -> bool:
     """Return True if a step's arguments are known to be correct, as those of most steps are."""
-    primitive, given = step.get("primitive"), step.get("args", {})
-    if not isinstance(given, dict) or not isinstance(primitive, str) or primitive not in PRIMITIVES:
+    primitive, arguments = step.get("primitive"), step.get("args", {})
+    if not isinstance(arguments, dict) or not isinstance(primitive, str) or primitive not in PRIMITIVES:
         return False
-    known = _argument_names.get(primitive)
-    if known is None:
+    argument_names = _argument_names.get(primitive)
+    if argument_names is None:
         schema = arguments_of(primitive)
         needed = schema["required"]
         assert isinstance(needed, list)
-        known = _argument_names[primitive] = (frozenset(members(schema["properties"])), frozenset(needed))
-    names = given.keys()
-    if not (known[1] <= names <= known[0]):
+        argument_names = _argument_names[primitive] = (frozenset(members(schema["properties"])), frozenset(needed))
+    names = arguments.keys()
+    if not (argument_names[1] <= names <= argument_names[0]):
         return False
-    plain = {name: value for name, value in given.items() if not (isinstance(value, str) and "{%" in value)}
-    return not plain or _arguments(primitive, frozenset(known[1] - plain.keys())).is_valid(plain)
+    plain = {name: value for name, value in arguments.items() if not (isinstance(value, str) and "{%" in value)}
+    return not plain or _arguments(primitive, frozenset(argument_names[1] - plain.keys())).is_valid(plain)
 
 
 _argument_names: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {}

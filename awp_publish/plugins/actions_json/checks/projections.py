@@ -27,8 +27,8 @@ def incomplete_snapshots(document: JsonObject) -> Iterator[Finding]:
 def unknown_properties(document: JsonObject) -> Iterator[Finding]:
     """Fields read properties that runtimes know, and have names that expressions can write."""
     for pointer, name, field in projection_fields(document):
-        said = field.get("property")
-        if isinstance(said, str) and said not in rules.FIELD_PROPERTIES:
-            yield finding(f"{pointer}/property", f"The property {shown(said)} is not known.")
+        property_name = field.get("property")
+        if isinstance(property_name, str) and property_name not in rules.FIELD_PROPERTIES:
+            yield finding(f"{pointer}/property", f"The property {shown(property_name)} is not known.")
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             yield finding(pointer, f"The name {shown(name)} needs backticks in expressions.")

@@ -33,11 +33,11 @@ def references(document: JsonObject) -> Iterator[tuple[str, str, str]]:
 def _lost(document: JsonObject, *sections: str, also: Iterable[str] = ()) -> Iterator[Finding]:
     """Find references from these sections to what is not there; `also` are further tools."""
     spaces = {name for _, name in strings(document, "/imports/[]/namespace")}
-    known: dict[str, set[str]] = {"tools": set(also)}
+    names: dict[str, set[str]] = {"tools": set(also)}
     for section, member in NAME_MEMBERS.items():
-        known.setdefault(section, set()).update(name for _, name in strings(document, f"/{section}/[]/{member}"))
+        names.setdefault(section, set()).update(name for _, name in strings(document, f"/{section}/[]/{member}"))
     for pointer, name, kind in references(document):
-        if name in known[kind] or tokens(pointer)[0] not in sections:
+        if name in names[kind] or tokens(pointer)[0] not in sections:
             continue
         ends = [at for at, sign in enumerate(name[:_MAX_NAMESPACE]) if sign == "."]
         if not any(name[:end] in spaces for end in ends):  # it cannot come from an import

@@ -21,8 +21,8 @@ def signals_without_event(document: JsonObject) -> Iterator[Finding]:
 @check("actions-signal-direction", WARNING, "signals", hint="Write html_to_agent or bidirectional.")
 def signals_to_pages(document: JsonObject) -> Iterator[Finding]:
     """Signals come from pages."""
-    known = rules.DIRECTIONS - {"agent_to_html"}
-    yield from unknown_words(document, known, "For a signal the direction", "/signals/[]/direction")
+    directions = rules.DIRECTIONS - {"agent_to_html"}
+    yield from unknown_words(document, directions, "For a signal the direction", "/signals/[]/direction")
 
 
 @check("actions-attachment-kind", WARNING, "attachments", hint="Runtimes install what they know.")

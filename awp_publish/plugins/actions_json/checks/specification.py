@@ -28,11 +28,11 @@ from awp_publish.schema import translate
 
 def _object(required: Sequence[str] = (), also: str = "", **properties: object) -> dict[str, object]:
     """Return the schema of an object. `also` are further members, of which no rule names the type."""
-    known = {name: {} for name in (*required, *also.split())} | properties
-    return {"type": "object", "required": list(required), "properties": known}
+    schemas = {name: {} for name in (*required, *also.split())} | properties
+    return {"type": "object", "required": list(required), "properties": schemas}
 
 
-def _named(members: str) -> dict[str, object]:
+def _by_name(members: str) -> dict[str, object]:
     """Return the schema of an object of things by name, of whose members no rule names the type."""
     return {"type": "object", "additionalProperties": {"properties": {name: {} for name in members.split()}}}
 
@@ -123,7 +123,7 @@ def document_schema() -> Schema:
         on_fail=_object((), "store_evidence alternate_selectors contingency"),
     )
     field = "selector closest attribute property trim required many fields"
-    extract = _object(["id"], "selector", many={"type": "boolean"}, fields=_named(field))
+    extract = _object(["id"], "selector", many={"type": "boolean"}, fields=_by_name(field))
     snapshot = _object(
         version={"const": 1},
         source={"const": "dom"},
@@ -138,7 +138,7 @@ def document_schema() -> Schema:
         scope=_object((), "url_contains url_matches"),
         snapshot=snapshot,
         summaries=_array(_object(["name", "expression"], max_bytes={"type": "number", "minimum": 1}, expression=text)),
-        postconditions=_named("projection verify failure_message"),
+        postconditions=_by_name("projection verify failure_message"),
     )
     entry = _object(
         ["id", "kind", "uri"],
@@ -203,8 +203,8 @@ def schema_row(code: str, section: str, about: str, *, hint: str, violation: str
     row(code, ERROR, f"actions.json V1, {section}", about, hint=hint, violation=violation)
 
 
-def unknown_words(document: JsonObject, known: Container[str], what: str, *places: str) -> Iterator[Finding]:
+def unknown_words(document: JsonObject, allowed: Container[str], what: str, *places: str) -> Iterator[Finding]:
     """Find texts that are not among the known words."""
     for pointer, word in strings(document, *places):
-        if word not in known:
+        if word not in allowed:
             yield finding(pointer, f"{what} {shown(word)} is not known.")

@@ -65,6 +65,6 @@ def unusual_selectors(document: JsonObject) -> Iterator[Finding]:
 def unknown_confidence(document: JsonObject) -> Iterator[Finding]:
     """The confidence of a target is one of the four words."""
     for pointer, target in objects(document, *TARGETS):
-        said = target.get("confidence", "unknown")
-        if not isinstance(said, str) or said not in rules.CONFIDENCE:
-            yield finding(f"{pointer}/confidence", f"The confidence {shown(said)} is not known.")
+        confidence = target.get("confidence", "unknown")
+        if not isinstance(confidence, str) or confidence not in rules.CONFIDENCE:
+            yield finding(f"{pointer}/confidence", f"The confidence {shown(confidence)} is not known.")

@@ -16,10 +16,10 @@ from awp_publish.plugins.actions_json.checks.specification import check, unknown
 def tools_without_execution(document: JsonObject) -> Iterator[Finding]:
     """A tool that agents may call has a handler, steps or a workflow."""
     for pointer, tool in objects(document, "/tools/[]"):
-        known = members(tool.get("x_actions"))
-        steps = members(known.get("execution")).get("steps")
-        is_called = known.get("direction") != "html_to_agent"
-        if is_called and not (known.get("handler") or steps or isinstance(tool.get("workflow"), dict)):
+        x_actions = members(tool.get("x_actions"))
+        steps = members(x_actions.get("execution")).get("steps")
+        is_called = x_actions.get("direction") != "html_to_agent"
+        if is_called and not (x_actions.get("handler") or steps or isinstance(tool.get("workflow"), dict)):
             yield finding(pointer, f"The map does not say how the tool {shown(tool.get('name'))} is executed.")
 
 

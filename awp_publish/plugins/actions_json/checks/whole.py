@@ -19,8 +19,8 @@ from awp_publish.schema.reading import depth_exceeds
 def wrong_protocol(document: JsonObject) -> Iterator[Finding]:
     """The protocol is "actions.json"."""
     if document.get("protocol") != rules.PROTOCOL:
-        said = f"is {shown(document['protocol'])}" if "protocol" in document else "is missing"
-        yield finding("/protocol", f"The protocol {said}.")
+        state = f"is {shown(document['protocol'])}" if "protocol" in document else "is missing"
+        yield finding("/protocol", f"The protocol {state}.")
 
 
 @check("actions-many-tools", ERROR, "tools", hint="Split the map, and import its parts.", decisive=True)
@@ -36,8 +36,8 @@ def wrong_version(document: JsonObject) -> Iterator[Finding]:
     """The version is the number 1."""
     version = document.get("version")
     if isinstance(version, bool) or version != rules.VERSION:
-        said = f"is {shown(version)}" if "version" in document else "is missing"
-        yield finding("/version", f"The version {said}.")
+        state = f"is {shown(version)}" if "version" in document else "is missing"
+        yield finding("/version", f"The version {state}.")
 
 
 schema_row(

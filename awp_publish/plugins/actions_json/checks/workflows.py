@@ -92,16 +92,16 @@ def _is_slot(value: object) -> bool:
     return isinstance(value, str) and has_slots(value)
 
 
-def _settling(pointer: str, given: object) -> Iterator[Finding]:
-    if not isinstance(given, dict):
+def _settling(pointer: str, settle_after: object) -> Iterator[Finding]:
+    if not isinstance(settle_after, dict):
         return
-    delay = given.get("delay_ms")
+    delay = settle_after.get("delay_ms")
     is_waiting = isinstance(delay, (int, float)) and not isinstance(delay, bool) and delay > 0
-    if ("locator" in given) == ("delay_ms" in given):
+    if ("locator" in settle_after) == ("delay_ms" in settle_after):
         yield finding(pointer, "settle_after may have a locator or a delay_ms, not both.")
-    elif "locator" in given and not isinstance(given["locator"], dict):
+    elif "locator" in settle_after and not isinstance(settle_after["locator"], dict):
         yield finding(pointer, "The locator of settle_after must be an object.")
-    elif "delay_ms" in given and not is_waiting:
+    elif "delay_ms" in settle_after and not is_waiting:
         yield finding(pointer, "delay_ms must be a number above 0.")
 
 
