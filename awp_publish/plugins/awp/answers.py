@@ -53,13 +53,13 @@ class AnswerCache:
         if request.key is None:
             return await run()
         key = read_key(request.key)
-        asked = orjson.dumps([request.method, request.params], option=orjson.OPT_SORT_KEYS)
-        fingerprint = hashlib.sha256(asked).digest()
+        encoded = orjson.dumps([request.method, request.params], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(encoded).digest()
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             if key in self._answers:
-                known, answer, _ = self._answers[key]
-                if known != fingerprint:
+                previous, answer, _ = self._answers[key]
+                if previous != fingerprint:
                     words = "The idempotency key was used for another request."
                     raise AwpError("CONFLICT", words, {"idempotency_key": key})
                 if is_safe:
@@ -69,13 +69,13 @@ class AnswerCache:
                 return answer
             answer = await run()
             size = len(write_json(answer))
-            kept: JsonObject | None = answer
+            stored: JsonObject | None = answer
             if is_safe:
-                kept, size = None, 0
+                stored, size = None, 0
             if redact is not None and isinstance(text := answer.get("output"), JsonText):
                 output = orjson.loads(text.body)
-                kept, size = (answer, size) if redact(output) == output else (None, 0)
-            self._answers[key] = fingerprint, kept, size
+                stored, size = (answer, size) if redact(output) == output else (None, 0)
+            self._answers[key] = fingerprint, stored, size
             self._bytes += size
             while len(self._answers) > 1 and (len(self._answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
                 self._bytes -= self._answers.popitem(last=False)[1][2]

@@ -58,8 +58,8 @@ class Identity:
     @property
     def scopes(self) -> frozenset[str]:
         """Return the caller's permissions at this door."""
-        named = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
-        return named or DEFAULT_SCOPES
+        scopes = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
+        return scopes or DEFAULT_SCOPES
 
     def need(self, scope: str, method: str) -> None:
         """Raise AwpError PERMISSION_DENIED unless the caller has a scope; "" needs none."""
@@ -83,18 +83,18 @@ class AwpCallers:
         else:
             self._token_header = next((kind.header.lower() for kind in kinds if isinstance(kind, ApiKey)), None)
         signs = any(isinstance(kind, SharedSecret) for kind in kinds)
-        taken = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
-        self.methods = [method for method in AUTH_METHODS if taken[method]]
+        available = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
+        self.methods = [method for method in AUTH_METHODS if available[method]]
 
     async def identify(self, scope: Scope, auth: object, challenge: str) -> Identity:
         """Identify the caller of a connection: `scope` is its upgrade request, `auth` that of awp.hello.
 
         Raises AwpError for an unreadable `auth`, and the Problem of an authenticator for wrong credentials.
         """
-        given = {"method": "auth.none"} if auth is None else auth
-        if not isinstance(given, dict):
+        credentials = {"method": "auth.none"} if auth is None else auth
+        if not isinstance(credentials, dict):
             refuse("auth must be an object with a method.", param="auth")
-        method = given.get("method", given.get("type"))
+        method = credentials.get("method", credentials.get("type"))
         if method not in AUTH_METHODS:
             refuse(
                 f"auth.method must be one of {', '.join(AUTH_METHODS)}.",
@@ -105,7 +105,7 @@ class AwpCallers:
             raise AwpError("UNSUPPORTED", f"This site does not accept {method}.", {"methods": self.methods})
 
         def read(name: str) -> str:
-            text = given.get(name)
+            text = credentials.get(name)
             if not isinstance(text, str) or not 0 < len(text) <= 20_000:
                 refuse(f"Missing required param: auth.{name}", param=f"auth.{name}")
             return text
@@ -128,10 +128,10 @@ class AwpCallers:
         caller = identity.principal
         if caller is None or not (time.monotonic() - identity.since >= VERIFY_SECONDS or caller.has_expired()):
             return identity
-        known = await self._identity(scope, identity.method, identity.header, identity.signed)
-        if known.id != identity.id:
+        current = await self._identity(scope, identity.method, identity.header, identity.signed)
+        if current.id != identity.id:
             raise InvalidCredentials("The credentials of this connection are no longer valid.")
-        return known
+        return current
 
     async def _identity(self, scope: Scope, method: str, header: Pair | None, signed: Signed | None) -> Identity:
         fields = read_fields(with_header(scope["headers"], header))

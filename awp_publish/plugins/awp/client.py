@@ -115,10 +115,10 @@ class AwpClient:
             return await answer(self, identity, request)
         method = METHODS.get(name)
         if method is None:
-            shown = name[:100]
+            shortened = name[:100]
             if name.startswith(UNSUPPORTED):
-                raise AwpError("UNSUPPORTED", f"Not supported: {shown}", {"method": shown})
-            raise AwpError("INVALID_REQUEST", f"Unknown method: {shown}", {"method": shown})
+                raise AwpError("UNSUPPORTED", f"Not supported: {shortened}", {"method": shortened})
+            raise AwpError("INVALID_REQUEST", f"Unknown method: {shortened}", {"method": shortened})
         identity.need(method.scope, name)
         # Mistakes in the request are reported before its session is looked up.
         method.check(request.params)
@@ -127,15 +127,15 @@ class AwpClient:
             refuse("wait must be an object.", param="wait")
         if wait and wait.get("until", "load") not in WAITS:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
-        wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
+        timeout = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
         opened = self._find(identity, request)
         page: str | None = None  # of a request that concerns one page only
         if self._is_concurrent and name in OF_ONE_PAGE:
             # The oldest page may change while earlier requests run.
             oldest = None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
-            named = request.params.get("page_id")
-            page = named if isinstance(named, str) else oldest
-        session, seconds = opened.session, min(self.door.max_seconds, wanted or opened.timeout)
+            page_id = request.params.get("page_id")
+            page = page_id if isinstance(page_id, str) else oldest
+        session, seconds = opened.session, min(self.door.max_seconds, timeout or opened.timeout)
 
         async def run() -> JsonObject:
             cursors: Mapping[str, int] = {}
@@ -156,7 +156,7 @@ class AwpClient:
         """Answer the handshake. It may be repeated by the same caller, or by one who was unknown before."""
         door, before = self.door, self.identity
         ids = frozenset(event.id for event in door.catalog.events)
-        hello = read_hello(request.params, is_packed=request.is_packed, known=ids)
+        hello = read_hello(request.params, is_packed=request.is_packed, event_ids=ids)
         auth, challenge = request.params.get("auth"), self._challenge
         if auth is None and before is not None:
             identity = before
@@ -231,12 +231,12 @@ class AwpClient:
                 details = {"param": "persist", "recovery": recovery}
                 raise AwpError("UNSUPPORTED", "Sessions do not survive a restart.", details)
             network, profile = params.get("network"), params.get("profile")
-            for name, given in (("network", network), ("profile", profile)):
-                if given is not None and not isinstance(given, dict):
+            for name, value in (("network", network), ("profile", profile)):
+                if value is not None and not isinstance(value, dict):
                     refuse(f"{name} must be an object.", param=name)
-            asked = {"proxy": params.get("proxy")}
-            asked |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
-            for name, proxy in asked.items():
+            proxies = {"proxy": params.get("proxy")}
+            proxies |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
+            for name, proxy in proxies.items():
                 # Draft, session.create: {"mode": "none"} requests no proxy.
                 if proxy not in (None, "none", {}, {"mode": "none"}):
                     words = "Proxies are not supported: only this site can be browsed."
@@ -337,9 +337,9 @@ def _read_skill_intent(request: AwpRequest) -> AwpRequest | None:
     action = intent.get("action") if isinstance(intent, dict) else None
     if not isinstance(intent, dict) or not isinstance(action, str) or not action.startswith(RESERVED):
         return None
-    given = intent.get("args", intent.get("value", {}))
+    arguments = intent.get("args", intent.get("value", {}))
     beside = {name: value for name, value in intent.items() if name in ("confirmation", "receipts", "session")}
-    params = {**request.params, **beside, "skill": action.partition(".")[2], "args": given}
+    params = {**request.params, **beside, "skill": action.partition(".")[2], "args": arguments}
     del params["intent"]
     return replace(request, method="skills.invoke", params=params)
 
@@ -360,9 +360,9 @@ OWN_METHODS: Final[Mapping[str, tuple[str, Answer]]] = {
 
 
 def _read_session_id(request: AwpRequest) -> str:
-    given = request.params.get("session_id")
-    if given is None:
+    session_id = request.params.get("session_id")
+    if session_id is None:
         raise missing("session_id")
-    if not isinstance(given, str):
+    if not isinstance(session_id, str):
         refuse("session_id must be a string.", param="session_id")
-    return given
+    return session_id

@@ -138,13 +138,13 @@ class Connection(SocketConnection):
     async def _is_still(self, caller: Principal | None) -> bool:
         """Return True if the caller's permissions are unchanged; close the connection for invalid credentials."""
         try:
-            known = await self._client.verify()
+            current = await self._client.verify()
         except Problem:
             self.close(_NOT_KNOWN)
             return False
-        if known != caller and known is not None and caller is not None and known.key == caller.key:
+        if current != caller and current is not None and caller is not None and current.key == caller.key:
             self.close(_NOT_KNOWN)  # otherwise a new handshake has restarted this
-        return known == caller
+        return current == caller
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
         try:
@@ -191,17 +191,17 @@ class AwpDoor(SharedParts):
         address = client_address(scope, read_fields(scope["headers"]), self._context.admission.trusted_proxies)
         with ExitStack() as place:
             try:
-                held = place.enter_context(self.open.hold(None, address, is_identified=False))
+                slot = place.enter_context(self.open.hold(None, address, is_identified=False))
             except RateLimited as problem:
                 await self._gate.refuse_problem(problem, scope, receive, send)
                 return
             if await self._gate.accept(scope, receive, send, SUBPROTOCOLS):
-                await self._serve(scope, receive, send, held, address)
+                await self._serve(scope, receive, send, slot, address)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, held: Place, address: str) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, slot: Place, address: str) -> None:
         admission, app = self._context.admission, self._context.application.entrance(scope)
         site = SiteClient(app, scope, self.catalog.prefix, PAGE_BYTES, self._tasks, address)
-        client = AwpClient(self, site, partial(self.open.identify, held, address=address))
+        client = AwpClient(self, site, partial(self.open.identify, slot, address=address))
         connection = Connection(client, receive, send, admission.max_body_bytes, self.sessions.idle)
         self._connections.add(connection)
         try:

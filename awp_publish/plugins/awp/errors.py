@@ -63,5 +63,5 @@ def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: Raw
 
 def shown_headers(headers: RawHeaders) -> dict[str, str]:
     """Return the headers of other doors' responses under the names of members: retry_after, awp_receipt."""
-    shown = ((key.decode("latin-1"), text.decode("latin-1")) for key, text in headers if not key.startswith(_NOT_SHOWN))
-    return {name.replace("-", "_"): text for name, text in header_members(shown).items()}
+    pairs = ((key.decode("latin-1"), text.decode("latin-1")) for key, text in headers if not key.startswith(_NOT_SHOWN))
+    return {name.replace("-", "_"): text for name, text in header_members(pairs).items()}

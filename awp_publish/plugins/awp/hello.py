@@ -50,8 +50,8 @@ class Hello:
     cursors: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozenset[str] = frozenset()) -> Hello:
-    """Read a handshake; `known` are the events of the site.
+def read_hello(params: Mapping[str, object], *, is_packed: bool, event_ids: frozenset[str] = frozenset()) -> Hello:
+    """Read a handshake; `event_ids` are those of the site's events.
 
     Raises AwpError: INVALID_REQUEST for another version, UNSUPPORTED for other encodings.
     """
@@ -60,22 +60,22 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozense
         refuse("awp_version must be a string.", param="awp_version")
     versions = [*_texts(_object(params, "awp"), "versions"), *([single] if single is not None else [])]
     if VERSION not in (versions or [VERSION]):
-        named = ", ".join(versions)[:100]
-        raise AwpError("INVALID_REQUEST", f"Unsupported AWP version: {named}", {"supported": [VERSION]})
+        requested = ", ".join(versions)[:100]
+        raise AwpError("INVALID_REQUEST", f"Unsupported AWP version: {requested}", {"supported": [VERSION]})
     wants = _object(params, "wants")
-    wanted = _texts(wants, "encoding") or ["msgpack" if is_packed else "json"]
-    encoding = next((name for name in wanted if name in ENCODINGS), None)
+    encodings = _texts(wants, "encoding") or ["msgpack" if is_packed else "json"]
+    encoding = next((name for name in encodings if name in ENCODINGS), None)
     if encoding is None:
         raise AwpError("UNSUPPORTED", "None of the encodings is supported.", {"supported": list(ENCODINGS)})
     is_draft = any(name in params for name in ("client", "awp", "wants"))
     at_once = not _CONCURRENCY.isdisjoint(_texts(wants, "features"))
     for name in ("concurrency", "concurrent"):
-        asked = wants.get(name)
-        at_once = at_once or asked is True
-        if not isinstance(asked, bool):
+        value = wants.get(name)
+        at_once = at_once or value is True
+        if not isinstance(value, bool):
             at_once = at_once or not _PAGES.isdisjoint(_texts(wants, name))
     cursors = {name: text for name, text in _object(wants, "cursors").items() if isinstance(text, str)}
-    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION, *known}, at_once, cursors)
+    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION, *event_ids}, at_once, cursors)
 
 
 _CONCURRENCY: Final = frozenset(("concurrency", "concurrent", "pages.concurrent"))
@@ -83,23 +83,23 @@ _PAGES: Final = frozenset(("page", "pages"))
 
 
 def _object(params: Mapping[str, object], name: str) -> Mapping[str, object]:
-    given = params.get(name)
-    if given is None:
+    value = params.get(name)
+    if value is None:
         return {}
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         refuse(f"{name} must be an object.", param=name)
-    return given
+    return value
 
 
 def _texts(params: Mapping[str, object], name: str) -> list[str]:
-    given = params.get(name)
-    if given is None:
+    value = params.get(name)
+    if value is None:
         return []
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         refuse(f"{name} must be a list of strings.", param=name)
-    return given
+    return value
 
 
 def render_hello(

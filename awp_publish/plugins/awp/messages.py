@@ -71,25 +71,25 @@ def read_request(frame: Frame) -> AwpRequest:
         raise InvalidFrame("", f"Invalid {form}: {detail}") from problem
     if not isinstance(document, dict):
         raise InvalidFrame("", "Invalid JSON: a message must be one object.")
-    given = document.get("id")
-    if not isinstance(given, str) or not 0 < len(given) <= MAX_ID_LENGTH:
+    message_id = document.get("id")
+    if not isinstance(message_id, str) or not 0 < len(message_id) <= MAX_ID_LENGTH:
         raise InvalidFrame("", f"Invalid JSON: id must be a string of 1 to {MAX_ID_LENGTH} characters.", member="id")
     if document.get("type", "request") != "request":
-        raise InvalidFrame(given, "Clients may only send messages of type request.", member="type")
+        raise InvalidFrame(message_id, "Clients may only send messages of type request.", member="type")
     method, params, meta = document.get("method"), document.get("params"), document.get("meta")
     if not isinstance(method, str) or not method:
         words = "Missing required member: method" if method is None else "method must be a string."
-        raise InvalidFrame(given, words, member="method")
+        raise InvalidFrame(message_id, words, member="method")
     if params is not None and not isinstance(params, dict):
-        raise InvalidFrame(given, "params must be an object.", member="params")
+        raise InvalidFrame(message_id, "params must be an object.", member="params")
     if meta is not None and not isinstance(meta, dict):
-        raise InvalidFrame(given, "meta must be an object.", member="meta")
+        raise InvalidFrame(message_id, "meta must be an object.", member="meta")
     key, trace = (meta or {}).get("idempotency_key"), (meta or {}).get("trace_id")
     if key is not None and not isinstance(key, str):
-        raise InvalidFrame(given, "meta.idempotency_key must be a string.", member="meta.idempotency_key")
+        raise InvalidFrame(message_id, "meta.idempotency_key must be a string.", member="meta.idempotency_key")
     if not isinstance(trace, str) or not _TRACE.fullmatch(trace):
         trace = new_trace()
-    return AwpRequest(given, method, params or {}, key, trace, is_packed, len(body))
+    return AwpRequest(message_id, method, params or {}, key, trace, is_packed, len(body))
 
 
 def read_msgpack(packed: bytes) -> object:

@@ -142,10 +142,11 @@ class Sessions:
         if not locale and isinstance(profile, dict):
             locale = _read_printable(profile, "locale")
         declared, pages = params.get("limits"), self._limits.pages
-        wanted = declared.get("max_pages") if isinstance(declared, dict) else None  # draft: fewer than the site allows
-        if isinstance(wanted, bool) or (wanted is not None and (not isinstance(wanted, int) or wanted < 1)):
+        # Draft: fewer than the site allows.
+        max_pages = declared.get("max_pages") if isinstance(declared, dict) else None
+        if isinstance(max_pages, bool) or (max_pages is not None and (not isinstance(max_pages, int) or max_pages < 1)):
             refuse("limits.max_pages must be a positive whole number.", param="limits.max_pages")
-        limits = replace(self._limits, pages=min(wanted or pages, pages))
+        limits = replace(self._limits, pages=min(max_pages or pages, pages))
         session = Session(self._origins, user_agent=user_agent, locale=locale, limits=limits, cache=self._cache)
         return self._add(session, owner, principal, address, params, max_seconds)
 
@@ -226,9 +227,9 @@ class Sessions:
     def resume(self, owner: object, principal: str, session_id: str, token: str) -> OpenSession:
         """Return the session of a token, even if another connection still has it. Raises AwpError."""
         opened = self._open.get(session_id)
-        known = opened.token if opened is not None and not self._has_ended(opened, self._clock()) else ""
-        is_token = hmac.compare_digest(known.encode(), token.encode("utf-8", "replace"))
-        if opened is None or not known or not is_token or opened.principal != principal:
+        expected = opened.token if opened is not None and not self._has_ended(opened, self._clock()) else ""
+        is_token = hmac.compare_digest(expected.encode(), token.encode("utf-8", "replace"))
+        if opened is None or not expected or not is_token or opened.principal != principal:
             raise not_found(session_id)
         opened.owner, opened.last_used = owner, self._clock()
         return opened
@@ -290,16 +291,16 @@ def not_found(session_id: str) -> AwpError:
 
 def read_milliseconds(params: Mapping[str, object], name: str, otherwise: float) -> float:
     """Read a time in milliseconds, as seconds. Raises AwpError unless it is a positive number."""
-    given = params.get(name)
-    if given is None:
+    value = params.get(name)
+    if value is None:
         return otherwise
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
         refuse(f"{name} must be a positive number of milliseconds.", param=name)
-    return given / 1000
+    return value / 1000
 
 
 def _read_printable(params: Mapping[str, object], name: str) -> str | None:
-    given = params.get(name)
-    if given is not None and (not isinstance(given, str) or not 0 < len(given) <= 500 or not given.isprintable()):
+    text = params.get(name)
+    if text is not None and (not isinstance(text, str) or not 0 < len(text) <= 500 or not text.isprintable()):
         refuse(f"{name} must be printable text of 1 to 500 characters.", param=name)
-    return given
+    return text

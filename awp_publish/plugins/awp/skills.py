@@ -57,20 +57,20 @@ class AwpSkills:
     def read(self, request: AwpRequest, signed: Signed | None) -> InnerCall:
         """Read the call of a skills.invoke. Raises AwpError."""
         params = request.params
-        skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
+        skill, operation, arguments = params.get("skill"), params.get("action"), params.get("args", {})
         if not isinstance(skill, str):
             raise missing("skill")
         if "args" not in params and (misnamed := DIALECT.misnamed(params)):
             refuse(f"skills.invoke takes the input of a skill as args, not as {misnamed}.", param="args")
         if operation is not None and not isinstance(operation, str):
             refuse("action must be a string.", param="action")
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             refuse("args must be an object.", param="args")
         # A skill is an action's id, or an agent whose operation is named by `action`.
         own = self._actions.get(skill)
-        named = self._invoker.offers.at(PROTOCOL).get((skill, operation), self._invoker.absent)
+        offered = self._invoker.offers.at(PROTOCOL).get((skill, operation), self._invoker.absent)
         is_own = own is not None and operation in (None, DEFAULT_OPERATION, own.operation, own.id)
-        if (action := own if is_own else named) is None:
+        if (action := own if is_own else offered) is None:
             raise self.refusal(self.unknown(skill, operation), request.trace)
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"
         beside = ("confirmation", "receipts", "session")
@@ -78,16 +78,16 @@ class AwpSkills:
         if request.key is not None:
             members[name] = request.key
         unknown = partial(self.unknown, skill, operation)
-        return InnerCall(action, given, members, request.trace, signed, size=request.size, unknown=unknown)
+        return InnerCall(action, arguments, members, request.trace, signed, size=request.size, unknown=unknown)
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
         """Return the refusal for an unknown skill."""
         problem = self._invoker.offers.unknown(PROTOCOL, skill, operation)
         if not isinstance(problem, UnknownAgent):
             return problem
-        meant = did_you_mean(skill, self._public)
+        suggestion = did_you_mean(skill, self._public)
         recovery = "Use a name that skills.list returns."
-        return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
+        return UnknownAgent(f'This site has no skill "{skill[:100]}". {suggestion}'.rstrip(), recovery=recovery)
 
     def refusal(self, problem: Problem, trace: str) -> AwpError:
         """Return the error for a request that is not a call, and record it as every other door does."""
@@ -105,11 +105,11 @@ class AwpSkills:
         result, added = await self.calls.send(skill_call, site, caller.header, session)
         if isinstance(result, Problem):
             raise error_of(result, self.renderer, skill_call.trace, added)
-        shown = shown_headers((*result.headers, *added))
+        headers = shown_headers((*result.headers, *added))
         return {
             "status": "accepted" if result.status == 202 else "ok",
             "skill": action.id,
             "action": action.operation,
             "output": JsonText(result.body),
-            **({"headers": shown} if shown else {}),
+            **({"headers": headers} if headers else {}),
         }
