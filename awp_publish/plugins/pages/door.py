@@ -48,22 +48,24 @@ class SomDoor(Endpoint):
         """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""
         scope, fields = request.scope, request.fields
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        names, given = [name for name, _ in pairs], dict(pairs)
-        for one in ("url", "format", "budget", "content"):
-            if names.count(one) > 1:
-                raise InvalidUrl(f"{one} occurs {names.count(one)} times; percent-encode the address of the page.")
-        if "url" not in given:
+        names, query = [name for name, _ in pairs], dict(pairs)
+        for parameter in ("url", "format", "budget", "content"):
+            if names.count(parameter) > 1:
+                raise InvalidUrl(
+                    f"{parameter} occurs {names.count(parameter)} times; percent-encode the address of the page."
+                )
+        if "url" not in query:
             await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
             return
-        name, budget, content = given.get("format"), given.get("budget"), given.get("content")
+        name, budget, content = query.get("format"), query.get("budget"), query.get("content")
         if (
             (name or "som") not in FORMATS
             or (budget or USUAL_BUDGET) not in BUDGETS
             or (content or "all") not in CONTENTS
         ):
-            known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
+            choices = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
             raise InvalidUrl(
-                f"There is no such format, budget or content; there are {known}.",
+                f"There is no such format, budget or content; there are {choices}.",
                 recovery="Leave format, budget and content out, or use the values that detail names.",
             )
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
@@ -78,7 +80,7 @@ class SomDoor(Endpoint):
         if content is None and requested.obeys_prefer:
             requested = replace(requested, content=read_content(fields.get(b"prefer", b"")))
         is_head = scope["method"] == "HEAD"
-        reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
+        reply = await self._reader.read(query["url"], requested, scope, request.receive, fields, is_head)
         await self._reply(request, reply)
 
     async def _reply(self, request: DoorRequest, reply: Reply) -> None:

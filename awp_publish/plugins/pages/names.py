@@ -29,8 +29,10 @@ class PageNames:
     def __init__(self, catalogs: Sequence[Catalog], routes: Iterable[Any]) -> None:
         self._urls = sorted((catalog.url for catalog in catalogs), key=len, reverse=True)
         catalog = catalogs[0]
-        hidden = {one.target.path for one in catalog.actions if one.target is not None and not one.is_public}
-        listed = [one for one in routes if not one.kept_out and one.template not in hidden]
+        hidden = {
+            action.target.path for action in catalog.actions if action.target is not None and not action.is_public
+        }
+        listed = [route for route in routes if not route.kept_out and route.template not in hidden]
         names: dict[str, str] = {}
         for page in catalog.pages:
             names.setdefault(unquote(page.path), page.path)

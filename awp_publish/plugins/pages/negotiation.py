@@ -149,12 +149,12 @@ class NegotiatedPages:
 
         is_form = scope["method"] == "POST"  # conditional headers of a POST are for the application
         dropped = FORMAT_FIELDS if is_form else DROPPED_FIELDS
-        kept = [pair for pair in scope["headers"] if pair[0] not in dropped]
+        headers = [pair for pair in scope["headers"] if pair[0] not in dropped]
         inner = {
             **scope,
             "method": "POST" if is_form else "GET",  # the headers of a rendering depend on the content, even for HEAD
             "query_string": query,
-            "headers": [*kept, (b"accept", ACCEPT[requested.format])],
+            "headers": [*headers, (b"accept", ACCEPT[requested.format])],
             "extensions": {},  # server extensions for sending files would bypass the rendering
         }
         guide, page = self._guide, self._declared.get(_path_of(scope))

@@ -179,48 +179,48 @@ class NegotiatedRequest:
     def _reply(self, status: int, headers: Headers, rendering: Rendering) -> Reply:
         fields = _read_lower(headers)
         varies = not self.requested.by_query
-        kept = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
+        pairs = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
         if varies and not self.in_shared_cache:
             # Many shared caches ignore Vary and would send this to browsers, so it is private (RFC 9111 section 5.2).
             written = ELEMENT.findall(fields.get(b"cache-control", b"").decode("latin-1"))
-            directives = [(one.partition("=")[0].strip().lower(), one.strip()) for one in written if one.strip()]
-            control = [one for name, one in directives if name not in _SHARED_DIRECTIVES]
+            directives = [(part.partition("=")[0].strip().lower(), part.strip()) for part in written if part.strip()]
+            control = [text for name, text in directives if name not in _SHARED_DIRECTIVES]
             if all(name != "no-store" for name, _ in directives):
                 control.insert(0, "private")
-            names = [(pair[0].lower(), pair) for pair in kept]
-            kept = [
+            names = [(pair[0].lower(), pair) for pair in pairs]
+            pairs = [
                 pair for name, pair in names if name not in _CACHE_FIELDS and not name.endswith(b"cdn-cache-control")
             ]
-            kept.append((b"cache-control", ", ".join(control).encode("latin-1")))
+            pairs.append((b"cache-control", ", ".join(control).encode("latin-1")))
         if varies:
-            kept = vary_by_accept(kept)
+            pairs = vary_by_accept(pairs)
         if self.requested.obeys_prefer:
-            kept = vary_by(kept, b"Prefer")
+            pairs = vary_by(pairs, b"Prefer")
             if read_content(self.fields.get(b"prefer", b"")) == "all":
-                kept.append((b"preference-applied", b"return=representation; content=all"))
+                pairs.append((b"preference-applied", b"return=representation; content=all"))
         if b"x-content-type-options" not in fields:
-            kept.append(NO_SNIFFING)
+            pairs.append(NO_SNIFFING)
         if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
-            kept.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
+            pairs.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
         if self.link is not None and status == 200:
-            kept.append((b"link", self.link))
+            pairs.append((b"link", self.link))
         if self.cors is not None and status == 200:
-            kept += self.cors.headers(self.fields)
+            pairs += self.cors.headers(self.fields)
         size = len(rendering.body)
-        kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
+        pairs += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
         if self.requested.format == "md":
-            kept.append((b"x-markdown-tokens", b"%d" % -(-size // BYTES_PER_TOKEN)))
+            pairs.append((b"x-markdown-tokens", b"%d" % -(-size // BYTES_PER_TOKEN)))
         if status == 200 and self.scope["method"] != "POST":
-            kept.append((b"etag", rendering.etag))
+            pairs.append((b"etag", rendering.etag))
             if self.location is not None:
-                kept.append((b"content-location", self.location))
+                pairs.append((b"content-location", self.location))
             status = self._condition(fields.get(b"last-modified", b""), rendering.etag)
         if self.renderer.on_reading is not None:
             self.renderer.on_reading(self.url, self.requested.format, status, self.fields)
         if status in (304, 412):
-            own = [pair for pair in kept if pair[0] not in _NOT_IN_304]
+            own = [pair for pair in pairs if pair[0] not in _NOT_IN_304]
             return Reply(status, tuple(own) if status == 304 else ((b"content-length", b"0"), *own))
-        return Reply(status, tuple(kept), b"" if self.is_head else rendering.body)
+        return Reply(status, tuple(pairs), b"" if self.is_head else rendering.body)
 
     def _condition(self, modified: bytes, etag: bytes) -> int:
         """Evaluate the client's conditions, which apply to the rendering, in the order of RFC 9110 section 13.2.2."""
@@ -242,13 +242,13 @@ def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 def vary_by(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]]:
     """Return headers whose Vary includes a header of requests."""
-    kept = list(headers)
-    vary = _read_lower(kept).get(b"vary")
+    pairs = list(headers)
+    vary = _read_lower(pairs).get(b"vary")
     if vary is None:
-        return [*kept, (b"vary", name)]
-    if {one.strip().lower() for one in vary.split(b",")} & {b"*", name.lower()}:
-        return kept
-    return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", " + name)]
+        return [*pairs, (b"vary", name)]
+    if {item.strip().lower() for item in vary.split(b",")} & {b"*", name.lower()}:
+        return pairs
+    return [*(pair for pair in pairs if pair[0].lower() != b"vary"), (b"vary", vary + b", " + name)]
 
 
 def _read_lower(headers: Headers) -> Fields:

@@ -99,8 +99,8 @@ class PageReader:
         address = read_address(url, self.settings.urls, self.catalog.url + "/")
         # A GET request to the declared origin, without credentials.
         own = urlsplit(self.catalog.url)
-        carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
-        headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
+        forwarded = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
+        headers = ((b"host", own.netloc.encode("ascii")), *forwarded, _ACCEPT_HTML)
         for _ in range(MAX_REDIRECTS + 1):
             path, query = address.path.encode("ascii"), address.query.encode("ascii")
             inner = PageRequest(own, path, query, headers, state=self.state()).scope(scope)
@@ -169,10 +169,10 @@ def _not_found(detail: str) -> PageNotFound:
 
 def _public_headers(headers: RawHeaders) -> RawHeaders:
     """Return the headers of a public page. Of Vary, only Accept-Language is kept: other headers are not passed on."""
-    named = [(name.lower(), value) for name, value in headers]
-    kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
-    if all(name not in (b"cache-control", b"expires") for name, _ in kept):
-        kept.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in named) else _PUBLIC)
-    if b"accept-language" in read_fields(named).get(b"vary", b"").lower():
-        kept.append((b"vary", b"Accept-Language"))
-    return tuple(kept)
+    lowered = [(name.lower(), value) for name, value in headers]
+    public = [pair for pair in lowered if pair[0] in PAGE_FIELDS]
+    if all(name not in (b"cache-control", b"expires") for name, _ in public):
+        public.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in lowered) else _PUBLIC)
+    if b"accept-language" in read_fields(lowered).get(b"vary", b"").lower():
+        public.append((b"vary", b"Accept-Language"))
+    return tuple(public)

@@ -105,10 +105,10 @@ class PageRenderer:
     def cached(self, key: RenderKey) -> Rendering | None:
         """Return the cached rendering of a page, None if there is none."""
         with self._lock:
-            found = self._cache.get(key)
-            if found is not None:
+            rendering = self._cache.get(key)
+            if rendering is not None:
                 self._cache.move_to_end(key)
-            return found
+            return rendering
 
     def render(self, key: RenderKey, body: bytes) -> Rendering | None:
         """Render a page. Returns None if it cannot be decoded or, which is logged, cannot be rendered."""

@@ -34,11 +34,11 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the directory."""
     site, own, endpoint = catalog.site, urlsplit(catalog.url), endpoint_of(catalog)
     pages = [catalog.absolute(page.path) for page in catalog.pages if not page.is_template]
-    for named in (site.documentation, site.contact.url if site.contact else None):
-        address = absolute_if(catalog, named)
-        given = urlsplit(address or "")
-        is_here = (given.scheme, given.netloc.lower()) == (own.scheme, own.netloc)
-        if address is not None and is_here and (given.path + "/").startswith(own.path + "/"):
+    for link in (site.documentation, site.contact.url if site.contact else None):
+        address = absolute_if(catalog, link)
+        parts = urlsplit(address or "")
+        is_here = (parts.scheme, parts.netloc.lower()) == (own.scheme, own.netloc)
+        if address is not None and is_here and (parts.path + "/").startswith(own.path + "/"):
             pages.append(address)
     document: dict[str, object] = {
         "som_version": SOM_VERSION,
