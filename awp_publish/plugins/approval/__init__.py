@@ -76,8 +76,8 @@ class Approvals:
         for name in actions:
             if name not in own:
                 raise DeclarationError(f'action "{name}"', "is not declared.", f"There are: {listing(own, name)}.")
-        kept = {name: one for name, one in read_approved(path).items() if name in own}
-        write_approved(path, {**kept, **{name: digests_of(own[name]) for name in actions}})
+        entries = {name: digests for name, digests in read_approved(path).items() if name in own}
+        write_approved(path, {**entries, **{name: digests_of(own[name]) for name in actions}})
         return path
 
     async def publish_approved(self) -> None:
@@ -93,8 +93,8 @@ class Approvals:
 
 def _state_of(path: Path) -> tuple[int, ...] | None:
     with suppress(OSError):
-        known = path.stat()
-        return known.st_mtime_ns, known.st_size, known.st_ino
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
     return None
 
 

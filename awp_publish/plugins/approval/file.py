@@ -66,8 +66,8 @@ def digests_of(action: Action) -> dict[str, str]:
             "execution": action.execution,
         },
     }
-    found = {name: _digest(part) for name, part in parts.items()}
-    return {"digest": _digest(found), **found}
+    digests = {name: _digest(part) for name, part in parts.items()}
+    return {"digest": _digest(digests), **digests}
 
 
 def _digest(value: object) -> str:
@@ -89,8 +89,8 @@ def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
             f"approval: {path} cannot be read ({type(error).__name__}: {error}).",
             "Take it from version control again, or delete it and run awp-publish approve.",
         ) from error
-    found: Mapping[str, Mapping[str, str]] = actions
-    return found
+    approved: Mapping[str, Mapping[str, str]] = actions
+    return approved
 
 
 def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> None:
@@ -103,18 +103,18 @@ def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> Non
 
 def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[ActionApproval, ...]:
     """Compare each action with its approval, in the order of declaration; approved actions that are gone come last."""
-    found: dict[str, ActionApproval] = {}
+    approvals: dict[str, ActionApproval] = {}
     for action in actions:
-        known, now = approved.get(action.id), digests_of(action)
-        if known is None:
-            found[action.id] = ActionApproval(action.id, "new")
-        elif known["digest"] == now["digest"]:
-            found[action.id] = ActionApproval(action.id, "approved")
+        previous, now = approved.get(action.id), digests_of(action)
+        if previous is None:
+            approvals[action.id] = ActionApproval(action.id, "new")
+        elif previous["digest"] == now["digest"]:
+            approvals[action.id] = ActionApproval(action.id, "approved")
         else:
-            changed = tuple(part for part in PARTS if known.get(part) != now[part])
-            found[action.id] = ActionApproval(action.id, "changed", changed)
-    gone = (ActionApproval(name, "gone") for name in sorted(approved) if name not in found)
-    return (*found.values(), *gone)
+            changed = tuple(part for part in PARTS if previous.get(part) != now[part])
+            approvals[action.id] = ActionApproval(action.id, "changed", changed)
+    gone = (ActionApproval(name, "gone") for name in sorted(approved) if name not in approvals)
+    return (*approvals.values(), *gone)
 
 
 def withhold(
@@ -122,7 +122,7 @@ def withhold(
 ) -> tuple[Action, ...]:
     """Mark actions that are not approved, and those that require one of these, because nobody could call them."""
     standing = compare((action for action in actions if action.id not in exempt), approved)
-    open_ids = {one.action for one in standing if one.state == "approved"} | set(exempt)
+    open_ids = {approval.action for approval in standing if approval.state == "approved"} | set(exempt)
     waiting = True
     while waiting:
         stuck = {action.id for action in actions if action.id in open_ids and not open_ids.issuperset(action.requires)}

@@ -103,8 +103,8 @@ def _queries(action: Action) -> list[str]:
 
 
 def _filled(queries: list[str], description: str) -> list[str]:
-    said = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
-    return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MAX_QUERIES]
+    texts = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
+    return (texts if len(texts) > 1 else [*texts, f"{texts[0]} online"])[:MAX_QUERIES]
 
 
 _ARD: Final = to_json(render_ard)

@@ -59,10 +59,10 @@ def run(console: Any, application: LoadedApplication, options: Namespace) -> int
         auth = ";a=oauth2_code" if authentication is not None and authentication.type == "oauth2" else ""
         text = f"v=aid2;u={address};p={protocol}{auth}"
         name = "".join(sign for sign in catalog.site.name if sign.isprintable() and sign not in ';"\\')
-        named = f"{text};s={name}"
+        full_text = f"{text};s={name}"
         if len(text.encode()) > MAX_AID_BYTES:
             raise DeclarationError(f"site.url {catalog.url}", "is too long for a TXT record.", "Use a shorter one.")
-        text = named if len(named.encode()) <= MAX_AID_BYTES else text
+        text = full_text if len(full_text.encode()) <= MAX_AID_BYTES else text
         records.append(("TXT", f"_agent.{domain}.", f'"{text}"'))
     for kind, comment in zip(("SVCB", "TXT"), comments, strict=True):
         lines = [f"{name} 3600 IN {of} {value}" for of, name, value in records if of == kind]

@@ -97,7 +97,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
     lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
     agents, has_one_key_field = {agent.id: agent for agent in catalog.agents}, len(_key_fields(catalog)) == 1
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first
-    for action in sorted(catalog.actions, key=lambda one: bool(one.tags)):
+    for action in sorted(catalog.actions, key=lambda action: bool(action.tags)):
         tag = one_line(action.tags[0]) if action.tags else ""
         name = action.agent_id
         if list(agents[name].operations) != ["default"]:
@@ -113,9 +113,9 @@ def usage(catalog: Catalog) -> Sequence[str]:
         marked = f" [{', '.join(marks)}]" if marks else ""
         line = f"- {name} {signature(action.inputs)}: {first_sentence(action.description)}{marked}"
         groups.setdefault(tag, []).append(line)
-    for tag, told in groups.items():
+    for tag, group_lines in groups.items():
         is_headed = bool(tag) and len(groups) > 1
-        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
+        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *group_lines]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 

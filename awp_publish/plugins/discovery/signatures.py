@@ -43,8 +43,10 @@ def _kind(facts: JsonObject) -> str:
         least, most = whole(facts.get("minimum")), whole(facts.get("maximum"))
         if least is not None and most is not None:
             return f"{least}..{most}"
-        told = " and ".join(f"{sign}{whole(facts[name])}" for name, sign in LIMIT_WORDS if facts.get(name) is not None)
-        return f"{kind} {told}".rstrip()
+        limits = " and ".join(
+            f"{sign}{whole(facts[name])}" for name, sign in LIMIT_WORDS if facts.get(name) is not None
+        )
+        return f"{kind} {limits}".rstrip()
     if kind == "object":
         return "{...}"
     if kind == "string":

@@ -12,7 +12,11 @@ NAME = "guarded_routes"
 def _at(context: Context) -> Any:
     """Return what guards the routes at one address, None if no route is guarded."""
     by_site = context.settings.guard_routes
-    actions = [one for one in context.catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+    actions = [
+        action
+        for action in context.catalog.actions
+        if (by_site if action.guards_route is None else action.guards_route)
+    ]
     if all(action.target is None for action in actions):
         return None
     from awp_publish.plugins.guarded_routes.routes import GuardedRoutes

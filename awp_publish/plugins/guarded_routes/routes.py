@@ -53,8 +53,8 @@ class GuardedRoutes:
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         catalog = replace(context.catalog, actions=direct, agents=())
         invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.application.observer)
-        known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
-        self._guarded = [route for route in known if route.action.id in invoker.guarded]
+        routes = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
+        self._guarded = [route for route in routes if route.action.id in invoker.guarded]
         self._door = _DirectDoor(context, invoker, {route.action.id: route for route in self._guarded})
 
     @property
@@ -115,15 +115,15 @@ class _GuardedRoute:
         Raises a Problem.
         """
         matched = self.pattern.fullmatch(route_path(scope))
-        pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
-        pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
+        pairs: Pairs = self._known_pairs("path", list(matched.groupdict().items()) if matched is not None else [])
+        pairs += self._known_pairs("query", read_query(scope["query_string"])) if scope["query_string"] else []
         for name, parameter in self._by_place.get("header", {}).items():
             if (field := fields.get(name.lower().encode("latin-1"))) is not None:
                 pairs.append((parameter.name, field.decode("latin-1")))
         if "cookie" in self._by_place and b"cookie" in fields:
             with suppress(CookieError):
                 cookies = SimpleCookie(fields[b"cookie"].decode("latin-1"))
-                pairs += self._named("cookie", [(name, morsel.value) for name, morsel in cookies.items()])
+                pairs += self._known_pairs("cookie", [(name, morsel.value) for name, morsel in cookies.items()])
         content_type = fields.get(b"content-type", b"")
         if body and is_form(content_type):
             pairs += self._read_form(content_type, body)
@@ -152,10 +152,10 @@ class _GuardedRoute:
         sent = parse_json(body) if is_json and self._target.content_type == JSON else None
         if not isinstance(sent, dict):
             return {}
-        named = {name: parameter.name for name, parameter in self._by_place.get("json", {}).items()}
-        return {named.get(name) or name: value for name, value in sent.items() if name in named or self._is_open}
+        names = {name: parameter.name for name, parameter in self._by_place.get("json", {}).items()}
+        return {names.get(name) or name: value for name, value in sent.items() if name in names or self._is_open}
 
-    def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
+    def _known_pairs(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
         parameters = self._by_place.get(place, {})
         return [(parameters[name].name, value) for name, value in pairs if name in parameters]
 

@@ -166,8 +166,8 @@ class PostgresPageIndex:
 
 def _create(connection: psycopg.Connection[Any], schema: Sequence[LiteralString]) -> None:
     """Make the tables that are missing. Of several processes one makes them, and the others wait."""
-    found = connection.execute("SELECT to_regclass('awp_pages'), to_regclass('awp_page_readings')").fetchone()
-    if found is not None and None not in found:
+    tables = connection.execute("SELECT to_regclass('awp_pages'), to_regclass('awp_page_readings')").fetchone()
+    if tables is not None and None not in tables:
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (int.from_bytes(b"awppages"),))

@@ -215,9 +215,9 @@ class _PostgresBackend:
             try:
                 if not self._has_tables:
                     await self._make_tables(connection)
-                now, found = await self._begin(connection, [request for request in batch if request.is_wanted])
+                now, snapshot = await self._begin(connection, [request for request in batch if request.is_wanted])
                 has_begun = True
-                await self._finish(connection, batch, now, found)
+                await self._finish(connection, batch, now, snapshot)
                 return
             except psycopg.OperationalError:
                 if is_second or has_begun or not connection.broken:
@@ -230,21 +230,21 @@ class _PostgresBackend:
             await self._pool.check()
 
     async def _make_tables(self, connection: _Connection) -> None:
-        found = await connection.execute("SELECT to_regclass('awp_entries'), to_regclass('awp_queue')")
-        if None in (await found.fetchone() or (None,)):
+        tables = await connection.execute("SELECT to_regclass('awp_entries'), to_regclass('awp_queue')")
+        if None in (await tables.fetchone() or (None,)):
             async with connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_number("schema"),))
                 for statement in SCHEMA:
                     await connection.execute(statement)
         self._has_tables = True
 
-    async def _begin(self, connection: _Connection, wanted: Sequence[StoreRequest]) -> tuple[float, "_Found"]:
+    async def _begin(self, connection: _Connection, pending: Sequence[StoreRequest]) -> tuple[float, "_Snapshot"]:
         """Return the time and everything that the requests name, locked if anything may change. One round trip."""
         names: set[bytes] = set()
         queues: set[bytes] = set()
         limited: set[bytes] = set()
         is_durable = False
-        for order in (request.order for request in wanted):
+        for order in (request.order for request in pending):
             if isinstance(order, TakeDue):
                 queues.add(self._name("q", order.queue))
                 continue
@@ -257,21 +257,23 @@ class _PostgresBackend:
                 else:
                     names.add(self._name("c" if isinstance(step, (Count, Reserve)) else "v", step.key))
         async with connection.pipeline():
-            if any(request.writes for request in wanted):
+            if any(request.writes for request in pending):
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
                 stripes = sorted({self._lock + name[0] % STRIPES for name in names | queues})
                 await connection.execute(_LOCK if is_durable else _LOCK_LIGHTLY, (stripes,))
             entries = await connection.execute(_FIND, (list(names),))
             members = await connection.execute(_MEMBERS, (list(limited),)) if limited else None
         rows = await entries.fetchall()
-        found = _Found({key: entry for _, key, *entry in rows if key is not None}, {queue: set() for queue in limited})
+        snapshot = _Snapshot(
+            {key: entry for _, key, *entry in rows if key is not None}, {queue: set() for queue in limited}
+        )
         if members is not None:
             async for queue, key in members:
-                found.members[queue].add(key)
-        return self._clock() if self._clock is not None else float(rows[0][0]), found
+                snapshot.members[queue].add(key)
+        return self._clock() if self._clock is not None else float(rows[0][0]), snapshot
 
     async def _finish(
-        self, connection: _Connection, batch: Sequence[StoreRequest], now: float, found: "_Found"
+        self, connection: _Connection, batch: Sequence[StoreRequest], now: float, snapshot: "_Snapshot"
     ) -> None:
         """Test the steps and write their changes in one round trip. A lease takes two."""
         order = batch[0].order
@@ -289,15 +291,15 @@ class _PostgresBackend:
             return
         answers: dict[StoreRequest, Answer] = {}
         while True:  # repeated without requests whose callers give up meanwhile
-            wanted = [request for request in batch if request.is_wanted]
-            transaction = _PostgresTransaction(self._name, found)
-            for request in wanted:
+            pending = [request for request in batch if request.is_wanted]
+            transaction = _PostgresTransaction(self._name, snapshot)
+            for request in pending:
                 if isinstance(request.order, RunSteps):
                     answers[request] = carry_out(request.order.steps, transaction, now)
-            if all(request.commit() for request in wanted):
+            if all(request.commit() for request in pending):
                 break
         if connection.info.transaction_status == TransactionStatus.INTRANS:
-            self._changes += len(wanted)
+            self._changes += len(pending)
             async with connection.pipeline():
                 for statement, rows in transaction.changes():
                     await connection.execute(statement, list(map(list, zip(*rows, strict=True))))
@@ -305,14 +307,14 @@ class _PostgresBackend:
                     self._changes = 0
                     await connection.execute(_PURGE, (now, MAX_PURGED))
                 await connection.execute("COMMIT")
-        for request in wanted:
+        for request in pending:
             request.answer = answers[request]
 
     def _name(self, kind: str, name: str) -> bytes:
         return _hash(f"{self._namespace}:{kind}:{name}")
 
 
-class _Found(NamedTuple):
+class _Snapshot(NamedTuple):
     """The entries that a batch names and the members of queues that it counts, as the database had them."""
 
     entries: Mapping[bytes, _Entry]
@@ -322,20 +324,20 @@ class _Found(NamedTuple):
 class _PostgresTransaction:
     """What was found, and the changes to it that are not written yet."""
 
-    def __init__(self, name: Callable[[str, str], bytes], found: _Found) -> None:
+    def __init__(self, name: Callable[[str, str], bytes], snapshot: _Snapshot) -> None:
         self._name = name
-        self._entries = found.entries
-        self._members = {queue: set(members) for queue, members in found.members.items()}
+        self._entries = snapshot.entries
+        self._members = {queue: set(members) for queue, members in snapshot.members.items()}
         self._put: dict[bytes, _Entry | None] = {}
         self._scheduled: dict[tuple[bytes, bytes], tuple[bytes, float, float] | None] = {}
 
     def value(self, key: str, now: float) -> bytes | None:
-        found = self._find("v", key, now)
-        return None if found is None else found[0]
+        entry = self._find("v", key, now)
+        return None if entry is None else entry[0]
 
     def window(self, key: str, now: float) -> tuple[int, float]:
-        found = self._find("c", key, now)
-        return (0, 0.0) if found is None else (found[1], found[2])
+        entry = self._find("c", key, now)
+        return (0, 0.0) if entry is None else (entry[1], entry[2])
 
     def put(self, key: str, value: bytes, expires: float) -> None:
         self._put[self._name("v", key)] = value, 0, min(expires, NEVER_EXPIRES)
@@ -370,8 +372,8 @@ class _PostgresTransaction:
 
     def _find(self, kind: str, key: str, now: float) -> _Entry | None:
         name = self._name(kind, key)
-        found = self._put[name] if name in self._put else self._entries.get(name)
-        return found if found is not None and found[2] > now else None
+        entry = self._put[name] if name in self._put else self._entries.get(name)
+        return entry if entry is not None and entry[2] > now else None
 
 
 def _hash(text: str) -> bytes:

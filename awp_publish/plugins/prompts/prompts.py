@@ -47,8 +47,8 @@ class Prompts:
         subject = f'prompt "{prompt_id}"'
         self._site.refuse_when_frozen(subject)
         check(subject, ID, prompt_id, "id")
-        for name, given in {"title": title, "description": description}.items():
-            if given is not None and not (isinstance(given, str) and given.strip()):
+        for name, value in {"title": title, "description": description}.items():
+            if value is not None and not (isinstance(value, str) and value.strip()):
                 raise DeclarationError(subject, f"{name}: must be a non-empty text.")
 
         def mark(function: P) -> P:

@@ -103,24 +103,24 @@ class RedisClusterStore:
 
     async def _ask(self, slot: int, order: Order, end: float) -> Answer:
         """Have the server that has a slot carry out an order before the `end` (monotonic)."""
-        asked: _Server | None = None
-        while (left := end - time.monotonic()) > 0:
-            server = asked or self._map.server_of(slot)
+        redirected: _Server | None = None
+        while (remaining := end - time.monotonic()) > 0:
+            server = redirected or self._map.server_of(slot)
             if server is None:
-                await self._map.ask(_LOAD, left)
+                await self._map.ask(_LOAD, remaining)
                 if (server := self._map.server_of(slot)) is None:
                     await asyncio.sleep(PAUSE)
                     continue
-            asked = None
+            redirected = None
             try:
-                return await self._store_at(server).ask(order, left)
+                return await self._store_at(server).ask(order, remaining)
             except StoreUnavailable:
                 self._map.hint(_LOAD)
                 raise
             except _Refused as refused:
                 error = refused.error
                 if isinstance(error, AskError):
-                    asked = _Server(error.host, error.port, is_asked=True)
+                    redirected = _Server(error.host, error.port, is_asked=True)
                 elif isinstance(error, MovedError):
                     self._map.move(slot, _Server(error.host, error.port))
                     self._map.hint(_LOAD)

@@ -146,13 +146,13 @@ class RedisBackend:
         self._offset_measured = 0.0
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        wanted = [request for request in requests if request.commit()]  # what has been sent cannot be recalled
+        pending = [request for request in requests if request.commit()]  # what has been sent cannot be recalled
         try:
-            replies = self._send(wanted)
+            replies = self._send(pending)
         except (RedisError, OSError) as error:
             self._clock_offset = None  # it may be another server that answers next
             raise unavailable(detail_of(error)) from error
-        for request, reply in zip(wanted, replies, strict=True):
+        for request, reply in zip(pending, replies, strict=True):
             if isinstance(reply, Exception):
                 request.answer = self._refused(reply)
             elif not self._is_copied and isinstance(request.order, RunSteps) and request.order.durable:
@@ -174,7 +174,7 @@ class RedisBackend:
         """Send requests in one round trip, and again those for which the server lacked a script or we its time."""
         if not requests:
             return []
-        asked = time.monotonic()
+        began = time.monotonic()
         is_claim = self._has_replicas and any(map(_has_to_be_copied, requests))
         replies = self._pipe([self._command(request) for request in requests], is_claim=is_claim)
         lost = any(isinstance(reply, NoScriptError) for reply in replies)
@@ -183,7 +183,7 @@ class RedisBackend:
             for index, reply in enumerate(replies)
             if isinstance(reply, NoScriptError) or (_is_late(reply) and time.monotonic() < requests[index].deadline)
         ]
-        if again and self._offset_measured < asked:
+        if again and self._offset_measured < began:
             self._pipe([])  # measures the clock offset anew
         if again:
             loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)] if lost else []
@@ -215,17 +215,17 @@ class RedisBackend:
         if measures and self._has_replicas:
             role = replies.pop()
             self._replicas = len(role[2]) if isinstance(role, list) and role[0] == b"master" else 0
-        told = replies.pop() if measures else None
+        server_time = replies.pop() if measures else None
         replies = replies[len(self._before) :: len(self._before) + 1]
         if not measures:
             return replies
         received = time.monotonic()
-        if not isinstance(told, tuple):
+        if not isinstance(server_time, tuple):
             self._clock_offset = None
             return replies
         # The server's clock read `there` at some moment between `sent` and `received` of ours: keep by how much it is
         # ahead at least. An earlier measurement that is still possible is kept.
-        there = told[0] + told[1] / 1_000_000
+        there = server_time[0] + server_time[1] / 1_000_000
         if self._clock_offset is None or not there - received <= self._clock_offset <= there - sent:
             self._clock_offset = there - received
         self._offset_measured = received

@@ -94,12 +94,12 @@ class SqlitePageIndex:
 
     def page(self, path: str) -> IndexedPage | None:
         """Return an indexed page."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             f"SELECT title, text, description, modified FROM {self._pages} WHERE path = ?", (path,)
         ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        title, text, description, modified = found
+        title, text, description, modified = row
         return IndexedPage(path=path, title=title, text=text, description=description, modified=modified)
 
     def known(self) -> dict[str, Known]:
@@ -169,10 +169,10 @@ class SqlitePageIndex:
 
     def _remove(self, path: str) -> None:
         run = self._connection.execute
-        found = run(f"SELECT id, title, text FROM {self._pages} WHERE path = ?", (path,)).fetchone()
-        if found is None:
+        row = run(f"SELECT id, title, text FROM {self._pages} WHERE path = ?", (path,)).fetchone()
+        if row is None:
             return
-        number, title, text = found
+        number, title, text = row
         # A table without content is told what its row held (FTS5, The 'delete' Command).
         run(
             f"INSERT INTO {self._words} ({self._words}, rowid, title, text) VALUES ('delete', ?, ?, ?)",
@@ -185,8 +185,8 @@ class SqlitePageIndex:
         return float(value) if isinstance(value, (int, float)) else 0.0
 
     def _fact(self, name: str) -> object:
-        found = self._connection.execute(f"SELECT value FROM {self._facts} WHERE name = ?", (name,)).fetchone()
-        return None if found is None else found[0]
+        row = self._connection.execute(f"SELECT value FROM {self._facts} WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
 
     def _note(self, name: str, value: object) -> None:
         self._connection.execute(f"INSERT OR REPLACE INTO {self._facts} (name, value) VALUES (?, ?)", (name, value))

@@ -70,24 +70,24 @@ class SitePages:
 
     async def addresses(self, rules: RobotsRules, sitemaps: Sequence[str], most: int) -> dict[str, str]:
         """Return the addresses of pages below the site's url that robots may read, each with its declared title."""
-        found = dict[str, str]()
+        titles = dict[str, str]()
         discovery, catalog = self.context.ask("discovery"), self.context.published()
         declared = catalog.pages if discovery is None else discovery.pages_of(catalog)
         for page in declared:
             if not page.is_template and self.is_open(page.path, rules):
-                found.setdefault(page.path, page.title)
+                titles.setdefault(page.path, page.title)
         foreign = 0
         async for location in self._locations([SITEMAP_PATH, *rules.sitemaps, *sitemaps]):
-            if len(found) > most:  # one more than are indexed tells that there are more
+            if len(titles) > most:  # one more than are indexed tells that there are more
                 break
             address = self.address_of(location)
             if address is None:
                 foreign += 1
             elif self.is_open(path := _path_of(address), rules):
-                found.setdefault(path, "")
+                titles.setdefault(path, "")
         if foreign:
             logger.info("%d addresses in sitemaps are not below the site's url; other sites are not read", foreign)
-        return found
+        return titles
 
     async def _locations(self, sitemaps: Sequence[str]) -> AsyncIterator[str]:
         """Yield the addresses in sitemaps, and in those that they list."""
@@ -134,10 +134,10 @@ class SitePages:
         return not any(target.pattern().fullmatch(plain) for target in limited)
 
     async def read(
-        self, path: str, title: str = "", known: tuple[str, str, bytes] = ("", "", b"")
+        self, path: str, title: str = "", validators: tuple[str, str, bytes] = ("", "", b"")
     ) -> IndexedPage | Gone:
-        """Read a page. `title` is its declared title, `known` the ETag, the date and the digest that it had."""
-        etag, modified, digest = known
+        """Read a page. `title` is its declared title, `validators` the ETag, the date and the digest that it had."""
+        etag, modified, digest = validators
         address = self.address_of(path)
         if address is None:
             return "gone"
@@ -160,10 +160,10 @@ class SitePages:
         charset = _CHARSET.search(kind)
         name = charset[1].decode("latin-1") if charset is not None else None
         url = address.below(self.context.catalog.url)
-        found = await asyncio.to_thread(_extract, answer.body, name, url)
-        if found is None:
+        extracted = await asyncio.to_thread(_extract, answer.body, name, url)
+        if extracted is None:
             return "gone"
-        own_title, description, text = found
+        own_title, description, text = extracted
         return IndexedPage(
             path=path,
             title=own_title or title or path,

@@ -57,10 +57,10 @@ def _matches(pattern: str, path: str) -> bool:
     for number, part in enumerate(rest):
         if is_whole and number == len(rest) - 1:
             return len(path) - len(part) >= at and path.endswith(part)
-        found = path.find(part, at)
-        if found < 0:
+        position = path.find(part, at)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return at == len(path) if is_whole else True
 
 

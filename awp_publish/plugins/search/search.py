@@ -110,8 +110,8 @@ class SiteSearch:
         if self.options.by is not None:
             return SearchResults(list(self._own_results(await _call(self.options.by, query))))
         await self._catch_up()
-        found = await self._indexed().run(lambda index: index.search(query, MAX_RESULTS))
-        return SearchResults([SearchResult(path, title, self._url(path)) for path, title in found])
+        matches = await self._indexed().run(lambda index: index.search(query, MAX_RESULTS))
+        return SearchResults([SearchResult(path, title, self._url(path)) for path, title in matches])
 
     async def fetch(self, id: PageId) -> FetchedPage:  # noqa: A002  (the name that its callers send)
         """Read a page of this site: the whole text of a result of search, as Markdown."""
@@ -119,8 +119,8 @@ class SiteSearch:
         if page is None:
             raise PageNotFound("No page that was indexed has this id.", recovery=RECOVERY)
         metadata = {"description": page.description, "last_modified": page.modified}
-        known = {name: value for name, value in metadata.items() if value}
-        return FetchedPage(page.path, page.title, page.text, self._url(page.path), known)
+        facts = {name: value for name, value in metadata.items() if value}
+        return FetchedPage(page.path, page.title, page.text, self._url(page.path), facts)
 
     def _url(self, path: str) -> str:
         return str(self._setup.site.settings.urls[0]) + path
@@ -147,11 +147,11 @@ class SiteSearch:
         page = await pages.read(path) if pages.is_open(path, rules) else None
         return page if isinstance(page, IndexedPage) else None
 
-    def _own_results(self, found: object) -> Iterable[SearchResult]:
+    def _own_results(self, results: object) -> Iterable[SearchResult]:
         wrong = "by= has to return a list of results, each with a title and a url of this site."
-        if not isinstance(found, Iterable) or isinstance(found, (str, bytes, Mapping)):
+        if not isinstance(results, Iterable) or isinstance(results, (str, bytes, Mapping)):
             raise InvalidOutput(wrong)
-        for result in found:
+        for result in results:
             title, url = (
                 (result.get("title"), result.get("url"))
                 if isinstance(result, Mapping)
@@ -232,25 +232,25 @@ class SiteSearch:
         except RobotsUnknown:
             logger.warning("robots.txt fails, so it is not known what may be indexed; the index stays as it is")
             return
-        known = await index.run(lambda index: index.known())
+        indexed = await index.run(lambda index: index.known())
         begun, ended = await index.run(lambda index: (index.begun(), index.ended()))
         if ended >= begun or not 0 <= now - begun < 2 * seconds_of(options.every):
             begun = now
             await index.run(lambda index: index.begin(now))
-        found = await pages.addresses(rules, options.sitemaps, options.max_pages)
-        is_more, paths = len(found) > options.max_pages, list(found)[: options.max_pages]
-        for path in known.keys() - paths:
+        titles = await pages.addresses(rules, options.sitemaps, options.max_pages)
+        is_more, paths = len(titles) > options.max_pages, list(titles)[: options.max_pages]
+        for path in indexed.keys() - paths:
             await index.run(partial(_remove, path=path))
-        known = {path: page for path, page in known.items() if path in found}
-        total, failures, refused = sum(page.size for page in known.values()), 0, 0
+        indexed = {path: page for path, page in indexed.items() if path in titles}
+        total, failures, refused = sum(page.size for page in indexed.values()), 0, 0
         for path in paths:
-            before = known.get(path)
+            before = indexed.get(path)
             if before is not None and begun <= before.checked <= now:
                 continue
             if until is not None and time.monotonic() >= until:
                 return
             page = await pages.read(
-                path, found[path], (before.etag, before.modified, before.digest) if before else ("", "", b"")
+                path, titles[path], (before.etag, before.modified, before.digest) if before else ("", "", b"")
             )
             if not await index.run(lambda index: index.claim(time.time())):
                 return  # another process believed this one gone

@@ -82,7 +82,7 @@ class SessionCalls:
 
     async def _run_outside(self, run: Run, call: Call, deliver: Deliver, fields: Fields, at: WebAddress) -> None:
         """Run a call that has no session. One begins if the call sets cookies that are worth keeping."""
-        scope, taken, new_id = cast(Scope, call.context), list[str](), ""
+        scope, new_cookies, new_id = cast(Scope, call.context), list[str](), ""
         conversation = call.conversation
         # Others may know one that is shown, and who signs in gets an id that nobody else knows.
         if conversation is not None and not conversation.is_shown and self.sessions.is_own(conversation.id):
@@ -90,8 +90,8 @@ class SessionCalls:
 
         def take(set_cookies: list[bytes]) -> None:
             nonlocal new_id
-            taken.extend(cookie.decode("latin-1") for cookie in set_cookies)
-            if taken and self.sessions.are_worth_keeping(taken, at):
+            new_cookies.extend(cookie.decode("latin-1") for cookie in set_cookies)
+            if new_cookies and self.sessions.are_worth_keeping(new_cookies, at):
                 new_id = new_id or self.sessions.new_id()
                 call.session_id = session_key(new_id)
 
@@ -99,7 +99,7 @@ class SessionCalls:
             if call.session_id:
                 address = client_address(scope, fields, self._proxies)
                 try:  # without cookies, a caller with an id was identified by other credentials
-                    if await self.sessions.begin(session_key(new_id), call.caller_key, address, taken, at):
+                    if await self.sessions.begin(session_key(new_id), call.caller_key, address, new_cookies, at):
                         call.headers += ((SESSION_HEADER, new_id.encode()),)
                 except StoreUnavailable:  # the caller gets the answer nevertheless
                     logger.exception(_NOT_KEPT, call.action.id, call.request_id)
@@ -111,9 +111,9 @@ class SessionCalls:
 
     async def _run_in(self, session: KeptSession, run: Run, call: Call, deliver: Deliver, at: WebAddress) -> None:
         """Run a call with the cookies of its session, and keep those that it sets."""
-        taken: list[str] = []
+        new_cookies: list[str] = []
         call.session_id = session.key
-        call.carrier = CallCarrier(lambda lines: taken.extend(line.decode("latin-1") for line in lines))
+        call.carrier = CallCarrier(lambda lines: new_cookies.extend(line.decode("latin-1") for line in lines))
 
         async def keep(result: Result) -> None:
             # The cookies stay in the session: a client that stored them would send them instead of the session's id.
@@ -122,7 +122,7 @@ class SessionCalls:
             else:
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
             try:
-                renewed = await self.sessions.update(session, taken, at, successes=self._receipted)
+                renewed = await self.sessions.update(session, new_cookies, at, successes=self._receipted)
                 if renewed is not None:
                     call.headers += ((SESSION_HEADER, renewed.encode()),)
             except StoreUnavailable:  # the caller gets the answer nevertheless
@@ -130,18 +130,18 @@ class SessionCalls:
             await deliver(result)
 
         scope = with_cookies(cast(Scope, call.context), self.sessions.header_for(session, at))
-        await self._reentry.run(run, call, keep, scope, self._put_scope, taken)
+        await self._reentry.run(run, call, keep, scope, self._put_scope, new_cookies)
 
     async def _find(self, call: Call) -> KeptSession | None:
         """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
-        shown, conversation = call.members.session, call.conversation
-        session_id = shown or (conversation.id if conversation is not None else "")
-        if shown is None and not self.sessions.is_own(session_id):
+        sent_id, conversation = call.members.session, call.conversation
+        session_id = sent_id or (conversation.id if conversation is not None else "")
+        if sent_id is None and not self.sessions.is_own(session_id):
             return None
         session = await self.sessions.find(session_id)
         if session is not None and session.owner != await self._own_id(call, session.owner):
             session = None
-        if session is None and shown is not None:
+        if session is None and sent_id is not None:
             raise self._unknown()
         return session
 
@@ -162,8 +162,8 @@ class SessionCalls:
 
     def _put_scope(self, call: Call, scope: Scope) -> None:
         call.context, before = scope, call.credentials
-        shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
-        credentials = now._replace(address=shown.address, signed=shown.signed)
+        original, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+        credentials = now._replace(address=original.address, signed=original.signed)
         call.credentials = lambda: credentials
 
     async def visit(self, scope: Scope) -> Scope:
@@ -172,10 +172,10 @@ class SessionCalls:
         Raises SessionUnknown, StoreUnavailable.
         """
         fields = read_fields(scope["headers"])
-        shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
-        if not shown or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
+        session_id = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
+        if not session_id or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
-        session, own = await self.sessions.find(shown), ""
+        session, own = await self.sessions.find(session_id), ""
         if self._identify is not None:
             principal = await self._identify(read_credentials(scope, fields, self._proxies))
             own = key_of(principal)

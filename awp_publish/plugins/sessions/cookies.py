@@ -213,10 +213,10 @@ class CookieSessions:
                 return None
             before = identity_of(session.jar, self._identifying)
             session.jar.store_from(headers, at, now)
-            kept = _is_worth_keeping(session.jar)
+            is_kept = _is_worth_keeping(session.jar)
             seconds = min(IDLE, session.created + LIFETIME - now)
-            new = _write(session.owner, session.created, now, session.jar) if kept else None
-            is_renewed = kept and identity_of(session.jar, self._identifying) != before
+            new = _write(session.owner, session.created, now, session.jar) if is_kept else None
+            is_renewed = is_kept and identity_of(session.jar, self._identifying) != before
             if is_renewed and not may_renew:
                 logger.warning("cookies of a session that has a new id were dropped: they identify somebody else")
                 return None
@@ -233,11 +233,11 @@ class CookieSessions:
                 has_changed = ran.failed is not None
             if ran.failed is None:
                 return new_id if is_renewed else None
-            found = await self.load(session.key, follows=True) if has_changed else None
-            if found is None:
+            latest = await self.load(session.key, follows=True) if has_changed else None
+            if latest is None:
                 return None
-            may_renew = may_renew and found.key == session.key
-            session = found
+            may_renew = may_renew and latest.key == session.key
+            session = latest
         raise unavailable("Too many calls use the session at the same time.")
 
     async def _remembered(self, before: str, after: str, successes: Collection[str]) -> list[Step]:

@@ -31,18 +31,18 @@ _ABOUT_SOMEBODY: Final = re.compile(
 _IDENTIFYING: Final = re.compile(r"sess|sid$|auth|token|jwt|login|user|account|remember|identity", re.IGNORECASE)
 
 
-def identity_of(cookies: Iterable[Cookie], known: Collection[str]) -> Identity:
-    """Return what identifies somebody in cookies. `known` are names of cookies, or of members of
+def identity_of(cookies: Iterable[Cookie], names: Collection[str]) -> Identity:
+    """Return what identifies somebody in cookies. `names` are those of cookies, or of members of
     a session, that do, as far as the site says."""
     return {
-        cookie.key: _of_value(cookie.value, known)
+        cookie.key: _of_value(cookie.value, names)
         for cookie in cookies
         if not VOLATILE_COOKIES.match(cookie.name)
-        and (not known or cookie.name in known or _IDENTIFYING.search(cookie.name))
+        and (not names or cookie.name in names or _IDENTIFYING.search(cookie.name))
     }
 
 
-def _of_value(value: str, known: Collection[str]) -> object:
+def _of_value(value: str, names: Collection[str]) -> object:
     """Return what identifies somebody in a cookie's value: of a session in JSON only a part of it."""
     encoded, dot, _ = value.strip('"').partition(".")
     if not dot:
@@ -53,6 +53,6 @@ def _of_value(value: str, known: Collection[str]) -> object:
         return value
     if not isinstance(facts, dict):
         return value
-    about = {name: fact for name, fact in facts.items() if name in known or _ABOUT_SOMEBODY.search(name)}
+    about = {name: fact for name, fact in facts.items() if name in names or _ABOUT_SOMEBODY.search(name)}
     simple = (str, int, float, bool, type(None))
     return about or {name: fact for name, fact in facts.items() if isinstance(fact, simple)}

@@ -34,14 +34,14 @@ def read_front_matter(subject: str, text: str) -> tuple[dict[str, object] | None
     if end is None:
         raise DeclarationError(subject, "its front matter has no end.", "Close it with a line of ---.")
     rows = [line.rstrip() for line in lines[1:end]]
-    found, rest = _read_mapping(subject, rows, 0, 0)
+    mapping, rest = _read_mapping(subject, rows, 0, 0)
     if rest != len(rows):
         raise _unreadable_row(subject, rows[rest])
-    return found, "\n".join(lines[end + 1 :])
+    return mapping, "\n".join(lines[end + 1 :])
 
 
 def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[dict[str, object], int]:
-    found = dict[str, object]()
+    mapping = dict[str, object]()
     while at < len(rows):
         row = rows[at]
         if not row or row.lstrip().startswith("#"):
@@ -53,23 +53,23 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
         if entry is None or len(entry[1]) != indent:
             raise _unreadable_row(subject, row)
         key, rest = entry[2].strip('"'), _uncommented(entry[3] or "")
-        if key in found:
+        if key in mapping:
             raise DeclarationError(subject, f"its front matter has {key} twice.", "Leave one out.")
         at += 1
         if re.fullmatch(r"[|>]-?", rest):
             # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.
-            taken = list[str]()
+            text_lines = list[str]()
             while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
-                taken.append(rows[at])
+                text_lines.append(rows[at])
                 at += 1
-            depth = min((len(line) - len(line.lstrip(" ")) for line in taken if line), default=0)
-            kept = "\n".join(line[depth:] for line in taken).rstrip("\n")
+            depth = min((len(line) - len(line.lstrip(" ")) for line in text_lines if line), default=0)
+            text = "\n".join(line[depth:] for line in text_lines).rstrip("\n")
             if rest[0] == ">":
-                kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
-                kept = re.sub(r"\n(\n+)", r"\1", kept)
-            found[key] = kept if rest.endswith("-") or not kept else f"{kept}\n"
+                text = re.sub(r"(?<!\n)\n(?![\n ])", " ", text)
+                text = re.sub(r"\n(\n+)", r"\1", text)
+            mapping[key] = text if rest.endswith("-") or not text else f"{text}\n"
         elif rest:
-            found[key] = _read_scalar(subject, rest, row)
+            mapping[key] = _read_scalar(subject, rest, row)
         else:
             following = next((line for line in rows[at:] if line and not line.lstrip().startswith("#")), "")
             deeper = len(following) - len(following.lstrip(" "))
@@ -83,12 +83,12 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
                             break
                         items.append(_read_scalar(subject, _uncommented(item[2]), row))
                     at += 1
-                found[key] = items
+                mapping[key] = items
             elif deeper > indent:
-                found[key], at = _read_mapping(subject, rows, at, deeper)
+                mapping[key], at = _read_mapping(subject, rows, at, deeper)
             else:
-                found[key] = None
-    return found, at
+                mapping[key] = None
+    return mapping, at
 
 
 def _uncommented(text: str) -> str:

@@ -22,7 +22,7 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def read_skill(
-    skill_id: str, given: object, description: str | None = None, function: Callable[..., object] | None = None
+    skill_id: str, source: object, description: str | None = None, function: Callable[..., object] | None = None
 ) -> Skill:
     """Read a skill from a folder with a SKILL.md, from a text, or from the docstring of the decorated function.
 
@@ -33,18 +33,18 @@ def read_skill(
         wrong = f"its name would be {name[:80]!r}, which is not a valid name of a skill."
         raise DeclarationError(subject, wrong, f"Use at most {MAX_SKILL_NAME} lower-case letters, digits and single _.")
     doc = docstring_of(function) if function is not None else None
-    if given is None:
-        given, doc = doc, None
+    if source is None:
+        source, doc = doc, None
     folder, files = None, dict[str, bytes]()
-    if isinstance(given, os.PathLike):
-        folder = Path(given)
-    elif isinstance(given, str) and given and "\n" not in given:
+    if isinstance(source, os.PathLike):
+        folder = Path(source)
+    elif isinstance(source, str) and source and "\n" not in source:
         # A text of one line is a folder if that exists, or if it looks like a path.
-        folder = Path(given) if os.path.isdir(given) or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
+        folder = Path(source) if os.path.isdir(source) or re.fullmatch(r"[^\s]*/[^\s]*", source) else None
     if folder is not None:
         if not os.path.isdir(folder):
             remedy = "Name one, or give the text itself."
-            raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
+            raise DeclarationError(subject, f"there is no folder {str(source)!r}.", remedy)
         root, size = folder.resolve(), 0
         for path in sorted(root.rglob("*")):  # without hidden files, and links that lead out of the folder
             parts = path.relative_to(root).parts
@@ -62,8 +62,8 @@ def read_skill(
             text = files[SKILL_FILE].decode()
         except UnicodeDecodeError as error:
             raise DeclarationError(subject, f"{SKILL_FILE} is not UTF-8.", "Save it as UTF-8.") from error
-    elif isinstance(given, str) and given.strip():
-        text = given.strip() + "\n"
+    elif isinstance(source, str) and source.strip():
+        text = source.strip() + "\n"
     else:
         raise DeclarationError(subject, "has neither a folder nor a text.", "Give one as the second argument.")
     facts, body = read_front_matter(subject, text)

@@ -115,8 +115,8 @@ class _SqliteBackend:
         """Empty the write-ahead log some time after secrets were replaced: it still holds what they were before."""
         if self._erase_at is None or self._connection is None:
             return None
-        if (left := self._erase_at - time.monotonic()) > 0:
-            return left
+        if (remaining := self._erase_at - time.monotonic()) > 0:
+            return remaining
         try:
             is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
@@ -155,16 +155,16 @@ class _SqliteBackend:
         self._execute_when_free(connection, begin)
         now = self._clock()
         transaction = SqliteTransaction(connection, self._namespace, self._page_size)
-        wanted = [request for request in requests if request.is_wanted]
-        if any(map(_adds, wanted)) and self._is_nearly_full():
+        pending = [request for request in requests if request.is_wanted]
+        if any(map(_adds, pending)) and self._is_nearly_full():
             refused = [
-                request for request in wanted if any(transaction.value(key, now) is None for key in _adds(request))
+                request for request in pending if any(transaction.value(key, now) is None for key in _adds(request))
             ]
             for request in refused:
                 request.answer = unavailable(DETAILS[sqlite3.SQLITE_FULL])
-            wanted = [request for request in wanted if request not in refused]
-        answers = [request.carry_out(transaction, now) for request in wanted]
-        if not all(request.commit() for request in wanted):  # a caller gave up meanwhile: its steps must not happen
+            pending = [request for request in pending if request not in refused]
+        answers = [request.carry_out(transaction, now) for request in pending]
+        if not all(request.commit() for request in pending):  # a caller gave up meanwhile: its steps must not happen
             connection.execute("ROLLBACK")
             self._transact(requests)
             return
@@ -177,7 +177,7 @@ class _SqliteBackend:
         swaps = (step for order in runs for step in order.steps if type(step) is Swap)
         if self._erase_at is None and any(step.key.startswith(SECRETS) for step in swaps):
             self._erase_at = time.monotonic() + ERASE_INTERVAL
-        for request, answer in zip(wanted, answers, strict=True):
+        for request, answer in zip(pending, answers, strict=True):
             request.answer = answer
 
     def _is_nearly_full(self) -> bool:

@@ -172,8 +172,8 @@ class Liveness:
         """Raise DeclarationError for a degraded action that does not exist, and drop it from the status."""
         ids = {action.id for action in actions}
         for probe in self.probes:
-            for named in sorted(set(probe.actions) - ids):
-                raise DeclarationError("site.status()", f'there is no action "{named}".')
-        for named in sorted(self._declared.degraded_actions - ids):
+            for action_id in sorted(set(probe.actions) - ids):
+                raise DeclarationError("site.status()", f'there is no action "{action_id}".')
+        for action_id in sorted(self._declared.degraded_actions - ids):
             self._declared = replace(self._declared, degraded_actions=self._declared.degraded_actions & ids)
-            raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
+            raise DeclarationError("site", f'degraded_actions: there is no action "{action_id}".')

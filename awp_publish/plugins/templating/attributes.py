@@ -43,8 +43,8 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
     action = find_action(catalog, action_id)
     properties = action.inputs.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:
-        known = ", ".join(properties if isinstance(properties, Mapping) else ()) or "none"
-        raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
+        choices = ", ".join(properties if isinstance(properties, Mapping) else ()) or "none"
+        raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {choices}.')
     schema = properties[name] if isinstance(properties[name], Mapping) else {}
     if not is_visible(action):
         return ""
@@ -72,8 +72,8 @@ def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] 
     action = find_action(catalog, action_id)
     if not is_visible(action):
         return ""
-    shown = {"content": "primary", "id": action.id}
-    return _attributes({"data-awas": {"result": action.id}, "data-ai": shown, "tool": {}}, styles)
+    attributes = {"content": "primary", "id": action.id}
+    return _attributes({"data-awas": {"result": action.id}, "data-ai": attributes, "tool": {}}, styles)
 
 
 def is_visible(action: Action) -> bool:
@@ -85,8 +85,8 @@ def find_action(catalog: Catalog, action_id: str) -> Action:
     try:
         return catalog.action(action_id)
     except KeyError:
-        known = ", ".join(action.id for action in catalog.actions)
-        raise DeclarationError("template", f'there is no action "{action_id}". There are: {known}.') from None
+        names = ", ".join(action.id for action in catalog.actions)
+        raise DeclarationError("template", f'there is no action "{action_id}". There are: {names}.') from None
 
 
 def _attributes(names: Mapping[Style, Mapping[str, object]], styles: Iterable[Style]) -> str:

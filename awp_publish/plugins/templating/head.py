@@ -57,7 +57,7 @@ class HeadWriter:
             unescape(title[1]).strip() if title else None,
             unescape(description[2]).strip() if description else None,
         )
-        own = {key for found in _KEY.findall(head.lower()) for key in found}
+        own = {key for groups in _KEY.findall(head.lower()) for key in groups}
         if has_policy or _POLICY in head.lower():
             own.add("webmcp.tools")
         written = [element for key, element in elements if key not in own and element not in head]
@@ -95,10 +95,10 @@ def _write_into(writer: HeadWriter, path: str, send: Send) -> Callable[[Message]
                 start = message
                 return
         elif start is not None:
-            held, start = start, None
+            first, start = start, None
             if message["type"] == "http.response.body":
-                held, message = _written(writer, path, held, message)
-            await send(held)
+                first, message = _written(writer, path, first, message)
+            await send(first)
         await send(message)
 
     return write
@@ -111,10 +111,10 @@ def _written(writer: HeadWriter, path: str, start: Message, first: Message) -> t
     completed = writer.write(path, body, has_policy=has_policy)
     if completed is body:
         return start, first
-    kept = [pair for pair in headers if pair[0] != b"content-length"]
+    remaining = [pair for pair in headers if pair[0] != b"content-length"]
     if not first.get("more_body", False):
-        kept.append((b"content-length", b"%d" % len(completed)))
-    return {**start, "headers": kept}, {**first, "body": completed}
+        remaining.append((b"content-length", b"%d" % len(completed)))
+    return {**start, "headers": remaining}, {**first, "body": completed}
 
 
 def _takes(headers: Headers) -> bool:

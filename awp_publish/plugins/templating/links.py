@@ -42,9 +42,9 @@ def head_links(
         address = escape(located(catalog, catalog.openapi.path))
         elements.append(f'<link rel="{ALTERNATE}" type="{OPENAPI_TYPE}" href="{address}" title="OpenAPI">')
     for link in links_of(catalog, known_protocols() if protocols is None else protocols):
-        named = f' title="{escape(link.title)}"' if link.title else ""
+        title_attribute = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
-        elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{named}>')
+        elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{title_attribute}>')
     if path is not None:
         path = path.removeprefix(catalog.prefix) or "/"
         if find_page(catalog, path) is not None:
@@ -100,7 +100,7 @@ def nonce_attribute(nonce: str | None) -> str:
 
 def _document(catalog: Catalog, protocol: str) -> Document | None:
     """Return the document of a protocol that whichever plug-in is installed publishes, None if it is left out."""
-    return next(published((known for known in known_protocols() if known.name == protocol), catalog), None)
+    return next(published((candidate for candidate in known_protocols() if candidate.name == protocol), catalog), None)
 
 
 def _render(catalog: Catalog, document: Document) -> bytes:

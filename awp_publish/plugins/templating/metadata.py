@@ -76,18 +76,18 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
     graph = [website | {"publisher": {"@id": owner["@id"]}}, owner]
     if not page.is_template:
         address = catalog.absolute(page.path)
-        shown: dict[str, object] = {"@type": "WebPage", "url": address, "name": page.title}
-        shown["isPartOf"] = {"@id": website["@id"]}
+        webpage: dict[str, object] = {"@type": "WebPage", "url": address, "name": page.title}
+        webpage["isPartOf"] = {"@id": website["@id"]}
         if site.updated is not None:
-            shown["dateModified"] = site.updated.isoformat()
-        graph.append(shown)
+            webpage["dateModified"] = site.updated.isoformat()
+        graph.append(webpage)
         # The declared pages above this one, beginning with the site's first page, and the page itself.
         parts = [other for other in catalog.pages if other.path != page.path and not other.is_template]
         above = [other for other in parts if page.path.startswith(other.path.rstrip("/") + "/")]
-        trail = [*sorted(above, key=lambda one: len(one.path)), page]
+        trail = [*sorted(above, key=lambda other: len(other.path)), page]
         items = [
-            {"@type": "ListItem", "position": number, "name": one.title, "item": catalog.absolute(one.path)}
-            for number, one in enumerate(trail, 1)
+            {"@type": "ListItem", "position": number, "name": entry.title, "item": catalog.absolute(entry.path)}
+            for number, entry in enumerate(trail, 1)
         ]
         graph.append({"@type": "BreadcrumbList", "itemListElement": items})
     return _json_ld({"@context": SCHEMA_ORG, "@graph": graph})
@@ -124,10 +124,10 @@ def _as_declared(value: object, schema: object, root: Mapping[str, object]) -> o
     facts = object_facts(resolved(schema, root), root)
     if isinstance(value, list):
         return [_as_declared(part, facts.get("items"), root) for part in value]
-    named = members(facts)
-    if not isinstance(value, dict) or not named:
+    schemas = members(facts)
+    if not isinstance(value, dict) or not schemas:
         return value
-    return {name: _as_declared(part, named[name], root) for name, part in value.items() if name in named}
+    return {name: _as_declared(part, schemas[name], root) for name, part in value.items() if name in schemas}
 
 
 def _json_ld(value: object) -> str:
@@ -139,8 +139,8 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
     """Return the declared page of a path, or of one of its addresses, with its own title and description if given."""
     page = find_page(catalog, path)
     if page is None:
-        known = ", ".join(page.path for page in catalog.pages)
-        raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
+        paths = ", ".join(page.path for page in catalog.pages)
+        raise DeclarationError("template", f'there is no page "{path}". There are: {paths or "none"}.')
     return replace(page, title=title or page.title, description=description or page.description)
 
 

@@ -58,9 +58,9 @@ class MetricsDoor(Endpoint):
         if self._gate is not None:
             proxies = self._door.admission.trusted_proxies
             caller = await self._gate(read_credentials(request.scope, request.fields, proxies))
-        shown = self._door.published().visible_to(scopes_of(caller))
+        catalog = self._door.published().visible_to(scopes_of(caller))
         report = await self._traffic.read_totals()
-        body = write_metrics(report.of_actions({action.id for action in shown.actions}))
+        body = write_metrics(report.of_actions({action.id for action in catalog.actions}))
         headers = (
             (b"content-type", MEDIA_TYPE),
             (b"content-length", b"%d" % len(body)),

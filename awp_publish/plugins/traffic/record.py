@@ -136,17 +136,18 @@ class TrafficRecord:
         with self._lock:
             pending, self.pending = self.pending, {}
             cells = self._sums.setdefault(self._today, {}) if pending else {}
-            for (door, action, caller, label, outcome), taken in tuple(pending.items()):
+            for (door, action, caller, label, outcome), durations in tuple(pending.items()):
                 key = door, action[:MAX_NAME]
                 if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
                     key = (door, OTHERS)
                 cell = cells.setdefault(key, _Cell())
-                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), len(taken))
-                times = sorted(seconds for seconds in taken if seconds is not None)
+                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), len(durations))
+                times = sorted(seconds for seconds in durations if seconds is not None)
                 cell.milliseconds += sum(times) * 1000
                 below = [0, *(bisect_right(times, bound / 1000) for bound in BOUNDS), len(times)]
                 cell.buckets = [
-                    known + after - before for known, (before, after) in zip(cell.buckets, pairwise(below), strict=True)
+                    bucket + after - before
+                    for bucket, (before, after) in zip(cell.buckets, pairwise(below), strict=True)
                 ]
 
     @asynccontextmanager
@@ -184,8 +185,8 @@ class TrafficRecord:
         for day, cells in sums.items():
             for (door, action), cell in cells.items():
                 shard = crc32(f"{door}\n{action}".encode("utf-8", "replace")) % SHARDS
-                left = (self.days + 1) * 86_400.0
-                for name, seconds, with_callers in ((day, left, True), (TOTALS, TOTALS_SECONDS, False)):
+                retention = (self.days + 1) * 86_400.0
+                for name, seconds, with_callers in ((day, retention, True), (TOTALS, TOTALS_SECONDS, False)):
                     own = values.setdefault(_key(name, shard), ({}, seconds, with_callers))[0]
                     own.setdefault((door, action), _Cell()).merge(cell, with_callers)
         try:
@@ -200,9 +201,9 @@ class TrafficRecord:
             return
         with self._lock:
             for day, cells in sums.items():
-                kept = self._sums.setdefault(day, {})
+                current = self._sums.setdefault(day, {})
                 for key, cell in cells.items():
-                    kept.setdefault(key, _Cell()).merge(cell)
+                    current.setdefault(key, _Cell()).merge(cell)
 
     async def _write(self, values: Mapping[str, tuple[_Cells, float, bool]]) -> bool:
         """Add the new sums to each value, in one step. Returns False after ATTEMPTS conflicts with other workers."""
@@ -210,18 +211,18 @@ class TrafficRecord:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(random.uniform(0, 0.02 * attempt))
-            found = (await store.run([Look(key) for key in keys])).seen
+            raw_values = (await store.run([Look(key) for key in keys])).seen
             steps: list[Step] = []
-            for key, old in zip(keys, found, strict=True):
+            for key, old in zip(keys, raw_values, strict=True):
                 cells, seconds, _ = values[key]
                 before = old if isinstance(old, bytes) else None
-                known = _unpacked(before)
+                stored = _unpacked(before)
                 for (door, action), cell in cells.items():
-                    place = (door, action if (door, action) in known or len(known) < MAX_CELLS else OTHERS)
-                    known.setdefault(place, _Cell()).merge(cell)
+                    place = (door, action if (door, action) in stored or len(stored) < MAX_CELLS else OTHERS)
+                    stored.setdefault(place, _Cell()).merge(cell)
                 rows = [
                     [*place, [[*who, count] for who, count in cell.counts.items()], cell.buckets, cell.milliseconds]
-                    for place, cell in known.items()
+                    for place, cell in stored.items()
                 ]
                 new = orjson.dumps(rows)
                 steps.append(replacement(key, before, new, seconds))
@@ -238,8 +239,8 @@ class TrafficRecord:
     async def read(self, days: int | None = None) -> TrafficReport:
         """Return what all workers have recorded in the last `days`, today included. Raises StoreUnavailable."""
         today = datetime.fromtimestamp(self._clock(), UTC).date()
-        wanted = max(1, min(days or self.days, self.days))
-        return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
+        day_count = max(1, min(days or self.days, self.days))
+        return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(day_count))])
 
     async def read_totals(self) -> TrafficReport:
         """Return the sums of all days, without callers; they never decrease. Raises StoreUnavailable."""
@@ -253,8 +254,8 @@ class TrafficRecord:
         spent: dict[tuple[str, str, str], float] = {}
         for start in range(0, len(keys), 100):
             some = keys[start : start + 100]
-            found = (await self._store().run([Look(key) for _, key in some])).seen
-            for (name, _), value in zip(some, found, strict=True):
+            raw_values = (await self._store().run([Look(key) for _, key in some])).seen
+            for (name, _), value in zip(some, raw_values, strict=True):
                 for (door, action), cell in _unpacked(value if isinstance(value, bytes) else None).items():
                     rows += (TrafficRow(name, door, action, *who, count) for who, count in cell.counts.items())
                     latencies[name, door, action], spent[name, door, action] = cell.buckets, cell.milliseconds

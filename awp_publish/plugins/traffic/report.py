@@ -73,13 +73,13 @@ def is_call(door: str) -> bool:
 
 def quantile(buckets: Sequence[int], share: float) -> float:
     """Return the milliseconds within which a share of the calls ended, interpolated within its bucket."""
-    wanted, seen = share * sum(buckets), 0
+    target, seen = share * sum(buckets), 0
     for index, count in enumerate(buckets):
-        if count and seen + count >= wanted:
+        if count and seen + count >= target:
             low = BOUNDS[index - 1] if index else 0.0
             if index == len(BOUNDS):
                 return float(low)
-            return round(low + (BOUNDS[index] - low) * (wanted - seen) / count, 3)
+            return round(low + (BOUNDS[index] - low) * (target - seen) / count, 3)
         seen += count
     return 0.0
 
@@ -140,9 +140,9 @@ class TrafficReport:
 
         Whatever else was recorded, of an action that is gone for example, was perhaps not for everybody.
         """
-        known = {*action_ids, "", OTHERS}
-        rows = tuple(row for row in self.rows if row.door in PAGES or row.action in known)
-        latencies = {key: buckets for key, buckets in self.latencies.items() if key[1] in PAGES or key[2] in known}
+        allowed = {*action_ids, "", OTHERS}
+        rows = tuple(row for row in self.rows if row.door in PAGES or row.action in allowed)
+        latencies = {key: buckets for key, buckets in self.latencies.items() if key[1] in PAGES or key[2] in allowed}
         return replace(self, rows=rows, latencies=latencies)
 
     def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
@@ -162,8 +162,8 @@ class TrafficReport:
         for (day, door, action), buckets in self.latencies.items():
             if any(buckets):
                 shares = {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
-                named = {"type": "latency", "day": day, "door": door, "action": action}
-                yield {**named, "calls": sum(buckets), "milliseconds": shares, "buckets": list(buckets)}
+                facts = {"type": "latency", "day": day, "door": door, "action": action}
+                yield {**facts, "calls": sum(buckets), "milliseconds": shares, "buckets": list(buckets)}
 
     def figures(self) -> dict[str, Figures]:
         """Return the figures of each action that was called, without its jobs and without readings of pages."""
@@ -271,13 +271,13 @@ class TrafficReport:
 
         def measure(caption: str, name: str, only: Callable[[TrafficRow], bool]) -> Breakdown:
             counts: dict[str, dict[str, int]] = {}
-            for (one, outcome), calls in self.sum_by(name, "outcome", only=only).items():
-                counts.setdefault(one, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
+            for (value, outcome), calls in self.sum_by(name, "outcome", only=only).items():
+                counts.setdefault(value, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
             rows: list[tuple[str, ...]] = []
-            for one in sorted(counts, key=lambda name: -sum(counts[name].values()))[:MAX_ROWS]:
-                found = self.quantiles(**{name: one}) or {}
-                times = [written_time(found[share]) if found else "" for share in ("p50", "p90", "p99")]
-                rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
+            for value in sorted(counts, key=lambda name: -sum(counts[name].values()))[:MAX_ROWS]:
+                quantiles = self.quantiles(**{name: value}) or {}
+                times = [written_time(quantiles[share]) if quantiles else "" for share in ("p50", "p90", "p99")]
+                rows.append((value or "(none)", *(f"{calls:,}" for calls in counts[value].values()), *times))
             heads = (name, *(kind for kind, _ in KINDS), "50 % within", "90 % within", "99 % within")
             return Breakdown(caption, heads, rows)
 
@@ -286,7 +286,7 @@ class TrafficReport:
             sums = list(self.sum_by(*names, only=only).items())[:MAX_ROWS]
             return Breakdown(caption, (*heads, "calls"), [(*key, f"{calls:,}") for key, calls in sums])
 
-        found = [
+        tables = [
             measure("By door", "door", lambda row: True),
             measure("By action", "action", lambda row: is_call(row.door)),
             count("Page reads", ("page", "door"), lambda row: row.door in PAGES),
@@ -296,5 +296,5 @@ class TrafficReport:
         ]
         if with_callers:
             who = count("By caller", ("caller", "label"), lambda row: is_call(row.door))
-            found.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
-        return [breakdown for breakdown in found if breakdown.rows]
+            tables.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
+        return [breakdown for breakdown in tables if breakdown.rows]
