@@ -30,19 +30,19 @@ def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overla
             why = "; ".join(f"{fault['label'] or fault['name'] or 'a field'}: {fault['reason']}" for fault in faults)
             refuse(f"The form is not valid and was not submitted: {why}", invalid=faults)
     submission = prepare_submission(form, submitter, overlay, markup, act.page.charset)
-    kept = None if overlay is act.overlay else overlay
+    new_overlay = None if overlay is act.overlay else overlay
     if submission.method == "dialog":
-        return Effect(kept) if kept else NOTHING
+        return Effect(new_overlay) if new_overlay else NOTHING
     page = act.page.address
     address = submission.address(act.resolve(submission.action) if submission.action else page.with_fragment(None))
     if submission.method == "get":
         if len(address.target) > limit:
             refuse(f"The form is larger than {limit} bytes")
-        return Effect(kept, Visit(address, referrer=page))
+        return Effect(new_overlay, Visit(address, referrer=page))
     content_type, body = submission.body()
     if len(body) > limit:
         refuse(f"The form is larger than {limit} bytes", size=len(body))
-    return Effect(kept, Visit(address, "POST", content_type, body, page))
+    return Effect(new_overlay, Visit(address, "POST", content_type, body, page))
 
 
 def press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:

@@ -142,18 +142,18 @@ def _clean_host(host: str) -> str:
 
 
 def _clean_path(path: str) -> str:
-    kept: list[str] = []
+    result: list[str] = []
     segments = path.removeprefix("/").split("/")
     for number, segment in enumerate(segments, 1):
         dots = segment.lower()
         if dots in _TWO_DOTS:
-            del kept[-1:]
+            del result[-1:]
         elif dots not in _ONE_DOT:
-            kept.append(quote(segment, safe=_IN_PATH))
+            result.append(quote(segment, safe=_IN_PATH))
             continue
         if number == len(segments):
-            kept.append("")
-    return "/" + "/".join(kept)
+            result.append("")
+    return "/" + "/".join(result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ def with_controls(small: Som, full: Som) -> Som:
     """
     if small.document["meta"]["interactive_count"] == full.document["meta"]["interactive_count"]:
         return small
-    known = {region["id"]: region for region in small.document["regions"]}
+    by_id = {region["id"]: region for region in small.document["regions"]}
     regions = []
     for region in full.document["regions"]:
-        listed = known.get(region["id"], {**region, "elements": []})
+        listed = by_id.get(region["id"], {**region, "elements": []})
         members = list(_merged(listed["elements"], region["elements"], small.places))
         if members:
             regions.append({**listed, "elements": members})

@@ -95,15 +95,15 @@ def _write_value(control: Control, value: str, act: Act) -> Overlay:
     return act.with_changes((control.place, Changed(value=value)))
 
 
-def _choose_options(control: Control, wanted: object, act: Act) -> Overlay:
+def _choose_options(control: Control, choice: object, act: Act) -> Overlay:
     """Return the overlay with options of a select chosen: one, or for a multiple select all in an array.
 
     An option is found by its value, then by its text or label, then by these ignoring case.
     """
     act.require_enabled(control)
-    if wanted is None:
+    if choice is None:
         raise missing("intent.value")
-    values = wanted if isinstance(wanted, list) else [wanted]
+    values = choice if isinstance(choice, list) else [choice]
     if "multiple" not in control.node.attributes and len(values) != 1:
         refuse("The list accepts one choice only", **act.target.describe())
     options = options_of(control.node)
@@ -114,16 +114,16 @@ def _choose_options(control: Control, wanted: object, act: Act) -> Overlay:
         by_value = (option for option in options if option.value == text)
         by_text = (option for option in options if text in (option.text, option.label))
         by_fold = (option for option in options if folded in (option.text.casefold(), option.label.casefold()))
-        found = next((option for same in (by_value, by_text, by_fold) for option in same), None)
-        if found is None or found.disabled:
-            why = "has no option" if found is None else "has a disabled option"
+        chosen_option = next((option for same in (by_value, by_text, by_fold) for option in same), None)
+        if chosen_option is None or chosen_option.disabled:
+            why = "has no option" if chosen_option is None else "has a disabled option"
             enabled = [{"value": o.value, "text": o.text} for o in options[:_MAX_CHOICES] if not o.disabled]
             refuse(f"The list {why} {text[:100]!r}", **act.target.describe(), value=text, choices=enabled)
-        chosen.add(found.number)
+        chosen.add(chosen_option.number)
     return act.with_changes((control.place, Changed(selected=frozenset(chosen))))
 
 
-def _choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
+def _choose_among(radios: Sequence[Control], value: str, act: Act) -> Effect:
     """Choose the radio button with this value or label."""
     choices = [
         {
@@ -132,15 +132,15 @@ def _choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
         }
         for radio in radios
     ]
-    by_value = (number for number, choice in enumerate(choices) if choice["value"] == wanted)
-    folded = _fold(wanted)
+    by_value = (number for number, choice in enumerate(choices) if choice["value"] == value)
+    folded = _fold(value)
     by_label = (number for number, choice in enumerate(choices) if folded and _fold(choice["text"]) == folded)
-    found = next((number for same in (by_value, by_label) for number in same), None)
-    if found is None:
-        message = f"No radio button has the value {wanted[:100]!r}"
-        refuse(message, **act.target.describe(), value=wanted, choices=choices[:_MAX_CHOICES])
-    act.require_enabled(radios[found])
-    return choose_radio(radios[found], act)
+    position = next((number for same in (by_value, by_label) for number in same), None)
+    if position is None:
+        message = f"No radio button has the value {value[:100]!r}"
+        refuse(message, **act.target.describe(), value=value, choices=choices[:_MAX_CHOICES])
+    act.require_enabled(radios[position])
+    return choose_radio(radios[position], act)
 
 
 def _fold(label: str) -> str:
@@ -166,12 +166,12 @@ def fill_form(act: Act) -> Effect:
     ids = {act.element_id(control): control for control in controls}
     labels = {_fold(act.compiled.label_of(element_id) or ""): control for element_id, control in ids.items()}
     names = {control.name: control for control in controls}
-    known = {name: control for name, control in [*labels.items(), *names.items(), *ids.items()] if name}
+    by_name = {name: control for name, control in [*labels.items(), *names.items(), *ids.items()] if name}
     overlay = act.overlay
     for name, value in fields.items():
-        control = known.get(name) or known.get(_fold(name))
+        control = by_name.get(name) or by_name.get(_fold(name))
         if control is None:
-            details = {"field": name, "fields": list(known)[:100]}
+            details = {"field": name, "fields": list(by_name)[:100]}
             raise AwpError("NOT_FOUND", f"The form has no field {name[:100]!r}", details)
         # The same action with the control as its target, so that refusals name it.
         kind, element_id = kind_of(control.node), act.element_id(control)

@@ -94,9 +94,9 @@ def _longest_common_order(before: Members, after: Members) -> set[object]:
         previous.append(ends[slot - 1] if slot else -1)
         smallest[slot : slot + 1] = [position]
         ends[slot : slot + 1] = [number]
-    kept: set[object] = set()
+    ids: set[object] = set()
     number = ends[-1] if ends else -1
     while number >= 0:
-        kept.add(common[number][1])
+        ids.add(common[number][1])
         number = previous[number]
-    return kept
+    return ids

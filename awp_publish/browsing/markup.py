@@ -149,9 +149,9 @@ def read_markup(tree: Tree) -> Markup:
         waiting += inside
     for place, control in markup.controls.items():
         # The `form` attribute names the owner, even outside of the form; an unknown id leaves no owner (4.10.18.3).
-        named = control.node.attributes.get("form")
-        if named is not None:
-            owner = markup.ids.get(named)
+        form_id = control.node.attributes.get("form")
+        if form_id is not None:
+            owner = markup.ids.get(form_id)
             control = markup.controls[place] = replace(control, form=owner if owner in markup.forms else None)
         if control.name and kind_of(control.node) == "radio":
             group = control.form, control.name

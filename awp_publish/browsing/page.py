@@ -101,8 +101,8 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
         raise AwpError("NAVIGATION_FAILED", problem, details)
     if not is_html:
         text = html.escape(media.decode(body, content_type)[0], quote=False)
-        shown = f"<!doctype html><title></title><body><pre>\n{text}</pre>"
-        body, charset = shown.encode("utf-8", "replace"), "utf-8"
+        document = f"<!doctype html><title></title><body><pre>\n{text}</pre>"
+        body, charset = document.encode("utf-8", "replace"), "utf-8"
     digest = blake2b(body, digest_size=16).digest()
     return LoadedPage(address, method, status, content_type, charset, body, len(fetched.body), digest)
 

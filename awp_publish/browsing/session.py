@@ -77,10 +77,10 @@ class Session:
 
     def tab(self, page_id: str | None = None) -> Tab:
         """Return a page by its id, by default the oldest open one. Raises NOT_FOUND if there is none."""
-        wanted = next(iter(self._tabs), None) if page_id is None else page_id
-        if wanted is None or wanted not in self._tabs:
+        tab_id = next(iter(self._tabs), None) if page_id is None else page_id
+        if tab_id is None or tab_id not in self._tabs:
             raise AwpError("NOT_FOUND", f"Page not found: {page_id or 'all are closed'}", {"page_id": page_id})
-        return self._tabs[wanted]
+        return self._tabs[tab_id]
 
     def open_tab(self) -> Tab:
         """Open a new, empty page. Raises RATE_LIMITED if the maximum is reached."""
@@ -121,10 +121,10 @@ class Session:
 
     def set_cookies(self, params: JsonObject) -> JsonObject:
         """Store every cookie of `cookies`, or none if one of them is invalid."""
-        given = params.get("cookies")
-        if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
+        values = params.get("cookies")
+        if not isinstance(values, list) or not all(isinstance(cookie, Mapping) for cookie in values):
             refuse("Missing or invalid 'cookies' array", param="cookies")
-        cookies = [read_cookie(cookie, self.browser) for cookie in given]
+        cookies = [read_cookie(cookie, self.browser) for cookie in values]
         return {"set": sum(self.browser.jar.store(cookie, self.browser.clock()) for cookie in cookies)}
 
     def export(self) -> JsonObject:

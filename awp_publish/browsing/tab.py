@@ -68,9 +68,9 @@ class Tab:
 
     def fetch(self, url: str, max_characters: int) -> Steps:
         """Request an address of the site as a script of the present page would, without showing it: status, body."""
-        shown = self._shown()[1].address
+        current = self._current_page()[1].address
         with self._exclusively():
-            visit = Visit(self._browser.resolve(url, shown), referrer=shown)
+            visit = Visit(self._browser.resolve(url, current), referrer=current)
             fetched, address = yield from request_only(visit, self._browser)
         content_type = header_of(fetched.headers, "content-type")
         text, _ = media.decode(fetched.body[: 4 * max_characters + 4], content_type)
@@ -107,17 +107,17 @@ class Tab:
         if intent is None:
             raise missing("intent")
         action = plain_name(read_text(intent, "action", "intent.") or "")
-        wanted = intent.get("target")
-        if wanted is None and action == SCROLL:
-            return _scroll(self._shown()[0], intent, None, self.history.cursor)
-        if wanted is None:
+        target_members = intent.get("target")
+        if target_members is None and action == SCROLL:
+            return _scroll(self._current_page()[0], intent, None, self.history.cursor)
+        if target_members is None:
             raise missing("intent.target")
-        if not isinstance(wanted, Mapping):
+        if not isinstance(target_members, Mapping):
             refuse("Invalid param: intent.target must be an object", param="intent.target")
-        entry, page = self._shown()
+        entry, page = self._current_page()
         compiled = self._browser.cache.compiled(page)
         target = resolve_target(
-            wanted, compiled, self._browser.limits.fallbacks, action=action, forms=action in FORM_WIDE
+            target_members, compiled, self._browser.limits.fallbacks, action=action, forms=action in FORM_WIDE
         )
         if action == SCROLL:
             return _scroll(entry, intent, target, self.history.cursor)
@@ -131,8 +131,8 @@ class Tab:
         if done.failed is not None and done.visited is None:
             more = {"error": done.failed.describe()}
         elif done.visited is not None:
-            shown = self._describe(done.visited)
-            more = {name: shown[name] for name in ("url", "status", "title") if name in shown}
+            description = self._describe(done.visited)
+            more = {name: description[name] for name in ("url", "status", "title") if name in description}
         navigated = done.visited is not None and done.visited.page is not None
         cursor = self.history.cursor
         return {
@@ -157,7 +157,7 @@ class Tab:
 
         `refuse_idle` refuses an action without effect on an element that is not a control and does not support it.
         """
-        entry, page = self._shown()
+        entry, page = self._current_page()
         with self._exclusively():
             act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
             effect = VERBS[action](act)
@@ -184,12 +184,12 @@ class Tab:
 
     def observe(self, params: Mapping[str, object]) -> JsonObject:
         """Return the page's SOM, or its changes since a cursor."""
-        self._shown()
+        self._current_page()
         return observe(self.history, self._browser.cache, params)
 
     def extract(self, params: Mapping[str, object]) -> JsonObject:
         """Return values from the page's full SOM."""
-        entry, page = self._shown()
+        entry, page = self._current_page()
         document = render_som(self._browser.cache.compiled(page), Budget.FULL, entry.overlay)
         return extract(document, params, self._browser.limits)
 
@@ -198,7 +198,7 @@ class Tab:
         entries = [{"url": str(entry.address), "title": entry.title} for entry in self.history.entries]
         return {"entries": entries, "index": self.history.position}
 
-    def _shown(self) -> tuple[HistoryEntry, LoadedPage]:
+    def _current_page(self) -> tuple[HistoryEntry, LoadedPage]:
         entry = self.history.current
         if entry is None or entry.page is None:
             raise AwpError("NOT_FOUND", "No page loaded yet", {"page_id": self.id})

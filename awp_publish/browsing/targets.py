@@ -67,15 +67,15 @@ def resolve_target(
     waiting: list[tuple[object, str]] = [(target, "intent.target")]
     fallbacks = 0
     while waiting:
-        wanted, name = waiting.pop()
-        if not isinstance(wanted, Mapping):
+        query, name = waiting.pop()
+        if not isinstance(query, Mapping):
             refuse(f"Invalid param: {name} must be an object or an array of objects", param=name)
         if fallbacks > max_fallbacks:
             refuse("intent.target has too many fallbacks", param="intent.target")
         where = f"{name}."
-        wanted = {**(read_object(wanted, "query", where) or {}), **wanted}
-        ref = read_text(wanted, "ref", where) or read_text(wanted, "element_ref", where)
-        text, role, css = (read_text(wanted, member, where) for member in ("text", "role", "css"))
+        query = {**(read_object(query, "query", where) or {}), **query}
+        ref = read_text(query, "ref", where) or read_text(query, "element_ref", where)
+        text, role, css = (read_text(query, member, where) for member in ("text", "role", "css"))
         resolved = None
         if ref is not None:
             attempts.append({"ref": ref, "strategy": "direct_lookup"})
@@ -99,7 +99,7 @@ def resolve_target(
             resolved = next((near for place in places if (near := _nearest(place, compiled))), None)
         if resolved is not None:
             return resolved
-        fallback = wanted.get("fallback")
+        fallback = query.get("fallback")
         if fallback is not None:
             several = fallback if isinstance(fallback, list) else [fallback]
             waiting.extend((fallback, where + "fallback") for fallback in reversed(several))
@@ -120,17 +120,17 @@ def _by_text_and_role(
     and the confidence is shared: only their names tell them apart.
     """
     som = compiled.som(Budget.FULL)
-    wanted = None if text is None else " ".join(text.lower().split())
+    folded = None if text is None else " ".join(text.lower().split())
     candidates = [e for e in elements_of(som.document) if role in (None, e["role"]) and e["id"] in som.places]
     best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
     equals = set[object]()
     for member in ("text", "label"):
         for element in candidates:
             found_text = " ".join(str(element.get(member) or "").lower().split())
-            if wanted is not None and (not found_text or wanted not in found_text):
+            if folded is not None and (not found_text or folded not in found_text):
                 continue
-            is_whole = found_text == wanted
-            sure = _ROLE_ONLY if wanted is None else _WHOLE_TEXT if is_whole else _PART_OF_TEXT
+            is_whole = found_text == folded
+            sure = _ROLE_ONLY if folded is None else _WHOLE_TEXT if is_whole else _PART_OF_TEXT
             actions = element.get("actions")
             rank = (isinstance(actions, list) and action in actions, is_whole)
             if best is None or rank > best[0]:
@@ -143,7 +143,7 @@ def _by_text_and_role(
         return replace(best[1], confidence=round(best[1].confidence / len(equals), 2))
     if not forms or role not in (None, "form"):
         return None
-    return _in_form(compiled, _PART_OF_TEXT, label=wanted or "")
+    return _in_form(compiled, _PART_OF_TEXT, label=folded or "")
 
 
 def _in_form(

@@ -68,8 +68,8 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
     declared = {name: number_of("range", attributes.get(name, "")) for name in ("min", "max", "value")}
     smallest = Decimal(0) if declared["min"] is None else declared["min"]
     largest = Decimal(100) if declared["max"] is None else declared["max"]
-    given = number_of("range", value)
-    number = smallest + max(largest - smallest, Decimal(0)) / 2 if given is None else given
+    parsed = number_of("range", value)
+    number = smallest + max(largest - smallest, Decimal(0)) / 2 if parsed is None else parsed
     number = max(smallest, min(number, largest)) if largest >= smallest else smallest
     step_text = attributes.get("step", "").strip()
     if step_text.lower() != "any":
@@ -80,7 +80,7 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
         base = next((limit for limit in (declared["min"], declared["value"]) if limit is not None), Decimal(0))
         rounded = base + ((number - base) / step).to_integral_value(ROUND_HALF_UP) * step
         number = rounded - step if number <= largest < rounded else rounded
-    if number == given:
+    if number == parsed:
         return value
     return str(int(number)) if number == number.to_integral_value() else str(number.normalize()).lower()
 

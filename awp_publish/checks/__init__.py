@@ -38,12 +38,12 @@ def check_document(
     by the members or the path. Another kind raises `ValueError`. `path` is where the document is served. With
     `lenient`, faults that only strict readers of actions.json reject, in maps older than V1, are warnings.
     """
-    wanted = next((specification for specification in specifications() if specification.name == kind), None)
-    if kind is not None and wanted is None:
+    requested = next((specification for specification in specifications() if specification.name == kind), None)
+    if kind is not None and requested is None:
         names = ", ".join(specification.name for specification in specifications())
         raise ValueError(f"Unknown kind of document {kind!r}. The kinds are {names}.")
     reading = text.read(document)
-    return _judge(reading, wanted or recognise(reading.document, path), path, lenient=lenient)
+    return _judge(reading, requested or recognise(reading.document, path), path, lenient=lenient)
 
 
 def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:

@@ -150,7 +150,7 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
     for tool in tools:
         for rule, message, pointer in _faults(tool):
             note(tool, rule, message, pointer)
-    meant: dict[tuple[str, ...], JudgedAction] = {}
+    by_meaning: dict[tuple[str, ...], JudgedAction] = {}
     by_words: dict[str, JudgedAction] = {}
     for tool in tools:
         words = _words(tool.id)
@@ -158,10 +158,10 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
         text = " ".join(tool.description.lower().split())
         if (other := by_words.get(text) if text else None) is not None:
             note(tool, "model-twins", f"Its description is that of {shown(other.id)}.")
-        elif (other := meant.get(meaning)) is not None:
+        elif (other := by_meaning.get(meaning)) is not None:
             note(tool, "model-twins", f"Its name means the same as {shown(other.id)}.")
         by_words.setdefault(text, tool)
-        meant.setdefault(meaning, tool)
+        by_meaning.setdefault(meaning, tool)
     of_each = len(RULES) - 1  # one is about the site
     return Judgement(
         tuple(findings), {name: round(100 * (of_each - len(rules)) / of_each) for name, rules in broken.items()}

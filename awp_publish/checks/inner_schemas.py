@@ -54,8 +54,8 @@ class InnerSchemas:
         are not among the properties.
         """
         all_are_valid = self._all.is_valid(document)
-        for pointer, given in objects(document, *self._places):
-            schema = self._read_as(given)
+        for pointer, value in objects(document, *self._places):
+            schema = self._read_as(value)
             try:
                 for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
                     reason = wrong.message or f"{shown(wrong.value)} is not allowed here."
@@ -73,10 +73,10 @@ def _beyond_the_meta_schema(schema: Schema, pointer: str) -> Iterator[SchemaViol
     for place, inner, resource in subschemas(schema, pointer):
         if _INSPECTED.isdisjoint(inner):
             continue
-        pattern, named, declared = inner.get("pattern"), inner.get("patternProperties"), inner.get("$schema")
+        pattern, by_pattern, declared = inner.get("pattern"), inner.get("patternProperties"), inner.get("$schema")
         expressions = [(child(place, "pattern"), pattern)] if isinstance(pattern, str) else []
-        if isinstance(named, dict):
-            expressions += [(child(f"{place}/patternProperties", name), name) for name in named]
+        if isinstance(by_pattern, dict):
+            expressions += [(child(f"{place}/patternProperties", name), name) for name in by_pattern]
         for at, expression in expressions:
             if not is_pattern(expression):
                 yield SchemaViolation("schema", at, expression, f"{shown(expression)} is not a regular expression.")

@@ -39,9 +39,9 @@ def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
         for pointer, template in strings(document, "/transports/rest/invoke_path"):
             names = [name for _, name in strings(document, "/agents/[]/id")] or [""]
             urls = (path_of(template.replace(PLACEHOLDER_TEXT, name)) for name in names)
-            taken = next((url for url in urls if url in site), None)
-            if taken:
-                yield finding(pointer, f"{shown(taken)} is the path of a document of the site.", document=path)
+            occupied = next((url for url in urls if url in site), None)
+            if occupied:
+                yield finding(pointer, f"{shown(occupied)} is the path of a document of the site.", document=path)
 
 
 def site_checks() -> tuple[Check, ...]:

@@ -131,11 +131,11 @@ class MapChecks:
 
     async def _stored(self, failing: JsonObject) -> dict[str, object]:
         """Return the evidence that a failed check stores, and which of its alternate selectors match."""
-        wanted, stored = reading.texts(failing, "store_evidence"), dict[str, object]()
-        if "url" in wanted:
+        kinds, stored = reading.texts(failing, "store_evidence"), dict[str, object]()
+        if "url" in kinds:
             stored["url"] = self._page.url
         try:
-            if "dom_snapshot" in wanted:
+            if "dom_snapshot" in kinds:
                 stored["dom_snapshot"] = (await self._page.html())[:MAX_EVIDENCE]
             alternates = {}
             for css in reading.texts(failing, "alternate_selectors"):

@@ -101,8 +101,8 @@ class Chromium:
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         fetched = await answer(Fetch(request.method, target, headers, request.post_data_buffer or b"", origin))
         lines: dict[str, str] = {}
-        for given, value in fetched.headers:
-            name = given.lower()
+        for field_name, value in fetched.headers:
+            name = field_name.lower()
             lines[name] = f"{lines[name]}\n{value}" if name in lines else value
         if fetched.status in (301, 302, 303, 307, 308) and "location" in lines and request.is_navigation_request():
             # A redirect that is fulfilled here would bypass this route, so an interim page redirects instead.
@@ -245,8 +245,8 @@ class ChromiumPage(ScriptPage):
                 return {"dragged": True}
             case "keyboard.press":
                 chord = read_chord(str(arguments.get("key", "")), arguments.get("modifiers"))
-                await self._settle(lambda: keyboard.press("+".join((*chord.held, chord.key))))
-                return {"pressed": True, "modifiers": list(chord.held)}
+                await self._settle(lambda: keyboard.press("+".join((*chord.modifiers, chord.key))))
+                return {"pressed": True, "modifiers": list(chord.modifiers)}
         return await super().perform(primitive, arguments)
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:

@@ -100,23 +100,25 @@ def _add(
     }
     renamed = {section: rename(inner.document, section, space, names_by_section) for section in NAME_MEMBERS}
     left_out: list[str] = []
-    kept: dict[str, list[JsonObject]] = {}
-    taken: dict[str, set[str]] = {}
+    accepted: dict[str, list[JsonObject]] = {}
+    names_in_use: dict[str, set[str]] = {}
     for section in NAME_MEMBERS:
-        own = taken.setdefault(_SPACES.get(section, section), set())
+        own = names_in_use.setdefault(_SPACES.get(section, section), set())
         own |= {name_of(item, section) for item in reading.objects(whole.document, section)}
     for section, objects in renamed.items():
-        own = taken[_SPACES.get(section, section)]
+        own = names_in_use[_SPACES.get(section, section)]
         clashing = [item for item in objects if name_of(item, section) in own]
         left_out += [f"{section}/{name_of(item, section)}" for item in clashing]
-        kept[section] = [item for item in objects if name_of(item, section) not in own]
+        accepted[section] = [item for item in objects if name_of(item, section) not in own]
     if left_out and not prefers_local:
         raise ImportRefused(f"Names already exist, and no policy decides between them: {', '.join(left_out[:10])}.")
-    if len(reading.objects(whole.document, "tools")) + len(kept["tools"]) > MAX_TREE:
+    if len(reading.objects(whole.document, "tools")) + len(accepted["tools"]) > MAX_TREE:
         raise ImportRefused(f"The maps have more than {MAX_TREE} tools together.")
-    for section, objects in kept.items():
+    for section, objects in accepted.items():
         whole.document[section] = [*reading.objects(whole.document, section), *objects]
-    names = {name_of(item, section) for section in ("tools", "state_projections", "signals") for item in kept[section]}
+    names = {
+        name_of(item, section) for section in ("tools", "state_projections", "signals") for item in accepted[section]
+    }
     if trust == "private":
         whole.private |= names
     whole.private |= {space + name for name in inner.private} & names

@@ -19,8 +19,8 @@ async def run_steps(page: LivePage, steps: Sequence[object], arguments: JsonObje
     The error's evidence names the failed step as `step_id`.
     """
     output: dict[str, object] = {"ok": True}
-    for number, given in enumerate(steps):
-        step: JsonObject = given if isinstance(given, Mapping) else {}
+    for number, entry in enumerate(steps):
+        step: JsonObject = entry if isinstance(entry, Mapping) else {}
         step_id, kind, began = str(step.get("id", f"step_{number + 1}")), str(step.get("type")), time.monotonic()
         trace.begin(step_id, kind if kind in ("type", "click") else "page.info")
         try:
@@ -46,8 +46,8 @@ async def _execute(
     if not isinstance(target, Mapping):
         raise PrimitiveError("target_not_found", f"The {kind} step has no target.")
     if kind == "wait":
-        given = step.get("timeout_ms")
-        timeout = given if isinstance(given, (int, float)) else rules.SETTLE_TIMEOUT_MS
+        timeout_ms = step.get("timeout_ms")
+        timeout = timeout_ms if isinstance(timeout_ms, (int, float)) else rules.SETTLE_TIMEOUT_MS
         match, waited = await wait_for(page, target, timeout, attached=target.get("visible") is False)
         trace.drift += match.drift
         if not match.elements:
@@ -55,8 +55,8 @@ async def _execute(
             raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
         return False
     if kind == "inspect":
-        wanted = step.get("assert")
-        await inspect(page, target, wanted if isinstance(wanted, Mapping) else {"visible": True}, trace.drift)
+        assertions = step.get("assert")
+        await inspect(page, target, assertions if isinstance(assertions, Mapping) else {"visible": True}, trace.drift)
         return False
     text = ""
     if kind == "type":

@@ -31,19 +31,19 @@ class Chord:
     """A key and the modifiers that are held: their names in NAMES' spelling, or one character."""
 
     key: str
-    held: Sequence[str]
+    modifiers: Sequence[str]
 
     @property
     def commands(self) -> frozenset[str]:
         """The modifiers with which a key types nothing."""
-        return frozenset(self.held) - {"Shift"}
+        return frozenset(self.modifiers) - {"Shift"}
 
 
 def read_chord(key: str, modifiers: object) -> Chord:
     """Read the arguments of `keyboard.press`. Raises PrimitiveError `invalid_key`."""
-    *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
-    held += [str(modifier) for modifier in modifiers] if isinstance(modifiers, list) else []
-    names = [NAMES.get(name.lower(), "") for name in held]
+    *modifier_names, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
+    modifier_names += [str(modifier) for modifier in modifiers] if isinstance(modifiers, list) else []
+    names = [NAMES.get(name.lower(), "") for name in modifier_names]
     pressed = "Space" if plain == " " else plain if len(plain) == 1 else NAMES.get(plain.lower(), "")
     if not pressed or not _MODIFIERS.issuperset(names):
         raise PrimitiveError("invalid_key", f"{key[:50]!r} is not a key.")

@@ -98,7 +98,9 @@ async def _wait_for(page: LivePage, arguments: JsonObject, drift: list[str]) -> 
     match, waited = await wait_for(page, reading.part(arguments, "locator"), timeout, attached=is_attached)
     drift += match.drift
     if not match.elements:
-        message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
+        message = (
+            f"The element did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
+        )
         raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
     return {"matched": True, "candidate_count": len(match.elements), "waited_ms": waited}
 
@@ -137,11 +139,11 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
     if scope.get("root_strategy", "scope") != "scope":
         raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope must be "scope" here.')
     reads: dict[str, JsonObject] = {}
-    for at, asked in enumerate(fields):
-        several = asked.get("attributes")
-        for choice, name in enumerate(several if isinstance(several, list) else [asked.get("attribute", "text")]):
+    for at, field in enumerate(fields):
+        several = field.get("attributes")
+        for choice, name in enumerate(several if isinstance(several, list) else [field.get("attribute", "text")]):
             read = {"property": "innerText", "trim": True} if name == "text" else {"attribute": str(name)}
-            own = asked.get("selector", ":scope")
+            own = field.get("selector", ":scope")
             reads[f"{at}/{choice}"] = read if own == ":scope" else {**read, "selector": own}
     listed = {"id": "items", "selector": arguments["item_selector"], "many": True, "fields": reads}
     records: object = None
@@ -165,9 +167,9 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
     items = []
     for record in records if isinstance(records, list) else []:
         item: dict[str, object] = {}
-        for at, asked in enumerate(fields):
+        for at, field in enumerate(fields):
             values = (value for name, value in record.items() if name.startswith(f"{at}/") and value not in (None, ""))
-            item[str(asked["name"])] = next(values, None)
+            item[str(field["name"])] = next(values, None)
         items.append(item)
     return {"items": items, "item_count": len(items)}
 
@@ -175,12 +177,12 @@ async def _items(page: LivePage, arguments: JsonObject, drift: list[str]) -> Jso
 async def _sections(page: LivePage, arguments: JsonObject, drift: list[str]) -> JsonObject:
     """List the sections of a page with their headings."""
     selector, headings, items = (arguments.get(name) for name in ("selector", "heading_selector", "item_selector"))
-    wanted, most = arguments.get("text_contains"), arguments.get("max_sections", 50)
+    contained, most = arguments.get("text_contains"), arguments.get("max_sections", 50)
     longest = arguments.get("max_heading_length", 200)
     listed: list[JsonObject] = []
     total = 0
     for section in await page.find(str(selector or _SECTIONS)):
-        if not section.is_visible or (isinstance(wanted, str) and wanted not in section.text):
+        if not section.is_visible or (isinstance(contained, str) and contained not in section.text):
             continue
         total += 1
         if len(listed) >= min(int(str(most)), 200):

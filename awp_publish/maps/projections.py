@@ -66,8 +66,8 @@ class Snapshot:
 
 def summaries_of(projection: JsonObject) -> list[str]:
     """Return the names of a projection's summaries."""
-    named = (summary.get("name") for summary in reading.objects(projection, "summaries"))
-    return [name for name in named if isinstance(name, str)]
+    names = (summary.get("name") for summary in reading.objects(projection, "summaries"))
+    return [name for name in names if isinstance(name, str)]
 
 
 def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
@@ -76,8 +76,12 @@ def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, cod
         expression = expression_of(str(text))
         value = evaluate(str(text) if expression is None else expression, document, max_bytes)
     except ExpressionError as error:
-        kept = error.code in ("expression_output_too_large", "disallowed_expression_function", "invalid_expression")
-        raise ProjectionError(error.code if kept else code, error.message, expression=str(text)[:500]) from error
+        is_specific = error.code in (
+            "expression_output_too_large",
+            "disallowed_expression_function",
+            "invalid_expression",
+        )
+        raise ProjectionError(error.code if is_specific else code, error.message, expression=str(text)[:500]) from error
     return None if value is UNDEFINED else value
 
 
@@ -134,9 +138,9 @@ async def read_projection(
     markers = projection.get("markers")
     if markers is not None:
         if isinstance(markers, str):
-            given = {"records": extracted.records, "state": state, "url": url, "projection": {"name": name}}
+            context = {"records": extracted.records, "state": state, "url": url, "projection": {"name": name}}
             limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
-            markers = _evaluated(markers, given, limit, "state_markers_failed")
+            markers = _evaluated(markers, context, limit, "state_markers_failed")
         if (fault := marker_fault(markers)) is not None:
             raise ProjectionError("invalid_state_markers", fault)
         answer["markers"] = markers
@@ -169,38 +173,38 @@ def marker_fault(markers: object) -> str | None:
     return None
 
 
-def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
+def full_answer(snapshot: Snapshot, max_bytes: int | None) -> JsonObject:
     """Return a whole state. Raises ProjectionError `state_payload_too_large`."""
     limit = rules.MAX_STATE_BYTES if max_bytes is None else min(max_bytes, rules.MAX_STATE_BYTES)
-    _refuse_large(len(taken.encoded), limit, taken)
-    return taken.answer | {"state": taken.state}
+    _refuse_large(len(snapshot.encoded), limit, snapshot)
+    return snapshot.answer | {"state": snapshot.state}
 
 
-def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
+def summary_answer(snapshot: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
     """Return a summary of a state, the first without a name. Raises ProjectionError."""
-    declared = reading.objects(taken.projection, "summaries")
+    declared = reading.objects(snapshot.projection, "summaries")
     summary = next((candidate for candidate in declared if name in (None, candidate.get("name"))), None)
     if summary is None:
         message = f"There is no summary {name!r}." if name else "The projection has no summaries."
-        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
-    given = summary.get("max_bytes")
-    limit = given if isinstance(given, (int, float)) and not isinstance(given, bool) else rules.MAX_SUMMARY_BYTES
+        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(snapshot.projection))
+    most = summary.get("max_bytes")
+    limit = most if isinstance(most, (int, float)) and not isinstance(most, bool) else rules.MAX_SUMMARY_BYTES
     limit = min(int(limit), rules.MAX_PROJECTION_EXPRESSION_BYTES, *([] if max_bytes is None else [max_bytes]))
     document = {
-        "state": taken.state,
-        "records": taken.records,
-        "url": taken.url,
-        "projection": {"name": taken.projection.get("name")},
+        "state": snapshot.state,
+        "records": snapshot.records,
+        "url": snapshot.url,
+        "projection": {"name": snapshot.projection.get("name")},
     }
     value = _evaluated(summary.get("expression"), document, MAX_DOCUMENT_BYTES, "state_summary_failed")
-    _refuse_large(len(orjson.dumps(value)), limit, taken)
-    return taken.answer | {"summary_name": summary.get("name"), "summary": value}
+    _refuse_large(len(orjson.dumps(value)), limit, snapshot)
+    return snapshot.answer | {"summary_name": summary.get("name"), "summary": value}
 
 
-def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
+def _refuse_large(size: int, limit: int, snapshot: Snapshot) -> None:
     if size > limit:
         message = f"The answer has {size} bytes of JSON; {limit} are allowed. Read a summary, or narrow the selectors."
-        available = summaries_of(taken.projection)
+        available = summaries_of(snapshot.projection)
         raise ProjectionError(
             "state_payload_too_large", message, bytes=size, max_bytes=limit, available_summaries=available
         )

@@ -105,8 +105,8 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
             aria = "rowheader"
         if tag == "img" and attributes.get("alt") == "":
             aria = "none"
-    given = attributes.get("role", "").lower().split()
-    explicit = next((role for role in given if role in _KNOWN), None)
+    names = attributes.get("role", "").lower().split()
+    explicit = next((role for role in names if role in _KNOWN), None)
     is_presented = explicit in _PRESENTED and tag not in _FOCUSABLE and "tabindex" not in attributes
     if explicit and tag != "form" and (is_presented or explicit not in _PRESENTED):
         aria = explicit  # but a form with the role search is still a form

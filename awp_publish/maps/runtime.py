@@ -118,13 +118,13 @@ class Runtime:
 
     def _projections(self) -> Sequence[JsonObject]:
         """Return the projections whose scope includes the address; the first of a name counts."""
-        found: dict[object, JsonObject] = {}
+        projections: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
             scope = reading.part(projection, "scope").get("url_matches")
             is_here = not scope or rules.url_fits({"url_matches": scope}, self.page.url)
             if is_here and projection.get("name") not in self._hidden:
-                found.setdefault(projection.get("name"), projection)
-        return list(found.values())
+                projections.setdefault(projection.get("name"), projection)
+        return list(projections.values())
 
     async def list(self) -> JsonObject:
         """Return the `actions` and `projections` that can be used now (`actions.site`, mode list).
@@ -384,13 +384,13 @@ class Runtime:
 
     async def state_read(self, projection: str | None = None, max_bytes: int | None = None) -> JsonObject:
         """Return the state of a projection, by default of the only one in scope. Raises RuntimeFailure."""
-        return await self._project(projection, lambda _, taken: full_answer(taken, max_bytes))
+        return await self._project(projection, lambda _, snapshot: full_answer(snapshot, max_bytes))
 
     async def state_summary(
         self, projection: str | None = None, summary: str | None = None, max_bytes: int | None = None
     ) -> JsonObject:
         """Return a summary of a projection's state, by default the first. Raises RuntimeFailure."""
-        return await self._project(projection, lambda _, taken: summary_answer(taken, summary, max_bytes))
+        return await self._project(projection, lambda _, snapshot: summary_answer(snapshot, summary, max_bytes))
 
     async def state_diff(self, projection: str | None = None) -> JsonObject:
         """Return the changes in a projection's state since it was last read. Raises RuntimeFailure.
@@ -404,10 +404,10 @@ class Runtime:
         self._require_ready()
         async with self._lock:
             try:
-                taken = await self._snapshot(name)
-                key = str(taken.projection.get("name"))
-                before, self._snapshots[key] = self._snapshots.get(key), taken
-                return answer(before, taken)
+                snapshot = await self._snapshot(name)
+                key = str(snapshot.projection.get("name"))
+                before, self._snapshots[key] = self._snapshots.get(key), snapshot
+                return answer(before, snapshot)
             except ProjectionError as error:
                 too_much = ("state_payload_too_large", "state_schema_validation_failed", "expression_output_too_large")
                 code: Code = "invalid_result" if error.code in too_much else "handler_failed"
@@ -441,8 +441,8 @@ class Runtime:
                 continue
             name = str(condition.get("projection") or projection.get("name"))
             try:
-                taken = await self._snapshot(name)
-                fault, code, evidence = verify(condition, taken.state, arguments), "state_postcondition_failed", {}
+                snapshot = await self._snapshot(name)
+                fault, code, evidence = verify(condition, snapshot.state, arguments), "state_postcondition_failed", {}
             except ProjectionError as error:
                 fault, code, evidence = error.message, error.code, dict(error.evidence)
             if fault is not None:

@@ -74,8 +74,8 @@ class ScriptPage:
         details: Mapping[str, object] = error if isinstance(error, Mapping) else {}
         evidence = details.get("evidence")
         message = str(details.get("message", "The page did not report what was wrong."))[:1000]
-        known = {str(name): value for name, value in evidence.items()} if isinstance(evidence, Mapping) else {}
-        raise PrimitiveError(str(details.get("code", "handler_failed"))[:100], message, **known)
+        facts = {str(name): value for name, value in evidence.items()} if isinstance(evidence, Mapping) else {}
+        raise PrimitiveError(str(details.get("code", "handler_failed"))[:100], message, **facts)
 
     async def title(self) -> str:
         return str(await self.ask("title", {}))

@@ -24,10 +24,10 @@ class Signals:
         self.dropped = 0
 
     async def listen(self) -> None:
-        wanted = frozenset(str(signal.get("event")) for signal in self._enabled_signals())
-        if wanted - self._listening:
-            await self._page.listen(wanted)
-            self._listening = wanted
+        events = frozenset(str(signal.get("event")) for signal in self._enabled_signals())
+        if events - self._listening:
+            await self._page.listen(events)
+            self._listening = events
 
     def _enabled_signals(self) -> Sequence[JsonObject]:
         """Return the signals that the map enables; the default is disabled."""

@@ -256,8 +256,8 @@ class SitePage:
                 raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability=primitive)
             if not isinstance(url, str) and arguments.get("reload") is not True:
                 raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
-            shown = await self._driven(self._tab.navigate(url) if isinstance(url, str) else self._tab.go(0))
-            return {"url": self.url, "title": self._tab.title, "status": shown.get("status")}
+            visited = await self._driven(self._tab.navigate(url) if isinstance(url, str) else self._tab.go(0))
+            return {"url": self.url, "title": self._tab.title, "status": visited.get("status")}
         if primitive == "page.fetch":
             self._page()
             return await self._driven(self._tab.fetch(str(arguments.get("url", "")), _MAX_HTML))
@@ -329,13 +329,13 @@ class SitePage:
         kind = "" if control is None else kind_of(control.node)
         is_at_end = chord.key == "End" and chord.commands <= {"Control", "Meta"} and kind in _TYPED
         if chord.key == "Tab" and not chord.commands:
-            self._focus = next_in_tab_order(self.view(), self._focus, -1 if chord.held else 1)
+            self._focus = next_in_tab_order(self.view(), self._focus, -1 if chord.modifiers else 1)
         elif focus is not None and not is_at_end:  # text is appended at the end anyway
             if chord.commands or (chord.key in _CHOOSING_KEYS and kind in ("select", "radio")):
                 message = f"{key[:50]!r} cannot be pressed without a browser."
                 raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
             await self._type(chord.key, focus, control, kind)
-        return {"pressed": True, "modifiers": list(chord.held)}
+        return {"pressed": True, "modifiers": list(chord.modifiers)}
 
     def _focused_control(self) -> Control | None:
         index = self.view().index

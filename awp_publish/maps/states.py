@@ -17,16 +17,16 @@ class States:
     def __init__(self, action_map: ComposedMap, page: LivePage) -> None:
         self._map, self._page = action_map, page
 
-    async def diagnose(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
+    async def diagnose(self, name: str, cache: dict[str, JsonObject] | None = None) -> JsonObject:
         """Diagnose a state: `holds` (None if it has no diagnostics) and the result of each diagnostic.
 
         A state holds if all of its targets exist. A diagnostic without a target is documentation. The required state of
         a target is not diagnosed in turn.
         """
-        known = {} if known is None else known
-        if name in known:
-            return known[name]
-        known[name] = {"holds": None, "diagnostics": []}
+        cache = {} if cache is None else cache
+        if name in cache:
+            return cache[name]
+        cache[name] = {"holds": None, "diagnostics": []}
         results = []
         for diagnostic in reading.objects(self._map.find("states", name) or {}, "diagnostics"):
             if "target" not in diagnostic:
@@ -38,8 +38,8 @@ class States:
             except PrimitiveError as error:
                 result = {"name": diagnostic.get("name"), "holds": False, "reason": error.message}
             results.append(result)
-        known[name] = {"holds": all(result["holds"] for result in results) if results else None, "diagnostics": results}
-        return known[name]
+        cache[name] = {"holds": all(result["holds"] for result in results) if results else None, "diagnostics": results}
+        return cache[name]
 
     async def summary(self) -> JsonObject:
         """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
@@ -88,8 +88,8 @@ class States:
     async def _applies(self, when: JsonObject, task: str, results: dict[str, JsonObject]) -> bool:
         if not rules.url_fits(when, self._page.url):
             return False
-        held = [(await self.diagnose(name, results))["holds"] for name in reading.texts(when, "states")]
-        if "states" in when and not any(held):
+        outcomes = [(await self.diagnose(name, results))["holds"] for name in reading.texts(when, "states")]
+        if "states" in when and not any(outcomes):
             return False
         if "tasks" in when and not any(part.casefold() in task.casefold() for part in reading.texts(when, "tasks")):
             return False

@@ -63,8 +63,8 @@ def describe(element: FoundElement) -> JsonObject:
 
 def another_address(target: JsonObject) -> str:
     """Return a message that a target is on other pages, and which addresses `browser.navigate` has to open."""
-    wanted = " or ".join((*reading.texts(target, "url_contains"), *reading.texts(target, "url_matches")))
-    return f"The page has another address. Use browser.navigate to open one that matches {wanted}."
+    addresses = " or ".join((*reading.texts(target, "url_contains"), *reading.texts(target, "url_matches")))
+    return f"The page has another address. Use browser.navigate to open one that matches {addresses}."
 
 
 async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> Match:
@@ -196,36 +196,36 @@ async def wait_for(
         await asyncio.sleep(min(POLL_SECONDS, limit - waited))
 
 
-async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift: list[str]) -> JsonObject:
+async def inspect(page: LivePage, target: JsonObject, assertions: JsonObject, drift: list[str]) -> JsonObject:
     """Check assertions about a target and return the evidence. Raises PrimitiveError for the first that fails.
 
     Assertions are `visible` (true or false), `enabled`, `text_contains`, `text_equals`, `count`; the default is
     `visible`.
     """
     names = {"visible", "enabled", "text_contains", "text_equals", "count"}
-    if not wanted.keys() & names:
-        wanted = {"visible": True}
-    match = await locate(page, target, attached=wanted.get("visible") is False)
+    if not assertions.keys() & names:
+        assertions = {"visible": True}
+    match = await locate(page, target, attached=assertions.get("visible") is False)
     drift += match.drift
     evidence: JsonObject = {"url": page.url, "target": dict(target), **match.evidence}
     visible = [element for element in match.elements if element.is_visible]
-    if wanted.get("visible") is False:
+    if assertions.get("visible") is False:
         if visible:
             raise PrimitiveError(
-                "assertion_failed", "It is visible, but should not be.", assertion="visible", **evidence
+                "assertion_failed", "The target is visible, but should not be.", assertion="visible", **evidence
             )
-    elif not match.elements and wanted.get("count") != 0:
+    elif not match.elements and assertions.get("count") != 0:
         raise PrimitiveError("target_not_found", match.reason, assertion="visible", **evidence)
-    count = wanted.get("count")
+    count = assertions.get("count")
     if isinstance(count, (int, float)) and not isinstance(count, bool) and len(match.elements) != count:
-        message = f"There are {len(match.elements)}; expected {count}."
+        message = f"The target matches {len(match.elements)} elements, not {count}."
         raise PrimitiveError("assertion_failed", message, assertion="count", **evidence)
-    enabled = wanted.get("enabled")
+    enabled = assertions.get("enabled")
     if isinstance(enabled, bool) and not any(element.is_enabled is enabled for element in match.elements):
-        message = f"It is {'disabled' if enabled else 'enabled'}."
+        message = f"The target is {'disabled' if enabled else 'enabled'}."
         raise PrimitiveError("assertion_failed", message, assertion="enabled", **evidence)
     for name in ("text_contains", "text_equals"):
-        text = wanted.get(name)
+        text = assertions.get(name)
         if not isinstance(text, str):
             continue
         plain = " ".join(text.split())
@@ -233,5 +233,7 @@ async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift:
             plain in element.text if name == "text_contains" else plain == element.text for element in match.elements
         )
         if not any(fits):
-            raise PrimitiveError("assertion_failed", f"The text is not {text[:100]!r}.", assertion=name, **evidence)
+            verb = "contains" if name == "text_contains" else "has exactly"
+            message = f"No matching element {verb} the text {text[:100]!r}."
+            raise PrimitiveError("assertion_failed", message, assertion=name, **evidence)
     return evidence

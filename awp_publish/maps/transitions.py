@@ -34,7 +34,7 @@ class Transitions:
             starts = [
                 (await self._states.diagnose(name, results))["holds"] for name in reading.texts(transition, "from")
             ]
-            if starts and not any(held is not False for held in starts):
+            if starts and not any(holds is not False for holds in starts):
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
@@ -56,13 +56,13 @@ class Transitions:
                 self._repeated[name] = (key, count + 1 if before == key else 1)
             pause = transition.get("rate_limit_ms")
             if isinstance(pause, (int, float)) and not isinstance(pause, bool) and name in self._moved:
-                left = self._moved[name] + pause / 1000 - self._clock()
-                if left > 0 and time.monotonic() + left >= deadline:
-                    evidence = {"transition": name, "retry_after_ms": round(left * 1000)}
-                    message = f"{tool.get('name')} may be repeated in {round(left * 1000)} ms."
+                remaining = self._moved[name] + pause / 1000 - self._clock()
+                if remaining > 0 and time.monotonic() + remaining >= deadline:
+                    evidence = {"transition": name, "retry_after_ms": round(remaining * 1000)}
+                    message = f"{tool.get('name')} may be repeated in {round(remaining * 1000)} ms."
                     raise RuntimeFailure("unsafe_state", message, evidence)
-                if left > 0:
-                    await asyncio.sleep(left)
+                if remaining > 0:
+                    await asyncio.sleep(remaining)
         return moves
 
     async def end(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:

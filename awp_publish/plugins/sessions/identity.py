@@ -32,8 +32,8 @@ _IDENTIFYING: Final = re.compile(r"sess|sid$|auth|token|jwt|login|user|account|r
 
 
 def identity_of(cookies: Iterable[Cookie], names: Collection[str]) -> Identity:
-    """Return what identifies somebody in cookies. `names` are those of cookies, or of members of
-    a session, that do, as far as the site says."""
+    """Return what identifies somebody in cookies. `names` are those of cookies, or of
+    members of a session, that do, as far as the site says."""
     return {
         cookie.key: _of_value(cookie.value, names)
         for cookie in cookies
