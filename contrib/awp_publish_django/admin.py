@@ -42,7 +42,7 @@ else:
     ModelAdmin = admin.ModelAdmin
 
 
-def shown(model: type[Model]) -> Callable[[type["ReadOnlyAdmin"]], type["ReadOnlyAdmin"]]:
+def register_admin(model: type[Model]) -> Callable[[type["ReadOnlyAdmin"]], type["ReadOnlyAdmin"]]:
     """Return a decorator that registers an admin, in place of one of a project that registers all models by itself."""
 
     def register(kind: type["ReadOnlyAdmin"]) -> type["ReadOnlyAdmin"]:
@@ -70,7 +70,7 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
 
-@shown(RecentCall)
+@register_admin(RecentCall)
 class RecentCallAdmin(ReadOnlyAdmin):
     """The newest first. They are kept as far as AWP_PUBLISH["RECENT_CALLS"] says.
 
@@ -147,7 +147,7 @@ COLUMNS: Final[Any] = (  # of functions, which the stubs know for some of its us
 )
 
 
-@shown(JobRecord)
+@register_admin(JobRecord)
 class JobRecordAdmin(ReadOnlyAdmin):
     """Jobs of a DjangoStore in this database, until they are forgotten. Inputs and credentials are not shown."""
 
@@ -160,7 +160,7 @@ class JobRecordAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).filter(expires__gt=time.time())
 
 
-@shown(ConnectedAgent)
+@register_admin(ConnectedAgent)
 class ConnectedAgentAdmin(ReadOnlyAdmin):
     """The newest agents that people have allowed to act (`SignIn`), each of which may be disconnected.
 

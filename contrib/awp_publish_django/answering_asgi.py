@@ -48,9 +48,9 @@ async def answer_async(
     async def respond_directly(send: Send) -> None:
         await send_response(request, await get_response(request), send)
 
-    async def send_response(asked: HttpRequest, response: HttpResponseBase, send: Send) -> None:
-        made = response if is_stream(response) else await read_response_async(asked, response)
-        await send_made(made, lambda function: sync_to_async(function)(), send)
+    async def send_response(inner_request: HttpRequest, response: HttpResponseBase, send: Send) -> None:
+        answer = response if is_stream(response) else await read_response_async(inner_request, response)
+        await send_made(answer, lambda function: sync_to_async(function)(), send)
 
     way = OwnWay(respond_directly) if is_direct else Bridge(request, respond)
     app = partial(publication.publisher, {**scope, BRIDGE: way})

@@ -85,8 +85,8 @@ def _answer_directly(
     conversation = Conversation(whole_body(publication, request))
 
     async def respond(send: Send) -> None:
-        made = await conversation.in_thread(lambda: _unless_parts(request, get_response(request)))
-        await send_made(made, conversation.in_thread, send)
+        response = await conversation.in_thread(lambda: _unless_parts(request, get_response(request)))
+        await send_made(response, conversation.in_thread, send)
 
     app = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
     response = response_of_messages(conversation.messages(app, publication.portal.loop()))

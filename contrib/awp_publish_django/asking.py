@@ -33,9 +33,9 @@ class PageWords:
         title = f'"{self.title}"' if self.title else "a page without a title"
         if self.errors:
             return 422, _short(" ".join(self.errors))
-        asked = [label for name, label in self.fields.items() if name not in sent]
-        if asked:
-            return 428, _short(f"The site first asks for something on the page {title}: {', '.join(asked)}.")
+        missing = [label for name, label in self.fields.items() if name not in sent]
+        if missing:
+            return 428, _short(f"The site first asks for something on the page {title}: {', '.join(missing)}.")
         if self.fields:
             return 409, f"The site shows its form on the page {title} again, without a reason."
         return (
@@ -101,7 +101,7 @@ class _WordReader(HTMLParser):
             self._texts.append([])
 
     def _is_within(self, kind: str) -> bool:
-        return any(one == kind for one, _, _ in self._collects)
+        return any(name == kind for name, _, _ in self._collects)
 
     def handle_data(self, data: str) -> None:
         for texts in self._texts:

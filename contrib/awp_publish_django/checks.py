@@ -44,8 +44,8 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
         messages = [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
         messages = [
-            Error(f"{one.subject}: {one.detail}", hint=one.remedy or CORRECT, id="awp_publish.E002")
-            for one in error.errors
+            Error(f"{problem.subject}: {problem.detail}", hint=problem.remedy or CORRECT, id="awp_publish.E002")
+            for problem in error.errors
         ]
     except DatabaseError as error:
         words = f"The site cannot be published before the database has what its declarations ask for: {error}"
@@ -170,12 +170,12 @@ def _match(path: str) -> ResolverMatch | None:
 def _check_store(publication: Publication) -> Iterator[CheckMessage]:
     site = publication.site
     actions = [action.id for action in site.catalog.actions if action.remembers]
-    kept = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
-    kept += ["what people have allowed"] if "sign_in" in site.plugins else []
-    kept += ["the tasks of the A2A door"] if "a2a" in site.plugins else []
-    if kept and not site.store.is_shared and not settings.DEBUG:
+    in_memory = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
+    in_memory += ["what people have allowed"] if "sign_in" in site.plugins else []
+    in_memory += ["the tasks of the A2A door"] if "a2a" in site.plugins else []
+    if in_memory and not site.store.is_shared and not settings.DEBUG:
         yield CheckWarning(
-            f"The memory of one process keeps {' and '.join(kept)}; "
+            f"The memory of one process keeps {' and '.join(in_memory)}; "
             "other workers do not know them, and they are lost when it ends.",
             hint='Give Site(store=DjangoStore()), store="sqlite:///agents.db" or store="redis://...".',
             id="awp_publish.W003",
@@ -183,7 +183,7 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
-    for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
+    for kind in sorted(publication.unread_forms, key=lambda form: form.__qualname__):
         yield CheckWarning(
             f"{kind.__module__}.{kind.__qualname__} cannot be read without a request, arguments or the database, "
             "and its class does not declare everything.",

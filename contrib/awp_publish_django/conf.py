@@ -68,13 +68,13 @@ def read_settings() -> Settings:
             raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known.{near}")
         if not isinstance(value, KINDS[name]) or isinstance(value, bool) is not (KINDS[name] is bool):
             kind = KINDS[name]
-            wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
-            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, not of type {wanted}.")
+            types = " or ".join(part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,)))
+            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, not of type {types}.")
     if "SITE" not in options:
         raise ImproperlyConfigured(f'{NAME} has no "SITE": the dotted path of your Site.')
-    kept = options.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
-    if kept < 0:
-        raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}; it must not be negative.")
+    recent_calls = options.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
+    if recent_calls < 0:
+        raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {recent_calls}; it must not be negative.")
     overrides = {name.lower(): options[name] for name in ("URL", "STORE", "PLUGINS") if name in options}
     if overrides.get("store") == DATABASE:
         from awp_publish_django.store import DjangoStore
@@ -85,25 +85,25 @@ def read_settings() -> Settings:
         overrides,
         options.get("LINK_HEADERS"),
         options.get("TRUST_OUTER_MIDDLEWARE", False),
-        kept,
+        recent_calls,
         "RECENT_CALLS" not in options,
     )
 
 
-def place_of_middleware(wanted: str) -> int | None:
+def place_of_middleware(dotted_path: str) -> int | None:
     """Return the place in MIDDLEWARE of a class of middleware or of a subclass of it, None if it is not there."""
-    return _place_in(tuple(settings.MIDDLEWARE), wanted)
+    return _place_in(tuple(settings.MIDDLEWARE), dotted_path)
 
 
 @lru_cache(maxsize=64)
-def _place_in(names: tuple[str, ...], wanted: str) -> int | None:
-    if wanted in names:
-        return names.index(wanted)
+def _place_in(names: tuple[str, ...], dotted_path: str) -> int | None:
+    if dotted_path in names:
+        return names.index(dotted_path)
     kind: object = None
     for place, name in enumerate(names):
         try:
             listed = import_string(name)
-            kind = kind or import_string(wanted)
+            kind = kind or import_string(dotted_path)
         except Exception:  # Django says what is wrong with it when it loads it; of ours, it may be what is being loaded
             continue
         if isinstance(listed, type) and isinstance(kind, type) and issubclass(listed, kind):
@@ -113,8 +113,8 @@ def _place_in(names: tuple[str, ...], wanted: str) -> int | None:
 
 def url_of_project() -> object:
     """The address that AWP_PUBLISH gives, for a Site that has none of its own."""
-    given = getattr(settings, NAME, None) if settings.configured else None
-    return given.get("URL") if isinstance(given, Mapping) else None
+    options = getattr(settings, NAME, None) if settings.configured else None
+    return options.get("URL") if isinstance(options, Mapping) else None
 
 
 def load_site(options: Settings) -> Site:

@@ -138,12 +138,12 @@ def _rest_entries(rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
 
 async def _kept_entries(app: AsgiApp, scope: Scope, rest: Sequence[RestParameter], inputs: JsonObject) -> Entries:
     missing = [parameter.wire_name for parameter in rest if parameter.is_kept and parameter.name not in inputs]
-    page = await _shown(app, scope, JSON) if missing else None
+    page = await _fetch_page(app, scope, JSON) if missing else None
     try:
-        shown = orjson.loads(page.body) if page is not None and _is_of_type(page, JSON) else None
+        current = orjson.loads(page.body) if page is not None and _is_of_type(page, JSON) else None
     except orjson.JSONDecodeError:
         return []
-    values = [(name, shown[name]) for name in missing if name in shown] if isinstance(shown, dict) else []
+    values = [(name, current[name]) for name in missing if name in current] if isinstance(current, dict) else []
     several = [(name, value if isinstance(value, list) else [value]) for name, value in values]
     return [
         (name, "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode())
@@ -170,7 +170,7 @@ class _Filling:
         self._emptied = [field.empty() for field in self._fields if field in self._given and inputs[field.name] is None]
         self._changes = any(parameter.location == "path" for parameter in parameters)
         self._left = {field.wire_name for field in self._fields}
-        self._shown = NextForm()
+        self._next_form = NextForm()
         self._cookies = cookies_of(scope["headers"])
         self._set_cookies: list[tuple[bytes, bytes]] = []
 
@@ -183,7 +183,7 @@ class _Filling:
         body, form = (await self._receive()).get("body", b""), None
         missing = [field for field in self._fields if field not in self._given]
         if any(field.on_page for field in self._fields):
-            page = await _shown(self._app, self._scope, b"text/html")
+            page = await _fetch_page(self._app, self._scope, b"text/html")
             if page.status >= 500:
                 await send_reply(Reply(page.status, page.headers, page.body), self._send)
                 return
@@ -197,19 +197,19 @@ class _Filling:
         else:
             entries = self._entries_of(form)
         while True:
-            self._shown = shown = NextForm()
-            scope: Scope = {**self._scope, NEXT_FORM: shown}
+            self._next_form = next_form = NextForm()
+            scope: Scope = {**self._scope, NEXT_FORM: next_form}
             if self._set_cookies:
                 cookie = "; ".join(f"{name}={value}" for name, value in self._cookies.items()).encode(
                     "latin-1", "replace"
                 )
-                kept = [pair for pair in self._scope["headers"] if pair[0] != b"cookie"]
-                scope["headers"] = [*kept, (b"cookie", cookie)]
+                headers = [pair for pair in self._scope["headers"] if pair[0] != b"cookie"]
+                scope["headers"] = [*headers, (b"cookie", cookie)]
             completed = _with_entries(scope, body, [*self._emptied, *entries])
             await _send_on(self._app, scope, self._receive, self._pass_on, completed)
-            if shown.form is None:
+            if next_form.form is None:
                 return
-            entries = self._entries_of(shown.form)
+            entries = self._entries_of(next_form.form)
 
     def _first_form(self, page: PageAnswer) -> "_Form | None":
         if not _is_of_type(page, b"text/html"):
@@ -225,16 +225,16 @@ class _Filling:
 
     async def _pass_on(self, message: Message) -> None:
         """Pass an answer on, unless it is the page of another form of which the action declares fields."""
-        shown = self._shown
+        next_form = self._next_form
         if message["type"] == "http.response.start":
             headers: list[tuple[bytes, bytes]] = list(message["headers"])
-            if shown.page:
-                shown.form = find_form(shown.page, self._scope["path"], self._left)
-            if shown.form is not None:
+            if next_form.page:
+                next_form.form = find_form(next_form.page, self._scope["path"], self._left)
+            if next_form.form is not None:
                 receive_cookies(self._cookies, headers)
                 self._set_cookies += [pair for pair in headers if pair[0] == b"set-cookie"]
             message = {**message, "headers": [*self._set_cookies, *headers]}
-        if shown.form is None:
+        if next_form.form is None:
             await self._send(message)
 
 
@@ -244,13 +244,13 @@ async def _send_on(
     """Call the view with another body."""
     replaced = (b"content-length",) if content_type is None else (b"content-length", b"content-type")
     headers = [content_length(len(body)), *([(b"content-type", content_type)] if content_type is not None else ())]
-    kept = [pair for pair in scope["headers"] if pair[0] not in replaced]
+    others = [pair for pair in scope["headers"] if pair[0] not in replaced]
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_completed() -> Message:
         return parts.pop() if parts else await receive()
 
-    await app({**scope, "headers": [*kept, *headers]}, receive_completed, send)
+    await app({**scope, "headers": [*others, *headers]}, receive_completed, send)
 
 
 def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:
@@ -266,7 +266,7 @@ def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:
     return b"".join((body.removesuffix(b"--%b--\r\n" % boundary), *parts, b"--%b--\r\n" % boundary))
 
 
-async def _shown(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer:
+async def _fetch_page(app: AsgiApp, scope: Scope, media_type: bytes) -> PageAnswer:
     """Return the answer at the action's address to a GET that accepts a media type."""
     described = (b"content-type", b"content-length", b"accept")
     headers = [(b"accept", media_type), *(pair for pair in scope["headers"] if pair[0] not in described)]
@@ -346,13 +346,13 @@ class _FormReader(HTMLParser):
                 self._control(tag, attributes, owner)
 
     def _form(self, form_id: str) -> _Form:
-        made = self._by_id.get(form_id) if form_id else None
-        if made is None:
-            made = _Form()
-            self.forms.append(made)
+        form = self._by_id.get(form_id) if form_id else None
+        if form is None:
+            form = _Form()
+            self.forms.append(form)
             if form_id:
-                self._by_id[form_id] = made
-        return made
+                self._by_id[form_id] = form
+        return form
 
     def _control(self, tag: str, attributes: Mapping[str, str], owner: _Form) -> None:
         name, kind = attributes["name"], attributes.get("type", "text").lower()

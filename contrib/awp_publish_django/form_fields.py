@@ -124,13 +124,13 @@ def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | 
     if model is not None:
         with suppress(FieldDoesNotExist):
             listed += getattr(model._meta.get_field(name), "validators", [])
-    for one in listed:
-        word = next((word for kind, word in words.items() if isinstance(one, kind)), None)
+    for validator in listed:
+        word = next((word for kind, word in words.items() if isinstance(validator, kind)), None)
         if word is not None:
-            limit = one.limit_value() if callable(one.limit_value) else one.limit_value
+            limit = validator.limit_value() if callable(validator.limit_value) else validator.limit_value
             bounds[word] = limit if isinstance(limit, int) else float(limit)
-        elif isinstance(one, validators.RegexValidator) and "pattern" not in bounds and "format" not in schema:
-            bounds |= pattern_of(one)
+        elif isinstance(validator, validators.RegexValidator) and "pattern" not in bounds and "format" not in schema:
+            bounds |= pattern_of(validator)
     if schema.get("type") == "string" and field.required and "enum" not in schema:
         bounds.setdefault("minLength", 1)
     return bounds
@@ -183,10 +183,10 @@ def choices_of(field: forms.Field) -> list[tuple[object, str]]:
         return choices
     for value, label in listed:
         group = label if isinstance(label, (list, tuple)) else [(value, label)]
-        for one, text in group:
-            if one not in ("", None):
-                is_number = isinstance(one, int) and not isinstance(one, bool)
-                choices.append((one if is_number else force_str(one), force_str(text)))
+        for choice, text in group:
+            if choice not in ("", None):
+                is_number = isinstance(choice, int) and not isinstance(choice, bool)
+                choices.append((choice if is_number else force_str(choice), force_str(text)))
     return choices
 
 
@@ -199,8 +199,8 @@ def _reference(field: forms.Field) -> Schema:
     """A row of the database, by the value with which the form refers to it. Rows change, so none are listed."""
     queryset = field.queryset  # type: ignore[attr-defined]
     options = queryset.model._meta
-    named: str | None = field.to_field_name  # type: ignore[attr-defined]
-    column = options.get_field(named) if named else options.pk
+    to_field: str | None = field.to_field_name  # type: ignore[attr-defined]
+    column = options.get_field(to_field) if to_field else options.pk
     if isinstance(column, (AutoField, IntegerModelField)):
         return {"type": "integer"}
     return {"type": "string", "format": "uuid"} if isinstance(column, UuidModelField) else {"type": "string"}
@@ -215,13 +215,18 @@ def file_schema(*, image: bool = False) -> Schema:
     content: Schema = {"type": "string", "contentEncoding": "base64"}
     name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
     kind = {"type": "string", "maxLength": MAX_MEDIA_TYPE, "pattern": f"^{MEDIA_TYPE}$", "description": "image/png"}
-    named = {"filename": name, "content_type": kind, "content": content}
+    properties = {"filename": name, "content_type": kind, "content": content}
     url = r"^data:image/[^,]*;base64,." if image else r"^data:[^,]*;base64,."
     return {
         "anyOf": [
             content,
             {"type": "string", "pattern": url, "description": "A data URL."},
-            {"type": "object", "properties": named, "required": ["filename", "content"], "additionalProperties": False},
+            {
+                "type": "object",
+                "properties": properties,
+                "required": ["filename", "content"],
+                "additionalProperties": False,
+            },
         ]
     }
 

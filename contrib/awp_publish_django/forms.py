@@ -35,11 +35,11 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
         return _read_formset(_make_formset(kind) if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
     if not issubclass(kind, forms.BaseForm):
         return None
-    made = _make(kind) if isinstance(declared, type) else declared
+    instance = _make(kind) if isinstance(declared, type) else declared
     base: Mapping[str, forms.Field] = getattr(kind, "base_fields", {})
-    declared_fields: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
+    declared_fields: Mapping[str, forms.Field] = base if instance is None else instance.fields  # type: ignore[attr-defined]
     fields = {name: field for name, field in declared_fields.items() if not field.disabled}
-    if made is None and (not fields or any(map(_is_without_choices, fields.values()))):
+    if instance is None and (not fields or any(map(_is_without_choices, fields.values()))):
         UNREAD.add(kind)
     model = getattr(getattr(kind, "_meta", None), "model", None)
     properties: Schema = {}
@@ -56,11 +56,11 @@ def read_form(declared: object, method: str, *, on_page: bool = False, changes: 
     ]
     inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
-    if made is not None:
+    if instance is not None:
         inputs["additionalProperties"] = False
     has_files = any(isinstance(field, forms.FileField) for field in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
-    prefix = getattr(kind if made is None else made, "prefix", None)
+    prefix = getattr(kind if instance is None else instance, "prefix", None)
     parameters: list[Parameter] = []
     for name, field in fields.items():
         in_body: Location = "file" if isinstance(field, forms.FileField) else "form"
@@ -110,11 +110,11 @@ def _make_formset(kind: Any) -> Any:
     return kind() if model is None else kind(queryset=model._default_manager.none())
 
 
-def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
+def _read_formset(formset: "forms.BaseFormSet[Any]", method: str) -> Operation:
     """Return what a formset takes: a list of rows, named by its prefix. Raises UnusableSchema for files in it."""
     if method in NO_BODY_METHODS:
-        raise UnusableSchema(f"its formset {type(made).__name__} is sent in a body, and {method} has none")
-    row = made.empty_form
+        raise UnusableSchema(f"its formset {type(formset).__name__} is sent in a body, and {method} has none")
+    row = formset.empty_form
     model = getattr(getattr(row, "_meta", None), "model", None)
     fields = {
         name: field
@@ -124,14 +124,14 @@ def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
     properties: Schema = {}
     for name, field in fields.items():
         if isinstance(field, forms.FileField):
-            raise UnusableSchema(f"its formset {type(made).__name__} has a file, {name}; declare a raw schema")
+            raise UnusableSchema(f"its formset {type(formset).__name__} has a file, {name}; declare a raw schema")
         properties[name] = describe_field(name, field, model)
     rows: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     needed = [name for name, field in fields.items() if field.required]
-    rows |= {"required": needed} if needed and not made.can_delete else {}
-    prefix, most = str(made.prefix), made.max_num if made.validate_max else made.absolute_max
+    rows |= {"required": needed} if needed and not formset.can_delete else {}
+    prefix, most = str(formset.prefix), formset.max_num if formset.validate_max else formset.absolute_max
     listed: Schema = {"type": "array", "items": rows, "maxItems": most}
-    listed |= {"minItems": made.min_num} if made.validate_min and made.min_num else {}
+    listed |= {"minItems": formset.min_num} if formset.validate_min and formset.min_num else {}
     inputs: Schema = {"type": "object", "properties": {prefix: listed}, "required": [prefix]}
     inputs["additionalProperties"] = False
     return Operation(inputs, {}, (Parameter(prefix, "rows", prefix),), URLENCODED)
@@ -146,9 +146,9 @@ def _make(kind: type[forms.BaseForm]) -> forms.BaseForm | None:
     """Return an instance of a form, None if its class makes none without a request or the database."""
     stranger = make_stranger()
     ways: list[dict[str, Any]] = [{}, {"request": None}, {"user": stranger}, {"user": stranger, "request": None}]
-    for given in ways:
+    for arguments in ways:
         with suppress(Exception):
-            return kind(**given)
+            return kind(**arguments)
     return None
 
 
@@ -182,10 +182,10 @@ def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
     except Exception:
         pass
 
-    def given(name: str) -> Any:
+    def option(name: str) -> Any:
         return options.get(name) or getattr(cls, name, None)
 
-    form, model, fields = given("form_class"), given("model"), given("fields")
+    form, model, fields = option("form_class"), option("model"), option("fields")
     if isinstance(form, type) and issubclass(form, forms.BaseForm):
         return form
     return modelform_factory(model, fields=fields) if model is not None and fields is not None else None

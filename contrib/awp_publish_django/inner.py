@@ -43,7 +43,7 @@ class RouteRequest(HttpRequest):
     next_form: NextForm | None = None
     view_status: int | None = None  # of the view's own answer, before any middleware makes another one of it
     messages_before = 0  # for the visitor's next page, from earlier requests
-    _found: ResolverMatch | None = None
+    _match: ResolverMatch | None = None
 
     @cached_property
     def cleaned(self) -> list[Cleaned]:
@@ -70,7 +70,7 @@ class RouteRequest(HttpRequest):
 
     @property
     def resolver_match(self) -> ResolverMatch | None:
-        return self._found
+        return self._match
 
     @resolver_match.setter
     def resolver_match(self, match: ResolverMatch | None) -> None:
@@ -85,7 +85,7 @@ class RouteRequest(HttpRequest):
                 exchange.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
             match.func = self._observed(match.func)
-        self._found = match
+        self._match = match
 
     def _observed(self, view: Callable[..., Any]) -> Callable[..., Any]:
         """Return a view of which is noted what there was before, and the status of its answer."""
@@ -160,14 +160,14 @@ _OF_CALLER: Final = frozenset({"session", "user", "auser"})
 _OF_CALL: Final = frozenset({*RouteRequest.__annotations__, "messages_before", "cleaned"})
 
 
-def give_back(inner: HttpRequest, outer: HttpRequest, given: set[str]) -> None:
-    """Give the `outer` request what middleware and the view have set on the `inner` one, and note it in `given`.
+def give_back(inner: HttpRequest, outer: HttpRequest, names: set[str]) -> None:
+    """Give the `outer` request what middleware and the view have set on the `inner` one, and note it in `names`.
 
     Middleware above ours sees an answer with what is set below, as for a request that comes straight to the view.
     """
     own = vars(outer).keys() | _parsed_names(isinstance(outer, ASGIRequest)) | _OF_CALL | _OF_CALLER
-    given |= vars(inner).keys() - own
-    for name in vars(inner).keys() & (given | _OF_CALLER):
+    names |= vars(inner).keys() - own
+    for name in vars(inner).keys() & (names | _OF_CALLER):
         setattr(outer, name, getattr(inner, name))
 
 
@@ -200,13 +200,13 @@ def _copy_meta(outer: HttpRequest, inner: HttpRequest) -> None:
 
 def _environ_of(outer: HttpRequest, scope: Scope, body: bytes) -> dict[str, object]:
     """A WSGI environ (PEP 3333), whose strings are bytes decoded as Latin-1."""
-    kept = {name: value for name, value in outer.META.items() if _is_kept(name)}
+    meta = {name: value for name, value in outer.META.items() if _is_kept(name)}
     script_name: str = scope.get("root_path", "")
     path: str = scope["path"].removeprefix(script_name)
     query: bytes = scope["query_string"]
     headers = {_variable(name): value.decode("latin-1") for name, value in read_fields(scope["headers"]).items()}
     return {
-        **kept,
+        **meta,
         **headers,
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": script_name.encode().decode("latin-1"),

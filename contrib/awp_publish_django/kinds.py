@@ -39,25 +39,25 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
 
         return describe_operation(view.operation, method, path) or operation
     form = form_of_view(view.cls, view.options) if method == "POST" else None
-    known = None
+    described = None
     if form is None and method == "POST" and view.cls is not None and hasattr(view.cls, "get_form_class"):
         UNREAD.add(view.cls)
     if form is not None:
-        known = read_form(form, method, on_page=view.shows_form, changes=bool(path_parameters(path)))
+        described = read_form(form, method, on_page=view.shows_form, changes=bool(path_parameters(path)))
     if form is None and REST in sys.modules and view.cls is not None:
         from awp_publish_django.rest_framework import describe_key, describe_rest_view
 
-        known = describe_rest_view(view, method)
+        described = describe_rest_view(view, method)
         operation = replace(operation, inputs=describe_key(view.cls, operation.inputs))
-    if known is None:
+    if described is None:
         return operation
     joined = replace(
         operation,
-        parameters=(*operation.parameters, *known.parameters),
-        content_type=known.content_type,
-        outputs=known.outputs,
-        answers_json=known.answers_json or operation.answers_json,
-        auth_required=known.auth_required or operation.auth_required,
-        description=known.description or operation.description,
+        parameters=(*operation.parameters, *described.parameters),
+        content_type=described.content_type,
+        outputs=described.outputs,
+        answers_json=described.answers_json or operation.answers_json,
+        auth_required=described.auth_required or operation.auth_required,
+        description=described.description or operation.description,
     )
-    return take_inputs(joined, known.inputs, method, path, None) if known.parameters else joined
+    return take_inputs(joined, described.inputs, method, path, None) if described.parameters else joined

@@ -28,14 +28,14 @@ def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:
 def describe_operation(operation: Any, method: str, path: str) -> Operation | None:
     """Return what the document says of an operation, None if it is not in there."""
     document, components = _document_of(operation.api)
-    wanted = operation.operation_id or operation.api.get_openapi_operation_id(operation)
+    operation_id = operation.operation_id or operation.api.get_openapi_operation_id(operation)
     for of_path in as_object(document.get("paths")).values():
-        found = as_object(as_object(of_path).get(method.lower()))
-        if found.get("operationId") == wanted:
+        entry = as_object(as_object(of_path).get(method.lower()))
+        if entry.get("operationId") == operation_id:
             kinds = [field.annotation for model in operation.models for field in model.model_fields.values()]
             models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
             drops = bool(kinds) and all(drops_unknown(*write_readable(model)) for model in models)
-            read = read_operation(found, components, path, document.get("security"), drops_unknown=drops)
+            read = read_operation(entry, components, path, document.get("security"), drops_unknown=drops)
             return replace(read, inputs=close_like(read.inputs, *write_readable(*kinds)))
     return None
 

@@ -32,9 +32,9 @@ def enclose(get_response: GetResponse, names: Sequence[str], *, is_async: bool) 
         can_sync = getattr(middleware, "sync_capable", True)
         takes_async = getattr(middleware, "async_capable", False) and (handler_is_async or not can_sync)
         try:
-            made = middleware(adapt(takes_async, handler, handler_is_async))
+            instance = middleware(adapt(takes_async, handler, handler_is_async))
         except MiddlewareNotUsed:
             continue
-        handler, handler_is_async = convert_exception_to_response(made), takes_async
+        handler, handler_is_async = convert_exception_to_response(instance), takes_async
     outermost: GetResponse = adapt(is_async, handler, handler_is_async)
     return outermost

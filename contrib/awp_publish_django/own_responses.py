@@ -25,7 +25,7 @@ def own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
 
     Of these no more is read than their method, path and host.
     """
-    asked: Scope = {
+    request_scope: Scope = {
         "method": request.method or "GET",
         "path": request.path,
         "root_path": script_name_of(request),
@@ -33,10 +33,10 @@ def own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
         "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
     publisher = publication.publisher
-    if not publisher.owns(asked):
-        context = publisher.context(asked, "guarded_routes")
+    if not publisher.owns(request_scope):
+        context = publisher.context(request_scope, "guarded_routes")
         guarded = None if context is None else context.ask("guarded_routes")
-        action = None if guarded is None else guarded.find(asked)
+        action = None if guarded is None else guarded.find(request_scope)
         return None if action is None else {**scope_of(request), ARRIVED: action}
     scope = scope_of(request)
     if (passing := getattr(request, "route_call", None)) is not None:  # a call that comes in with its session's cookies
@@ -86,9 +86,9 @@ def or_document(publication: Publication, request: HttpRequest, response: HttpRe
 
 
 def with_links(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    wanted = publication.settings.link_headers
-    kind = response.get("Content-Type", "").lower() if wanted is not False else ""
-    if response.status_code == 200 and kind.startswith((_HTML, _JSON) if wanted else _HTML):
+    setting = publication.settings.link_headers
+    kind = response.get("Content-Type", "").lower() if setting is not False else ""
+    if response.status_code == 200 and kind.startswith((_HTML, _JSON) if setting else _HTML):
         links = response.get("Link")
         scope = scope_of(request)
         ours = publication.publisher.links(scope)

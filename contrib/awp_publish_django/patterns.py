@@ -92,9 +92,9 @@ def _read_regex(expression: str, unnamed: int) -> Piece:
 
 def _groups_of(expression: str) -> dict[str, str]:
     """The insides of named groups; where there are none, of unnamed ones, which Django calls _0, _1 and so on."""
-    named = {match[1]: _inside(expression, match.end()) for match in re.finditer(r"\(\?P<(\w+)>", expression)}
-    if named:
-        return named
+    groups = {match[1]: _inside(expression, match.end()) for match in re.finditer(r"\(\?P<(\w+)>", expression)}
+    if groups:
+        return groups
     opened = [match.end() for match in re.finditer(r"(?<!\\)\((?!\?)", expression)]
     return {f"_{number}": _inside(expression, start) for number, start in enumerate(opened)}
 

@@ -177,12 +177,12 @@ class _InProcessHandler(ASGIHandler):
         prefixes = None
         if isinstance(scope.get(ROUTE_CALL), RouteExchange):
             scope, prefixes = in_language_of_caller(dict(scope))
-        made = super().create_request(scope, body_file)
-        if isinstance(made[0], InnerASGIRequest):
-            made[0].prefixes = prefixes
-            made[0].route_call, made[0].next_form = scope.get(ROUTE_CALL), scope.get(NEXT_FORM)
-            exempt_from_csrf(made[0])
-        return made
+        result = super().create_request(scope, body_file)
+        if isinstance(result[0], InnerASGIRequest):
+            result[0].prefixes = prefixes
+            result[0].route_call, result[0].next_form = scope.get(ROUTE_CALL), scope.get(NEXT_FORM)
+            exempt_from_csrf(result[0])
+        return result
 
     async def answer(self, request: HttpRequest) -> HttpResponseBase:
         """Return the project's answer to a request that exists already."""

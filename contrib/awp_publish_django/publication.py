@@ -56,8 +56,8 @@ class Publication:
     def documents(self) -> dict[str, bytes]:
         """Return what is published at the canonical address, by path."""
         catalog = self.site.catalog
-        asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
-        replies = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
+        scope = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
+        replies = {path: self.publisher.document({**scope, "path": path}) for path in sorted(PATHS)}
         return {path: reply.body for path, reply in replies.items() if reply is not None}
 
     @cached_property
@@ -98,7 +98,7 @@ class Publication:
 
 
 _lock = threading.RLock()
-_kept: list[Publication] = []
+_publications: list[Publication] = []
 _publishing: list[bool] = []
 _unread: WeakKeyDictionary[Site, frozenset[type]] = WeakKeyDictionary()
 
@@ -110,13 +110,13 @@ def get_publication() -> Publication:
     project's declarations raises.
     """
     with _lock:
-        if not _kept:
+        if not _publications:
             _publishing.append(True)
             try:
-                _kept.append(_publish())
+                _publications.append(_publish())
             finally:
                 _publishing.pop()
-        return _kept[0]
+        return _publications[0]
 
 
 def is_publishing() -> bool:
@@ -209,7 +209,7 @@ def _forget(*, setting: str, **_: object) -> None:
     """Forget the publication when a test overrides settings."""
     if setting in (NAME, "ROOT_URLCONF", "MIDDLEWARE"):
         with _lock:
-            _kept.clear()
+            _publications.clear()
 
 
 setting_changed.connect(_forget)

@@ -47,10 +47,10 @@ class Recorder:
 
     def __call__(self, facts: Mapping[str, Any]) -> None:
         """Remember a call, until `write`. In the event loop."""
-        given = None
+        arguments = None
         if "input" in facts:  # no database takes Infinity, and PostgreSQL neither NUL nor a lone surrogate
             text = json.dumps(facts["input"], cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "replace")
-            given = json.loads(NUL.sub(r"\1?", text.decode()), parse_constant=str)
+            arguments = json.loads(NUL.sub(r"\1?", text.decode()), parse_constant=str)
         call = RecentCall(
             time=timezone.now(),
             door=facts["door"],
@@ -60,7 +60,7 @@ class Recorder:
             status=facts["status"],
             milliseconds=facts["ms"],
             request_id=_fit("request_id", facts["request_id"]),
-            input=given,
+            input=arguments,
         )
         self._pending.append(call)
 
@@ -82,16 +82,16 @@ class Recorder:
         if not calls:
             return
         using = router.db_for_write(RecentCall)
-        known = RecentCall.objects.using(using)
+        records = RecentCall.objects.using(using)
         is_full = self._written + len(calls) >= min(PRUNE_EVERY, self._most)
 
         def add() -> None:
             with transaction.atomic(using=using):
-                known.bulk_create(calls)
+                records.bulk_create(calls)
                 if is_full:
-                    too_many = known.order_by("-pk").values_list("pk", flat=True)[self._most : self._most + 1].first()
+                    too_many = records.order_by("-pk").values_list("pk", flat=True)[self._most : self._most + 1].first()
                     if too_many is not None:
-                        known.filter(pk__lte=too_many).delete()
+                        records.filter(pk__lte=too_many).delete()
 
         try:
             if len(calls) == 1 and not is_full and not connections[using].in_atomic_block:

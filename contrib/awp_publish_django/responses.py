@@ -90,15 +90,15 @@ def is_stream(response: HttpResponseBase) -> bool:
 
 
 async def send_made(
-    made: Reply | HttpResponseBase, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]], send: Send
+    answer: Reply | HttpResponseBase, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]], send: Send
 ) -> None:
     """Send a reply, or a streamed answer: one that is not asynchronous part by part, each made `in_thread`."""
-    if isinstance(made, Reply):
-        await send_reply(made, send)
+    if isinstance(answer, Reply):
+        await send_reply(answer, send)
         return
-    response: Any = made
+    response: Any = answer
     try:
-        await send({"type": "http.response.start", "status": made.status_code, "headers": list(headers_of(made))})
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": list(headers_of(answer))})
         if response.is_async:
             async for part in response:
                 await send({"type": "http.response.body", "body": _as_bytes(part), "more_body": True})
@@ -108,7 +108,7 @@ async def send_made(
                 await send({"type": "http.response.body", "body": _as_bytes(part), "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
-        await in_thread(partial(close_response, made))
+        await in_thread(partial(close_response, answer))
 
 
 async def _gather(response: HttpResponseBase, is_wanted: IsWanted) -> bytes:
@@ -237,8 +237,10 @@ def _result_of(request: RouteRequest, response: HttpResponseBase, forms: list[Cl
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
         return _as_json(422, {"detail": " ".join(errors)}, response)
-    if not any(map(_is_valid, forms)) and (found := [one for form in forms for one in _errors_of(form, request)]):
-        return _as_json(422, {"detail": found}, response)
+    if not any(map(_is_valid, forms)) and (
+        details := [detail for form in forms for detail in _errors_of(form, request)]
+    ):
+        return _as_json(422, {"detail": details}, response)
     texts = [text_of(message) for message in queued]
     if is_sign_in(urlsplit(response["Location"]).path):  # to which the core would send its caller
         return _as_json(200, {"location": response["Location"], **({"messages": texts} if texts else {})}, response)
@@ -359,9 +361,9 @@ def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, ob
 
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:
-    named = (b"content-type", b"content-length", b"location")
-    kept = tuple(pair for pair in headers_of(response) if pair[0] not in named)
-    return Reply(status, (_JSON, *kept), json.dumps(document).encode())
+    dropped = (b"content-type", b"content-length", b"location")
+    headers = tuple(pair for pair in headers_of(response) if pair[0] not in dropped)
+    return Reply(status, (_JSON, *headers), json.dumps(document).encode())
 
 
 def headers_of(response: HttpResponseBase) -> RawHeaders:

@@ -66,12 +66,12 @@ def adapt_rest_authentication(declared: object) -> RestAuthentication | None:
     kind = declared if isinstance(declared, type) else type(declared)
     if not issubclass(kind, known.BaseAuthentication):
         return None
-    made: Any = kind() if isinstance(declared, type) else declared
+    authentication: Any = kind() if isinstance(declared, type) else declared
     with suppress(Exception):  # it needs something of a real request
-        challenge = made.authenticate_header(HttpRequest()) or ""
-        if isinstance(made, known.SessionAuthentication):
-            return RestAuthentication(made, None, "session", COOKIE)
+        challenge = authentication.authenticate_header(HttpRequest()) or ""
+        if isinstance(authentication, known.SessionAuthentication):
+            return RestAuthentication(authentication, None, "session", COOKIE)
         return RestAuthentication(
-            made, "bearer" if challenge.lower().startswith("bearer") else None, "bearer", challenge
+            authentication, "bearer" if challenge.lower().startswith("bearer") else None, "bearer", challenge
         )
-    return RestAuthentication(made, None, "bearer", "")
+    return RestAuthentication(authentication, None, "bearer", "")

@@ -49,9 +49,10 @@ def read_serializer(
     names = as_object(schema.get("properties"))
     if method == "PATCH":  # changes what is given, and nothing else (REST framework, partial updates)
         properties = {
-            name: {key: fact for key, fact in as_object(one).items() if key != "default"} for name, one in names.items()
+            name: {key: fact for key, fact in as_object(member).items() if key != "default"}
+            for name, member in names.items()
         }
-        schema = {key: one for key, one in {**schema, "properties": properties}.items() if key != "required"}
+        schema = {key: value for key, value in {**schema, "properties": properties}.items() if key != "required"}
     if method in NO_BODY_METHODS:
         return Operation(schema, {}, tuple(Parameter(name, "query", name) for name in names))
     files = {name for name, schema_of_member in names.items() if is_file(as_object(schema_of_member))}
@@ -64,11 +65,11 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     """Return what a view of REST framework takes and gives: what its serializer, its lists and its permissions say."""
     if view.cls is None or not issubclass(view.cls, APIView):
         return None
-    made = _make_view(view, method)
+    instance = _make_view(view, method)
     behind = _answering(view)
     mentioned = set(getattr(getattr(behind, "__code__", None), "co_names", ()))
     extends = is_of_framework(behind) or "super" in mentioned
-    renderers = made.renderer_classes
+    renderers = instance.renderer_classes
     # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
     is_json = isinstance(renderers, (list, tuple)) and "json" in str(
         getattr(next(iter(renderers), None), "media_type", "")
@@ -77,41 +78,43 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
         {"type": "object", "properties": {}},
         {},
         answers_json=is_json,
-        description=_words_of(view, made, method),
-        auth_required=_refuses_strangers(made),
+        description=_words_of(view, instance, method),
+        auth_required=_refuses_strangers(instance),
     )
-    declared = _serializer_of(view, made)
+    declared = _serializer_of(view, instance)
     if declared is None:
-        return replace(operation, **_queries(made)) if _is_list(view, method) and extends else operation
+        return replace(operation, **_queries(instance)) if _is_list(view, method) and extends else operation
     reads_it = extends or any("erializer" in name for name in mentioned) or is_of_framework(view.handlers[0])
-    context, taken = {"request": made.request, "view": made}, None
+    context, accepted = {"request": instance.request, "view": instance}, None
     with suppress(Exception):  # of a view of REST framework's simplest class, which has none, or of somebody's own
-        context = made.get_serializer_context()
+        context = instance.get_serializer_context()
     if method not in NO_BODY_METHODS and reads_it:
-        taken = read_serializer(declared, method, "validation", context)
-    if taken is not None:
-        parameters = taken.parameters
-        parsers = {getattr(parser, "media_type", "") for parser in made.parser_classes}
-        if taken.content_type == MULTIPART and "application/json" in parsers:
-            true, kept = _left_out_of_forms(declared(context=context), method)
+        accepted = read_serializer(declared, method, "validation", context)
+    if accepted is not None:
+        parameters = accepted.parameters
+        parsers = {getattr(parser, "media_type", "") for parser in instance.parser_classes}
+        if accepted.content_type == MULTIPART and "application/json" in parsers:
+            true, unchanged = _left_out_of_forms(declared(context=context), method)
             parameters = tuple(
                 RestParameter(
                     parameter.name,
                     parameter.location,
                     parameter.wire_name,
                     is_true=parameter.name in true,
-                    is_kept=parameter.name in kept,
+                    is_kept=parameter.name in unchanged,
                 )
                 for parameter in parameters
             )
-        operation = replace(operation, inputs=taken.inputs, parameters=parameters, content_type=taken.content_type)
+        operation = replace(
+            operation, inputs=accepted.inputs, parameters=parameters, content_type=accepted.content_type
+        )
     if not extends or method == "DELETE" or not is_of_framework(declared.to_representation):
         return operation
-    given = read_serializer(declared, method, "serialization", context)
-    outputs = given.outputs if given is not None else {}
+    returned = read_serializer(declared, method, "serialization", context)
+    outputs = returned.outputs if returned is not None else {}
     if not _is_list(view, method):
         return replace(operation, outputs=outputs)
-    return replace(operation, outputs=_many(made, outputs), **_queries(made))
+    return replace(operation, outputs=_many(instance, outputs), **_queries(instance))
 
 
 def describe_key(cls: Any, inputs: JsonObject) -> JsonObject:
@@ -143,46 +146,46 @@ def _left_out_of_forms(serializer: Any, method: str) -> tuple[set[str], set[str]
         return set(), set()
     model = getattr(getattr(serializer, "Meta", None), "model", None)
     stored = {field.name: field.get_default() for field in model._meta.fields} if model is not None else {}
-    true, kept = set(), set()
+    true, unchanged = set(), set()
     for name, field in serializer.fields.items():
         if not isinstance(field, _EMPTIED):
             continue
         has_default = field.default is not serializers.empty
         if method == "PUT" and not has_default:
-            kept.add(name)
+            unchanged.add(name)
         elif (field.default if has_default else stored.get(field.source)) is True:
             true.add(name)
-    return true, kept
+    return true, unchanged
 
 
 def _make_view(view: "View", method: str) -> Any:
     """An instance as REST framework would make it for a request of a stranger. Raises what its class raises."""
     assert view.cls is not None
-    made: Any = view.cls(**view.options)
+    instance: Any = view.cls(**view.options)
     request = HttpRequest()
     request.method = method
-    made.action_map, made.args, made.kwargs, made.format_kwarg = {}, (), {}, None
-    made.request = Request(request)
-    made.request.user, made.request.auth = make_stranger(), None
+    instance.action_map, instance.args, instance.kwargs, instance.format_kwarg = {}, (), {}, None
+    instance.request = Request(request)
+    instance.request.user, instance.request.auth = make_stranger(), None
     if view.action:
-        made.action = view.action
-    return made
+        instance.action = view.action
+    return instance
 
 
-def _serializer_of(view: "View", made: Any) -> type[Any] | None:
+def _serializer_of(view: "View", instance: Any) -> type[Any] | None:
     """The serializer class that a view chooses for this method; what it declares where it cannot choose yet."""
     try:
-        found = made.get_serializer_class()
+        serializer = instance.get_serializer_class()
     except Exception:  # somebody's own choice, by a user or a path that is not there yet
-        found = view.options.get("serializer_class") or getattr(view.cls, "serializer_class", None)
-    return found if isinstance(found, type) and issubclass(found, serializers.BaseSerializer) else None
+        serializer = view.options.get("serializer_class") or getattr(view.cls, "serializer_class", None)
+    return serializer if isinstance(serializer, type) and issubclass(serializer, serializers.BaseSerializer) else None
 
 
-def _refuses_strangers(made: Any) -> bool:
+def _refuses_strangers(instance: Any) -> bool:
     """Return True if the permissions of a view refuse a caller whom nobody knows."""
-    for permission in made.get_permissions():
+    for permission in instance.get_permissions():
         try:
-            if not permission.has_permission(made.request, made):
+            if not permission.has_permission(instance.request, instance):
                 return True
         except (exceptions.NotAuthenticated, exceptions.PermissionDenied, exceptions.AuthenticationFailed):
             return True
@@ -201,7 +204,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def _words_of(view: "View", made: Any, method: str) -> str | None:
+def _words_of(view: "View", instance: Any, method: str) -> str | None:
     """Return an action's description: the function's own words, else the class's for this action, else what it does."""
     written = view.cls.__doc__ if view.cls is not None else None
     answering = _answering(view)
@@ -221,7 +224,7 @@ def _words_of(view: "View", made: Any, method: str) -> str | None:
     action = view.action or method.lower()
     if action in sections:
         return sections[action]
-    model = getattr(getattr(made, "queryset", None), "model", None)
+    model = getattr(getattr(instance, "queryset", None), "model", None)
     if not view.action or action not in WORDS or model is None:
         return sections[""] or None
     names = {"one": force_str(model._meta.verbose_name), "many": force_str(model._meta.verbose_name_plural)}
@@ -250,40 +253,40 @@ def _is_list(view: "View", method: str) -> bool:
     return view.action == _LISTS if view.action else hasattr(view.cls, _LISTS)
 
 
-def _many(made: Any, item: JsonObject) -> JsonObject:
+def _many(instance: Any, item: JsonObject) -> JsonObject:
     """The schema of a list, or of a page of it where pages are sure and look as REST framework's own."""
     several: JsonObject = {"type": "array", "items": item}
-    paginator = made.paginator
+    paginator = instance.paginator
     if paginator is None:
         return several
     makers = [
         next(kind for kind in type(paginator).__mro__ if name in vars(kind))
         for name in ("get_paginated_response", "get_paginated_response_schema")
     ]
-    own_list = next((kind for kind in type(made).__mro__ if _LISTS in vars(kind)), None)
+    own_list = next((kind for kind in type(instance).__mro__ if _LISTS in vars(kind)), None)
     sizes = [getattr(paginator, name, None) for name in ("page_size", "default_limit")]
-    asked = [getattr(paginator, name, None) for name in ("page_size_query_param", "limit_query_param")]
+    size_parameters = [getattr(paginator, name, None) for name in ("page_size_query_param", "limit_query_param")]
     if not any(sizes):
-        return several if not any(asked) else {}
+        return several if not any(size_parameters) else {}
     if makers[0] is not makers[1] or own_list is None or not is_of_framework(own_list):
         return {}
     return translate(paginator.get_paginated_response_schema(several), "serialization")
 
 
-def _queries(made: Any) -> dict[str, Any]:
+def _queries(instance: Any) -> dict[str, Any]:
     """Inputs and parameters of a list: its pages, search, order and filters."""
     members: dict[str, object] = {}
-    sources = [made.paginator] if made.paginator is not None else []
-    sources += [backend() for backend in made.filter_backends]
+    sources = [instance.paginator] if instance.paginator is not None else []
+    sources += [backend() for backend in instance.filter_backends]
     for source in sources:
         tell = getattr(source, "get_schema_operation_parameters", None)
-        if isinstance(source, filters.SearchFilter) and not getattr(made, "search_fields", None):
+        if isinstance(source, filters.SearchFilter) and not getattr(instance, "search_fields", None):
             continue
-        for parameter in tell(made) if tell is not None else ():
+        for parameter in tell(instance) if tell is not None else ():
             schema = translate(as_object(parameter.get("schema")), "validation")
             words = {"description": force_str(parameter["description"])} if parameter.get("description") else {}
             members[str(parameter["name"])] = {**schema, **words}
-        ordering = getattr(made, "ordering_fields", None)
+        ordering = getattr(instance, "ordering_fields", None)
         if isinstance(source, filters.OrderingFilter) and isinstance(ordering, (list, tuple)):
             fields = [str(name) for name in ordering]
             any_of = "|".join(re.escape(name) for name in fields)
@@ -293,23 +296,23 @@ def _queries(made: Any) -> dict[str, Any]:
                 "pattern": f"^-?(?:{any_of})(?:,-?(?:{any_of}))*$",
             }
         if hasattr(source, "get_filterset_class"):
-            members |= _filters(source, made)
+            members |= _filters(source, instance)
     if not members:
         return {}
     parameters = tuple(Parameter(name, "query", name) for name in members)
     return {"inputs": {"type": "object", "properties": members}, "parameters": parameters}
 
 
-def _filters(source: Any, made: Any) -> dict[str, object]:
+def _filters(source: Any, instance: Any) -> dict[str, object]:
     """Return what django-filter takes, by the fields of its filters; one of several parts has a name for each."""
-    filterset = source.get_filterset_class(made, getattr(made, "queryset", None))
+    filterset = source.get_filterset_class(instance, getattr(instance, "queryset", None))
     members: dict[str, object] = {}
-    for name, one in (filterset.get_filters() if filterset is not None else {}).items():
+    for name, field_filter in (filterset.get_filters() if filterset is not None else {}).items():
         with suppress(UnusableSchema):
-            members[name] = {**describe_field(name, one.field)}
+            members[name] = {**describe_field(name, field_filter.field)}
             continue
-        suffixes = getattr(one.field.widget, "suffixes", ())
-        for suffix, part in zip(suffixes, getattr(one.field, "fields", ()), strict=False):
+        suffixes = getattr(field_filter.field.widget, "suffixes", ())
+        for suffix, part in zip(suffixes, getattr(field_filter.field, "fields", ()), strict=False):
             with suppress(UnusableSchema):
                 members[f"{name}_{suffix}" if suffix else name] = describe_field(name, part)
     for schema in members.values():

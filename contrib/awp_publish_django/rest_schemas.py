@@ -162,8 +162,8 @@ def translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
         members = {name: as_object(member) for name, member in as_object(translated["properties"]).items()}
         visible = {name: translate(member, mode) for name, member in members.items() if not member.get(_HIDDEN[mode])}
         required = translated.get("required")
-        wanted = [name for name in required if name in visible] if isinstance(required, list) else []
-        translated |= {"properties": visible, "required": wanted}
+        visible_required = [name for name in required if name in visible] if isinstance(required, list) else []
+        translated |= {"properties": visible, "required": visible_required}
     if isinstance(translated.get("items"), Mapping):
         translated["items"] = translate(as_object(translated["items"]), mode)
     for word in ("anyOf", "oneOf", "allOf"):

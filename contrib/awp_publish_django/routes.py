@@ -55,12 +55,12 @@ class _Place:
         innermost = next((layer for layer in reversed(list(layers_of(callback))) if inspect.isfunction(layer)), None)
         if not unnamed or innermost is None:
             return self
-        taken = [
+        positional = [
             parameter.name
             for parameter in inspect.signature(innermost).parameters.values()
             if parameter.kind in _POSITIONAL
         ]
-        names = dict(zip(unnamed, taken[1:], strict=False))
+        names = dict(zip(unnamed, positional[1:], strict=False))
         if not names.keys() >= set(unnamed) or not self.schemas.keys().isdisjoint(names.values()):
             return self
         path = re.sub(r"{(_\d+)\b", lambda match: "{" + names.get(match[1], match[1]), self.path)
@@ -76,28 +76,28 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
     """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
     with translation.override(default_language()):
         # The first of equal patterns is the one that Django takes; django-ninja makes one for each operation.
-        kept: dict[object, Route] = {}
+        by_key: dict[object, Route] = {}
         for route in _walk(get_resolver(urlconf).url_patterns, _Place()):  # type: ignore[arg-type]
-            kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
-    found: list[Route] = []
+            by_key.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
+    routes: list[Route] = []
     first: dict[str, object] = {}  # view at an address without placeholders, beyond which Django does not look
-    for route in kept.values():
+    for route in by_key.values():
         endpoint = route.arrival.endpoint if route.arrival is not None else None
         if "{" not in route.template and first.setdefault(route.template, endpoint) is not endpoint:
             route = replace(route, kept_out="a view before it has the same address")
         # A route that is another one in a format of the caller's choice stands for no declaration; it can be named.
         plain, kind = _FORMAT.sub("", route.template), (route.methods, route.handlers)
         if plain != route.template:
-            twins = (route.template for route in kept.values() if (route.methods, route.handlers) == kind)
+            twins = (route.template for route in by_key.values() if (route.methods, route.handlers) == kind)
             if twin := next((template for template in twins if template in (plain, f"{plain}/")), None):
                 route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} {IN_ANOTHER_FORMAT}")
-        found.append(route)
-    times = Counter(_unqualified(route.name) for route in found)
+        routes.append(route)
+    times = Counter(_unqualified(route.name) for route in routes)
     return [
         replace(route, aliases=(*route.aliases, short))
         if (short := _unqualified(route.name)) != route.name and times[short] == 1
         else route
-        for route in found
+        for route in routes
     ]
 
 
@@ -164,8 +164,8 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
 
 def _described(view: View, place: _Place, method: str) -> Operation:
     operation = describe_by_path(place.path, view.description)
-    known = operation.inputs["properties"]
-    properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}
+    path_inputs = operation.inputs["properties"]
+    properties = {**path_inputs, **place.schemas} if isinstance(path_inputs, Mapping) else {}
     says_json = any(answers_json(handler) is True for handler in view.handlers)
     inputs: JsonObject = {**operation.inputs, "properties": properties}
     reads = reads_of(view.handlers[0]) if method == "GET" and view.cls is None and view.operation is None else None

@@ -135,13 +135,13 @@ class DjangoUsers(Framework):
 
         def render() -> str | None:
             try:
-                found = loader.get_template(template)
+                page = loader.get_template(template)
             except TemplateDoesNotExist:
                 return None
             if bridge is None:
-                return str(found.render(dict(facts)))
+                return str(page.render(dict(facts)))
             with speaking(bridge.request):
-                return str(found.render(dict(facts), bridge.request))
+                return str(page.render(dict(facts), bridge.request))
 
         return await _in_thread(render)
 

@@ -164,27 +164,27 @@ class _DjangoBackend:
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(request.writes for request in requests)
-        wanted = [request for request in requests if request.is_wanted]
+        pending = [request for request in requests if request.is_wanted]
         try:
             with transaction.atomic(using=self._using):
                 if writes:
                     self._transaction.lock()
                 now = self._clock()
-                orders = (request.order for request in wanted)
+                orders = (request.order for request in pending)
                 steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
                 self._transaction.prefetch({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
-                answers = [request.carry_out(self._transaction, now) for request in wanted]
+                answers = [request.carry_out(self._transaction, now) for request in pending]
                 if writes:
                     self._changes += len(requests)
                     if self._changes >= PURGE_EVERY:
                         self._changes = 0
                         self._transaction.purge(now)
-                if not all(request.commit() for request in wanted):
+                if not all(request.commit() for request in pending):
                     raise _RequestAbandoned
         except _RequestAbandoned:
             self._transact(requests)
             return
-        for request, answer in zip(wanted, answers, strict=True):
+        for request, answer in zip(pending, answers, strict=True):
             request.answer = answer
 
 
@@ -262,8 +262,8 @@ class DjangoTransaction:
         name = self._name(kind, key)
         if name not in self._known:
             self._known[name] = self._entries.filter(key=name).first()
-        found = self._known[name]
-        return found if found is not None and found.expires > now else None
+        entry = self._known[name]
+        return entry if entry is not None and entry.expires > now else None
 
     def _put(self, entry: Entry) -> None:
         self._known[entry.key] = entry

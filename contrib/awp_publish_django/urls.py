@@ -42,14 +42,14 @@ class OwnPattern(URLPattern):
             return None
         publisher, url = get_publication().publisher, get_publication().site.settings.urls[0]
         host = url.split("/")[2].encode("latin-1", "replace")
-        asked = {
+        scope = {
             "method": "GET",
             "path": f"/{path}",
             "root_path": "",
             "query_string": b"",
             "headers": [(b"host", host)],
         }
-        if not publisher.owns(asked):
+        if not publisher.owns(scope):
             return None
         view: Callable[..., Any] = self.callback
         return ResolverMatch(view, (), {}, "agents", route=path, captured_kwargs={}, extra_kwargs={})

@@ -129,20 +129,20 @@ def _refuses_strangers(layer: object) -> bool:
     names = layer.__code__.co_freevars
     if "test_func" not in names and "decorators" not in names:
         return False
-    known = inspect.getclosurevars(layer).nonlocals
-    if "test_func" in known and "django" in layer.__code__.co_filename:
+    closure = inspect.getclosurevars(layer).nonlocals
+    if "test_func" in closure and "django" in layer.__code__.co_filename:
         try:
-            return not known["test_func"](make_stranger())
+            return not closure["test_func"](make_stranger())
         except PermissionDenied:
             return True
         except Exception:  # somebody's own test looks at a user's profile
             return True
-    listed = known.get("decorators", ())
+    listed = closure.get("decorators", ())
     decorators = listed if isinstance(listed, (list, tuple)) else (listed,)
     for decorate in decorators:
         with suppress(Exception):
-            made = decorate(_nothing)
-            if made is not _nothing and any(_refuses_strangers(inner) for inner in layers_of(made)):
+            decorated = decorate(_nothing)
+            if decorated is not _nothing and any(_refuses_strangers(inner) for inner in layers_of(decorated)):
                 return True
     return False
 
@@ -237,11 +237,11 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
     """
     innermost = [[layer for layer in layers_of(handler) if inspect.isfunction(layer)][-1:] for handler in handlers]
     level = [function for functions in innermost for function in functions]
-    named = set(re.findall(r"\w+", " ".join(str(function.__annotations__.get("return", "")) for function in level)))
-    named.discard("HttpResponse")  # whatever it is of
+    words = set(re.findall(r"\w+", " ".join(str(function.__annotations__.get("return", "")) for function in level)))
+    words.discard("HttpResponse")  # whatever it is of
     seen: set[CodeType] = set()
     while level and len(seen) < MAX_FUNCTIONS:
-        names, texts = named, set[object]()
+        names, texts = words, set[object]()
         below: list[FunctionType] = []
         for function in level:
             codes = [function.__code__] if function.__code__ not in seen else []
@@ -266,7 +266,7 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
         if "HttpResponse" in names:
             kinds = {word for word in texts if isinstance(word, str) and _MEDIA_TYPE.match(word)}
             return any("html" in kind for kind in kinds) or not (kinds or "content_type" in texts or "dumps" in names)
-        level, named = below, set()
+        level, words = below, set()
     return makes_page
 
 
@@ -326,7 +326,7 @@ def _class_of(layer: object) -> type | None:
 
 def _class_methods(callback: object, cls: type) -> Iterator[tuple[str, str]]:
     """HTTP methods and the names of the functions behind them; viewsets name theirs (`{"get": "list"}`)."""
-    actions = next((found for layer in layers_of(callback) if (found := getattr(layer, "actions", None))), None)
+    actions = next((mapping for layer in layers_of(callback) if (mapping := getattr(layer, "actions", None))), None)
     names = actions if isinstance(actions, Mapping) else {method.lower(): method.lower() for method in METHODS}
     allowed = getattr(cls, "http_method_names", list(names))
     for method in METHODS:
@@ -338,9 +338,9 @@ def _options(callback: object) -> Mapping[str, object]:
     """Return what was given to `as_view(...)`."""
     for layer in layers_of(callback):
         for name in ("view_initkwargs", "initkwargs"):
-            found = getattr(layer, name, None)
-            if isinstance(found, Mapping):
-                return found
+            initkwargs = getattr(layer, name, None)
+            if isinstance(initkwargs, Mapping):
+                return initkwargs
     return {}
 
 

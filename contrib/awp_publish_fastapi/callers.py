@@ -72,10 +72,10 @@ def _is_scheme(dependency: object) -> bool:
 def _annotation(consumer: Dependant, dependency: Dependant) -> object:
     """Return the type of the value that a dependency gives, as its consumer or itself declares it; Any if neither."""
     declared: list[object] = []
-    named: list[tuple[Callable[..., Any] | None, str]] = [(dependency.call, "return")]
+    sources: list[tuple[Callable[..., Any] | None, str]] = [(dependency.call, "return")]
     if dependency.name:
-        named.insert(0, (consumer.call, dependency.name))
-    for function, name in named:
+        sources.insert(0, (consumer.call, dependency.name))
+    for function, name in sources:
         if function is None:
             continue
         *_, written = layers_of(function)

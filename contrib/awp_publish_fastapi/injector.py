@@ -80,34 +80,34 @@ class FastApiInjector:
                 dependencies=self._app.router.dependencies,
                 dependency_overrides_provider=self._app,
             )
-            taken = self._document.describe(route, "POST")
+            dependencies = self._document.describe(route, "POST")
         except Exception as error:  # FastAPI may raise anything about a dependency
             raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
         # The function's own inputs, and those of its dependencies.
-        if taken.content_type not in (None, JSON) or any(
-            parameter.location == "body" for parameter in taken.parameters
+        if dependencies.content_type not in (None, JSON) or any(
+            parameter.location == "body" for parameter in dependencies.parameters
         ):
             raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input cannot be")
-        inputs, theirs = dict(described.inputs), taken.inputs
+        inputs, theirs = dict(described.inputs), dependencies.inputs
         properties, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
         names = {
             parameter.name: f"{parameter.location}_{parameter.name}"
             if parameter.name in properties and parameter.location != "json"
             else parameter.name
-            for parameter in taken.parameters
+            for parameter in dependencies.parameters
         }
         required = [names[name] for name in cast(list[str], theirs.get("required", []))]
         inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **properties}
-        if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
-            inputs["required"] = wanted
+        if all_required := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
+            inputs["required"] = all_required
         if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
             inputs["$defs"] = definitions
         operation = dataclasses.replace(
-            taken,
+            dependencies,
             inputs=inputs,
             outputs=described.outputs,
             parameters=tuple(
-                dataclasses.replace(parameter, name=names[parameter.name]) for parameter in taken.parameters
+                dataclasses.replace(parameter, name=names[parameter.name]) for parameter in dependencies.parameters
             ),
             content_type=JSON,
             success_status=200,

@@ -98,10 +98,10 @@ def add_rehearsal(
     supported = []
     for parameter in parameters:
         kind: Any = parameter.annotation
-        named, beside = (get_args(kind)[0], get_args(kind)[1:]) if get_origin(kind) is Annotated else (kind, ())
+        annotated, beside = (get_args(kind)[0], get_args(kind)[1:]) if get_origin(kind) is Annotated else (kind, ())
         # A dependency is named by its mark, or is the class that the parameter is annotated with.
         mark = next((mark for mark in (parameter.default, *beside) if isinstance(mark, params.Depends)), None)
-        if mark is not None and _is_security(cast(Callable[..., object], mark.dependency or named), path):
+        if mark is not None and _is_security(cast(Callable[..., object], mark.dependency or annotated), path):
             supported.append(parameter)
     around = [
         dependency
@@ -136,9 +136,9 @@ def _is_security(dependency: Callable[..., object], path: str) -> bool:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
     except Exception:  # FastAPI raises the same for the route itself
         return False
-    return any(isinstance(inner, SecurityBase) for inner in (dependency, *(one.call for one in flat))) or any(
-        reads_caller(inner) or next(credential_headers(inner), "") for inner in flat
-    )
+    return any(
+        isinstance(inner, SecurityBase) for inner in (dependency, *(dependant.call for dependant in flat))
+    ) or any(reads_caller(inner) or next(credential_headers(inner), "") for inner in flat)
 
 
 def openapi_of(app: FastAPI) -> OpenApi | None:
@@ -182,9 +182,9 @@ class FastApiDocument:
                 whole = {}
             self._whole = whole, Components(whole)
         document, components = self._whole
-        found = _operation(document, context, method)
-        operation_id = found.get("operationId") if self._is_outermost else None
-        if not found:
+        entry = _operation(document, context, method)
+        operation_id = entry.get("operationId") if self._is_outermost else None
+        if not entry:
             # A route that is hidden from /docs may still be an action: it is described alone, as if it were listed.
             listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
             object.__setattr__(listed, "include_in_schema", True)
@@ -194,7 +194,7 @@ class FastApiDocument:
                     document = get_openapi(title="", version="", routes=[listed])
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
-            components, found = Components(document), _operation(document, context, method)
+            components, entry = Components(document), _operation(document, context, method)
         route = getattr(context, "_effective_route", context)  # attribute access on the context is slow
         body, written = route.body_field, tuple[JsonObject, ...]()
         if body is not None:
@@ -208,7 +208,7 @@ class FastApiDocument:
                 written = write_readable(kind)
                 self._models[id(kind)] = kind, written
         read = read_operation(
-            found,
+            entry,
             components,
             self._prefix + (route.path or ""),
             document.get("security"),
@@ -227,7 +227,7 @@ class FastApiDocument:
         schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
         needs = needs_caller(route.dependant)
         refuses = needs or not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
-        refuses = refuses or "401" in as_object(found.get("responses"))
+        refuses = refuses or "401" in as_object(entry.get("responses"))
         # Single header parameters that are named like credentials; a model of headers is declared as a whole.
         headers = (field for dependant in _flat(route.dependant) for field in dependant.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
@@ -270,17 +270,17 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
         return {**schema, "items": _trimmed(items, definitions, *of_all)} if any(of_all) else schema
     if not isinstance(members := schema.get("properties"), Mapping):
         return schema
-    kept: dict[str, object] = {}
+    properties: dict[str, object] = {}
     for name, member in members.items():
-        left_out, wanted = _selected(exclude, name), True if include is None else _selected(include, name)
-        if left_out is True or wanted is None:
+        left_out, selected = _selected(exclude, name), True if include is None else _selected(include, name)
+        if left_out is True or selected is None:
             continue
-        inner = None if wanted is True else wanted
+        inner = None if selected is True else selected
         nested = left_out is not None or inner is not None
-        kept[name] = _trimmed(as_object(member), definitions, inner, left_out) if nested else member
-    required = [name for name in cast(list[str], schema.get("required", [])) if name in kept]
+        properties[name] = _trimmed(as_object(member), definitions, inner, left_out) if nested else member
+    required = [name for name in cast(list[str], schema.get("required", [])) if name in properties]
     rest = {key: value for key, value in schema.items() if key != "required"}
-    return {**rest, "properties": kept} | ({"required": required} if required else {})
+    return {**rest, "properties": properties} | ({"required": required} if required else {})
 
 
 def _selected(names: object, name: str) -> object:

@@ -39,14 +39,14 @@ class DriftFound(Exception):
 class PageDrift(pytest.Item):
     """The findings of one page. Warnings fail nothing, and are shown as pytest shows warnings."""
 
-    found: Sequence[Drift] = ()
+    drifts: Sequence[Drift] = ()
 
     def runtest(self) -> None:
         """Fail where there is an error."""
-        for one in self.found:
-            if one.level != "error":
-                self.warn(pytest.PytestWarning(str(one)))
-        errors = [str(one) for one in self.found if one.level == "error"]
+        for drift in self.drifts:
+            if drift.level != "error":
+                self.warn(pytest.PytestWarning(str(drift)))
+        errors = [str(drift) for drift in self.drifts if drift.level == "error"]
         if errors:
             raise DriftFound("\n".join(errors))
 
@@ -62,8 +62,8 @@ class PageDrift(pytest.Item):
 class DriftCollector(pytest.Collector):
     """The pages of an application."""
 
-    def __init__(self, *, target: str, **given: object) -> None:
-        super().__init__(**given)  # type: ignore[arg-type]
+    def __init__(self, *, target: str, **arguments: object) -> None:
+        super().__init__(**arguments)  # type: ignore[arg-type]
         self.target = target
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -72,22 +72,22 @@ class DriftCollector(pytest.Collector):
         from awp_publish.problems import DeclarationError
 
         try:
-            paths, found = drift_of(self.target, browser=bool(self.config.getoption("--agents-browser")))
+            paths, drifts = drift_of(self.target, browser=bool(self.config.getoption("--agents-browser")))
         except (ImportError, AttributeError, DeclarationError) as error:
             raise self.CollectError(f"--agents-drift: {error}") from error
-        for path in dict.fromkeys((*paths, *(one.page for one in found))):
+        for path in dict.fromkeys((*paths, *(drift.page for drift in drifts))):
             item: PageDrift = PageDrift.from_parent(self, name=path or "map")
-            item.found = [one for one in found if one.page == path]
+            item.drifts = [drift for drift in drifts if drift.page == path]
             yield item
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add the pages to the tests."""
-    given = config.getoption("--agents-drift")
-    if given is None:
+    option = config.getoption("--agents-drift")
+    if option is None:
         return
-    target = given or config.getini("agents_app")
+    target = option or config.getini("agents_app")
     if not target:
         raise pytest.UsageError("--agents-drift needs an application: --agents-drift=module:app, or agents_app.")
     collector = DriftCollector.from_parent(session, name=f"agents-drift {target}", target=str(target))

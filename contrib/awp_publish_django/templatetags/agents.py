@@ -45,8 +45,8 @@ def _catalog() -> Catalog:
     return get_publication().site.catalog
 
 
-def _styles(named: str) -> tuple[Style, ...]:
-    styles = tuple(named.split())
+def _styles(names: str) -> tuple[Style, ...]:
+    styles = tuple(names.split())
     for style in styles:
         if style not in STYLES:
             raise DeclarationError("template", f'there is no style "{style}". There are: {", ".join(STYLES)}.')

@@ -47,8 +47,8 @@ class Parser(CommandParser):
                 at = words.index(name, 1)
                 ahead += words[at : at + 2]
                 del words[at : at + 2]
-            ahead += [one for one in words[1:] if one.startswith(f"{name}=")]
-            words = [one for at, one in enumerate(words) if at == 0 or not one.startswith(f"{name}=")]
+            ahead += [word for word in words[1:] if word.startswith(f"{name}=")]
+            words = [word for at, word in enumerate(words) if at == 0 or not word.startswith(f"{name}=")]
         options, rest = self.parse_known_args([*ahead, *words], namespace)
         if unknown := take_rest(options, rest):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -81,8 +81,8 @@ class Command(BaseCommand):
         add_commands(verbs, PROJECT)
         verbs.choices["call"].add_argument("--user", help="the name of the user who calls, as if signed in")
 
-    def handle(self, **given: Any) -> None:
-        options = Namespace(**given)
+    def handle(self, **arguments: Any) -> None:
+        options = Namespace(**arguments)
         try:
             publication = get_publication()
         except (DeclarationError, ImproperlyConfigured) as error:
@@ -105,14 +105,14 @@ class Command(BaseCommand):
         """Do as `awp-publish` does. What it says on standard error is the CommandError, unless somebody is asked."""
         if options.command == "call" and options.user is not None:
             options.header.append(f"Cookie: {self._client(publication, options).cookies.output(header='', sep=';')}")
-        told, self.stdout.ending = StringIO(), ""
+        stderr, self.stdout.ending = StringIO(), ""
         log = logging.getLogger("django.request")  # which warns of documents that there may be, and are not
         level = log.level
         log.setLevel(logging.ERROR)
         try:
             with (
                 redirect_stdout(cast(TextIO, self.stdout)),
-                redirect_stderr(told) if not is_asking() else nullcontext(),
+                redirect_stderr(stderr) if not is_asking() else nullcontext(),
             ):
                 console = Console(as_json=getattr(options, "json", False))
                 code = run(console, options)
@@ -121,7 +121,7 @@ class Command(BaseCommand):
         finally:
             log.setLevel(level)
         if code:
-            raise _failure(told.getvalue().strip() or "The command found errors.", code)
+            raise _failure(stderr.getvalue().strip() or "The command found errors.", code)
 
     def _say(self, text: str, *, is_block: bool = False) -> None:
         self.stdout.ending = ""
@@ -178,10 +178,10 @@ class Command(BaseCommand):
             headers["Authorization"] = f"Bearer {options.token}"
         if options.key is not None:
             headers["Idempotency-Key"] = options.key
-        told: Any = None
+        document: Any = None
         for confirmation in ("", "asked for"):
             if confirmation:
-                headers["AWP-Confirmation"] = told["confirmation"]["token"]
+                headers["AWP-Confirmation"] = document["confirmation"]["token"]
             answer = client.post(
                 catalog.invoke_path_of(action),
                 json.dumps({"operation": action.operation, "input": inputs}),
@@ -192,9 +192,9 @@ class Command(BaseCommand):
             body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
             text = body.decode("utf-8", "replace")
             with suppress(ValueError):
-                told = json.loads(text)
-                text = json.dumps(told, indent=2, ensure_ascii=False)
-            if not (options.yes and isinstance(told, dict) and told.get("code") == "CONFIRMATION_REQUIRED"):
+                document = json.loads(text)
+                text = json.dumps(document, indent=2, ensure_ascii=False)
+            if not (options.yes and isinstance(document, dict) and document.get("code") == "CONFIRMATION_REQUIRED"):
                 break
         if answer.status_code >= 400:
             raise _failure(f"{answer.status_code}: {text}")
