@@ -37,10 +37,10 @@ def shorten(text: str, most: int = MAX_TEXT) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def nearest(wanted: str, names: Iterable[str], most: int = 3) -> list[str]:
+def nearest(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Return the known names nearest to a misspelt one, the nearest first, or those that it may abbreviate."""
     by_folded = {name[:50].lower(): name for name in islice(names, MAX_COMPARED)}
-    folded = wanted[:50].lower()
+    folded = word[:50].lower()
     if near := get_close_matches(folded, by_folded, most):
         return [by_folded[folded_name] for folded_name in near]
     short_for = list[str]()
@@ -51,9 +51,9 @@ def nearest(wanted: str, names: Iterable[str], most: int = 3) -> list[str]:
     return short_for[:most]
 
 
-def did_you_mean(wanted: str, names: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return a question that suggests the nearest name, or "" if none is near."""
-    near = nearest(wanted, names, 1)
+    near = nearest(word, names, 1)
     return f'Did you mean "{shorten(near[0])}"?' if near else ""
 
 
@@ -634,8 +634,8 @@ def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[s
             del members["type"]  # our type is more specific
         return kind(words, status=status, code=_code_in(document), members=members)
     inner = document.get("detail") if isinstance(document, Mapping) else None
-    found = (_code_in(source) for source in (document, inner))
-    code = next((code for code in found if code in codes), None)
+    candidates = (_code_in(source) for source in (document, inner))
+    code = next((code for code in candidates if code in codes), None)
     answered: dict[str, object] = {"response": document} if isinstance(document, (Mapping, list)) else {}
     if code is not None:
         answered["title"] = Refused.title  # that of `kind` is about the caller, and the type is the site's own
@@ -670,8 +670,8 @@ def _reason(source: object, depth: int) -> str:
     text, single = (_first_reason(source, kinds, depth - 1) for kinds in (str, (list, Mapping)))
     if text or single:
         return f"{text.rstrip('.:')}: {single}" if text and single and single not in text else text or single
-    named = [name for name in islice(source, MAX_REASONS * 2) if name not in _NO_REASONS and name not in _REASONS]
-    reasons = [(name, _reason(source[name], depth - 1)) for name in named[:MAX_REASONS]]
+    names = [name for name in islice(source, MAX_REASONS * 2) if name not in _NO_REASONS and name not in _REASONS]
+    reasons = [(name, _reason(source[name], depth - 1)) for name in names[:MAX_REASONS]]
     code = source.get("code")
     return "; ".join(f"{name}: {words}" for name, words in reasons if words) or (code if isinstance(code, str) else "")
 

@@ -136,9 +136,9 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     commands = parser.add_subparsers(dest="command")
     add_commands(commands)
-    named = [argument for argument in arguments if not argument.startswith("-")]
-    if named and named[0] not in commands.choices:
-        for target in named[1:]:
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    if words and words[0] not in commands.choices:
+        for target in words[1:]:
             add_commands_of(commands, target)
     return parser
 

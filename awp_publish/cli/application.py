@@ -138,8 +138,8 @@ def load(target: str) -> AsgiApp:
         raise DeclarationError(target, f"cannot be imported: {described(error)}.") from error
     app: object = getattr(module, attribute)
     if isinstance(app, Site):
-        named = [f"{module_name}:{name}" for name, value in vars(module).items() if site_of(value) is app]
-        where = f": {named[0]}" if named else " that AgentPublisher was added to"
+        names = [f"{module_name}:{name}" for name, value in vars(module).items() if site_of(value) is app]
+        where = f": {names[0]}" if names else " that AgentPublisher was added to"
         raise DeclarationError(target, "is a Site, not an application.", f"Name the application{where}.")
     if not callable(app) or isinstance(app, type):
         kind = type(app).__name__

@@ -55,17 +55,17 @@ def applications_in(path: Path) -> Iterator[FoundApplication]:
         if alias.name in CLASSES
     }
     for node in tree.body:
-        made = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if not isinstance(made, ast.Call) or not isinstance(targets[0], ast.Name):
+        if not isinstance(value, ast.Call) or not isinstance(targets[0], ast.Name):
             continue
-        function = made.func
+        function = value.func
         called = getattr(function, "id", "") or getattr(function, "attr", "")  # FastAPI(...), fastapi.FastAPI(...)
         framework = imported.get(called) or (CLASSES.get(called) if isinstance(function, ast.Attribute) else None)
         if framework is not None:
             texts = {
                 keyword.arg: keyword.value.value
-                for keyword in made.keywords
+                for keyword in value.keywords
                 if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
             }
             described = texts.get("summary") or texts.get("description", "")
@@ -77,8 +77,8 @@ def plan_application(application: FoundApplication, folder: Path) -> FileChange:
     """Return the change that publishes an application: imports beside the others, and the site at the end."""
     text = application.text
     refuse_twice(application.path, text)
-    taken = {node.id for node in ast.walk(application.tree) if isinstance(node, ast.Name)}
-    site = next(name for name in ("site", "agents_site", "site_for_agents") if name not in taken)
+    names_in_use = {node.id for node in ast.walk(application.tree) if isinstance(node, ast.Name)}
+    site = next(name for name in ("site", "agents_site", "site_for_agents") if name not in names_in_use)
     name = application.title or title_of(folder)
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")  # as the parser counts them
     has_os = any(

@@ -248,9 +248,9 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
             if is_web or uri.startswith(("http://", "https://")):
                 # Only a map that is in this network itself may import from it.
                 allow = is_web and is_private(urlsplit(base).hostname or "")
-                left = max(0.1, deadline - time.monotonic())
+                remaining = max(0.1, deadline - time.monotonic())
                 limit = rules.MAX_IMPORT_BYTES
-                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=left)
+                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=remaining)
             else:
                 folder = Path(base).resolve().parent
                 path = (folder / uri).resolve()

@@ -29,9 +29,9 @@ def visible(text: str, *, is_block: bool = False) -> str:
         return text
     if is_block:
         text = text.replace("\r\n", "\n")
-    kept = "\n\t" if is_block else ""
+    allowed = "\n\t" if is_block else ""
     return "".join(
-        sign if sign.isprintable() or sign in HARMLESS or sign in kept else _escape_of(sign) for sign in text
+        sign if sign.isprintable() or sign in HARMLESS or sign in allowed else _escape_of(sign) for sign in text
     )
 
 

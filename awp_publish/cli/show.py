@@ -36,15 +36,15 @@ def show(console: Console, options: Namespace) -> int:
     catalog = site.catalog
     left_out = [f"left    {route.method} {route.path}  {route.name}: {route.why}" for route in site.left_out]
     if options.included:
-        taken = {
+        targets = {
             action.id: action.target
             for action in catalog.actions
             if action.id in site.included and action.target is not None
         }
         pages = [page for page in catalog.pages if page.path in site.included]
-        console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in taken.items()))
+        console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in targets.items()))
         console.say(*(f"page    GET {page.path}  {page.title}" for page in pages), *left_out)
-        published = {"actions": list(taken), "pages": [page.path for page in pages]}
+        published = {"actions": list(targets), "pages": [page.path for page in pages]}
         console.json({**published, "left_out": [route._asdict() for route in site.left_out]})
         return 0
 
@@ -110,8 +110,8 @@ def export(console: Console, options: Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(document.body)
         written.append(str(path))
-        kept = [f"  {name.title()}: {value}" for name, value in document.headers if name not in CDN_HEADERS]
-        lines += [document.path, *kept, ""]
+        header_lines = [f"  {name.title()}: {value}" for name, value in document.headers if name not in CDN_HEADERS]
+        lines += [document.path, *header_lines, ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_headers").write_text("\n".join(lines), encoding="utf-8")
     written.append(str(folder / "_headers"))

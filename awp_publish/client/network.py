@@ -107,8 +107,8 @@ class Network:
             from websockets.exceptions import InvalidStatus, WebSocketException
             from websockets.sync.client import connect as open_websocket
         except ModuleNotFoundError:
-            wanted = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
-            raise RuntimeError(wanted) from None
+            remedy = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
+            raise RuntimeError(remedy) from None
         scheme = "wss" if self._parts.scheme == "https" else "ws"
         received: list[dict[str, Any]] = []
         deadline = Deadline(self._timeout)
@@ -135,13 +135,13 @@ class Network:
                 close_timeout=CLOSE_SECONDS,
                 max_size=MAX_BYTES,
             ) as opened:
-                left = MAX_BYTES
+                bytes_left = MAX_BYTES
                 for message in messages:
                     opened.send(json.dumps(message))
                     while True:
                         text = opened.recv(timeout=deadline.left())
-                        left -= len(text)
-                        if left < 0:
+                        bytes_left -= len(text)
+                        if bytes_left < 0:
                             detail = f"The answers of {path} have more than {MAX_BYTES} bytes."
                             raise _network_failed(path, "ANSWER_TOO_LARGE", detail)
                         answer = read_message(text)

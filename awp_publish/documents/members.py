@@ -64,13 +64,13 @@ SITE_TOOL: Final = "actions.site"
 
 def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:
     """Return the recoveries, by code, that name no document, of problems whose own names one that is left out."""
-    left = [path for path in (AGENT_JSON_PATH, WOA_PATH) if catalog.documents and path not in catalog.documents]
-    if not left:
+    left_out = [path for path in (AGENT_JSON_PATH, WOA_PATH) if catalog.documents and path not in catalog.documents]
+    if not left_out:
         return {}
     return {
         code_of(kind.slug): kind.unlinked_recovery
         for kind in ALL
-        if kind.unlinked_recovery and any(path in kind.default_recovery for path in left)
+        if kind.unlinked_recovery and any(path in kind.default_recovery for path in left_out)
     }
 
 
@@ -138,8 +138,8 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
     """Return how callers authenticate: method, header or cookie, and how to get the credentials; None if unknown."""
     declared = catalog.site.authentication
     ways: list[dict[str, object]] = []
-    named = (declared.methods or ((declared.type,) if declared.type else ())) if declared is not None else ()
-    for method in named:
+    methods = (declared.methods or ((declared.type,) if declared.type else ())) if declared is not None else ()
+    for method in methods:
         assert declared is not None
         way: dict[str, object | None] = {"method": method}
         if method in BEARER_METHODS:

@@ -63,12 +63,12 @@ def open_plain(context: Context) -> Endpoints:
     """
     catalog, absent = context.catalog, context.invoker.absent
     renderer = ProblemRenderer(catalog, DIALECT.recoveries)
-    known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
+    public_ids = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
 
-    def unknown(named: str) -> Problem:
-        near = get_close_matches(named[:100], known, n=3)
+    def unknown(action_id: str) -> Problem:
+        near = get_close_matches(action_id[:100], public_ids, n=3)
         suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-        return UnknownAction(f'This site has no action "{named[:100]}".{suggestion}')
+        return UnknownAction(f'This site has no action "{action_id[:100]}".{suggestion}')
 
     make = partial(PlainDoor, context=context, renderer=renderer, unknown=unknown)
     exact = {catalog.plain_path_of(action): make(action) for action in catalog.actions if action.is_public}

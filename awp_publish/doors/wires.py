@@ -30,8 +30,8 @@ def _write_woa(call: WireCall, path: str) -> WireRequest:
     agent, _, operation = call.action.partition(".")
     if (action := call.declared) is not None:
         agent, operation = action.agent_id, action.operation if action.operation != DEFAULT_OPERATION else ""
-    named = {} if "{agent_id}" in path else {"agent": agent}
-    envelope = {**named, **({"operation": operation} if operation else {}), "input": call.inputs}
+    agent_member = {} if "{agent_id}" in path else {"agent": agent}
+    envelope = {**agent_member, **({"operation": operation} if operation else {}), "input": call.inputs}
     address = path.replace("{agent_id}", quote(agent, safe=""))
     return WireRequest("POST", address, call.headers(), envelope)
 

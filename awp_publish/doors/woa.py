@@ -106,8 +106,8 @@ class WoaDoor(CallEndpoint):
         """Run one invocation. `named` is the agent that the URL names."""
         accept = request.fields.get(b"accept", b"*/*")
         if accept != b"*/*" and not accepts(accept, "application/json"):
-            shown = accept[:100].decode("latin-1")
-            raise NotAcceptable(f'The answer is application/json, which "Accept: {shown}" rules out.')
+            accept_text = accept[:100].decode("latin-1")
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {accept_text}" rules out.')
 
         # The envelope (section 5.1)
         envelope, size = await self.read_object(request)

@@ -161,7 +161,9 @@ class Catalog:
         """The action from which the tokens of the routes' security schemes come: the route of their `tokenUrl`."""
         public = self.public
         paths = public.token_addresses
-        return next((one for one in public.actions if one.target is not None and one.target.path in paths), None)
+        return next(
+            (action for action in public.actions if action.target is not None and action.target.path in paths), None
+        )
 
     @property
     def token_addresses(self) -> frozenset[str]:
@@ -170,7 +172,11 @@ class Catalog:
         listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
         flows = [flow for flows_of_scheme in listed for flow in flows_of_scheme.values() if isinstance(flow, Mapping)]
         addresses = {str(flow.get("tokenUrl", "")).removeprefix(self.url) for flow in flows}
-        return frozenset(one if "://" in one or one.startswith("/") else f"/{one}" for one in addresses if one)
+        return frozenset(
+            address if "://" in address or address.startswith("/") else f"/{address}"
+            for address in addresses
+            if address
+        )
 
     @property
     def public(self) -> "Catalog":
@@ -180,7 +186,7 @@ class Catalog:
     def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
         """Return the catalog as a caller with these scopes may see it; None means an unknown caller."""
         catalog = self._with(tuple(action for action in self.actions if action.is_for(scopes)))
-        hidden = {action.id for action in self.actions} - {one.id for one in catalog.actions}
+        hidden = {action.id for action in self.actions} - {action.id for action in catalog.actions}
         prompts = tuple(prompt for prompt in self.prompts if prompt.action not in hidden)
         return catalog if prompts == self.prompts else replace(catalog, prompts=prompts)
 

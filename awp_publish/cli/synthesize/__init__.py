@@ -46,14 +46,14 @@ def synthesize(console: Console, options: Namespace) -> int:
     deadline = time.monotonic() + SECONDS
 
     def get(address: str, accept: str) -> FetchedDocument:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
             raise FetchRefused(f"The site could not be read within {SECONDS:g} seconds.")
         return fetch_document(
             address,
             max_bytes=MAX_BYTES,
             allow_private=options.allow_private,
-            seconds=min(REQUEST_SECONDS, left),
+            seconds=min(REQUEST_SECONDS, remaining),
             accept=accept,
             stay=True,
         )

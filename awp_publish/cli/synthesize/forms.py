@@ -58,12 +58,12 @@ def read_form(
         searches = any(name.lower() in _SEARCHING for name in fields.properties)
         kind_of = "form_submission" if method == "POST" else "search" if searches else "filter"
     legends = (text_of(node) for node in below(form) if node.tag in ("legend", "h1", "h2", "h3"))
-    named = (
+    caption = (
         attributes.get("aria-label")
         or next((button for button in fields.buttons if button.strip()), "")
         or next(legends, "")
     )
-    label = short(named) or (kind_of.replace("_", " ").capitalize())
+    label = short(caption) or (kind_of.replace("_", " ").capitalize())
     where = f' on the page "{title}"' if title else ""
     path = parts.path or "/"
     content_type = None

@@ -56,9 +56,9 @@ class InspectedSite:
         if len(self.seen) >= MAX_ACTIONS:
             self.left_out.append((seen.at, f"{seen.action.id}: there are already {MAX_ACTIONS} actions"))
             return
-        taken = {seen.action.id for seen in self.seen}
+        ids = {seen.action.id for seen in self.seen}
         number, unique = 2, seen.action.id
-        while unique in taken:
+        while unique in ids:
             unique, number = f"{seen.action.id}_{number}", number + 1
         self.seen.append(replace(seen, action=replace(seen.action, id=unique, agent_id=unique)))
 

@@ -43,23 +43,23 @@ def read_openapi(site: InspectedSite, get: Callable[[str, str], FetchedDocument]
             shared = as_objects(as_object(item).get("parameters"))
             merged = {**operation, "parameters": [*shared, *as_objects(operation.get("parameters"))]}
             try:
-                found = read_operation(merged, components, f"{prefix}{path}", document.get("security"))
+                described = read_operation(merged, components, f"{prefix}{path}", document.get("security"))
             except (ValueError, KeyError, TypeError, AttributeError, DeclarationError) as error:
                 site.left_out.append((address, f"{method.upper()} {path} cannot be read: {error}"))
                 continue
-            words = short(found.description or found.summary or f"{method.upper()} {path}")
+            words = short(described.description or described.summary or f"{method.upper()} {path}")
             action = Action(
-                id=id_of(found.operation_id or f"{method}_{path}", "operation"),
+                id=id_of(described.operation_id or f"{method}_{path}", "operation"),
                 agent_id="",
-                name=short(found.summary or found.operation_id or f"{method.upper()} {path}"),
+                name=short(described.summary or described.operation_id or f"{method.upper()} {path}"),
                 description=words,
-                inputs=found.inputs,
-                outputs=found.outputs or {},
-                target=Target(method.upper(), f"{prefix}{path}", found.parameters, found.content_type),
+                inputs=described.inputs,
+                outputs=described.outputs or {},
+                target=Target(method.upper(), f"{prefix}{path}", described.parameters, described.content_type),
                 type="data_retrieval" if method == "get" else "state_change",
                 effect=EFFECTS[method.upper()],
-                asker="scheme" if found.auth_required else None,
-                success_status=found.success_status,
+                asker="scheme" if described.auth_required else None,
+                success_status=described.success_status,
             )
             site.add(Seen(action, address, OF_OPENAPI, "openapi"))
     return True
