@@ -4,7 +4,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from awp_publish_django.admin import RecentCallAdmin, shown
+from awp_publish_django.admin import RecentCallAdmin, register_admin
 from awp_publish_django.checks import TRACEBACK
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.management.commands.agents import Command
@@ -129,7 +129,7 @@ def test_an_admin_takes_the_place_of_one_of_a_project_that_registers_all_models_
         admin.site.unregister(RecentCall)
         admin.site.register(RecentCall)
     finally:
-        shown(RecentCall)(RecentCallAdmin)
+        register_admin(RecentCall)(RecentCallAdmin)
     assert isinstance(admin.site._registry[RecentCall], RecentCallAdmin)
 
 
