@@ -12,7 +12,7 @@ from awp_publish.schema import JsonObject, UnusableSchema, Validator, compile_sc
 
 
 class MapFault(Protocol):
-    """What is wrong with a map: `level` is "error" if readers refuse it. `pointer` is a JSON Pointer into the map."""
+    """A fault of a map: `level` is "error" if readers refuse it. `pointer` is a JSON Pointer into the map."""
 
     @property
     def level(self) -> str: ...

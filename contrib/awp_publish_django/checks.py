@@ -36,7 +36,7 @@ OTHER: Final = "f3b1"
 
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
-    """All of them; what cannot be published is told alone."""
+    """Run every check; if the site cannot be published, report only the reasons for that."""
     messages: list[CheckMessage]
     try:
         publication = get_publication()

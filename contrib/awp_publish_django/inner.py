@@ -120,11 +120,11 @@ class RouteRequest(HttpRequest):
 
 
 class InnerASGIRequest(RouteRequest, ASGIRequest):
-    """Under ASGI, and for calls that come from no HTTP request."""
+    """The request under ASGI, and for calls that come from no HTTP request."""
 
 
 class InnerWSGIRequest(RouteRequest, WSGIRequest):
-    """Under WSGI."""
+    """The request under WSGI."""
 
 
 def make_inner_request(

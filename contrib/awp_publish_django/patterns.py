@@ -65,7 +65,7 @@ def _read_route(route: str) -> Piece:
 
 
 def _placeholder(name: str, expression: str) -> str:
-    """It spans slashes if its expression names one, or takes whatever there is."""
+    """Return a placeholder, which spans slashes if its expression names one, or takes any text."""
     spans = "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, path) for path in ("a/b", "1/1", "/"))
     return f"{{{name}:path}}" if spans else f"{{{name}}}"
 

@@ -231,7 +231,7 @@ class Portal:
             running_here.thread.join(JOIN_TIMEOUT)
 
     def forget(self) -> None:
-        """In the child of a fork: the thread is the parent's, and the lock may be held by nobody who is here."""
+        """Start anew in the child of a fork: the thread is the parent's, and whoever holds the lock is not here."""
         self._running = None
         self.__dict__.pop("_lock", None)
 

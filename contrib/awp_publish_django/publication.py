@@ -40,7 +40,7 @@ MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 @dataclass(frozen=True)
 class Publication:
-    """What the middleware, the commands, the checks and the template tags share."""
+    """The objects that the middleware, the commands, the checks and the template tags share."""
 
     settings: Settings
     site: Site

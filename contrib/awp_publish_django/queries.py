@@ -57,7 +57,7 @@ def declare_model(
 
 
 class _Queries:
-    """What agents do with the rows of a model. Raises DeclarationError for a field that there is not."""
+    """The actions of agents on the rows of a model. Raises DeclarationError for a field that there is not."""
 
     def __init__(
         self, model: type[Model], fields: Sequence[str], search: Sequence[str], rows: Sequence[Callable[[], Any]]

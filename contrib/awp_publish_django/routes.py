@@ -50,7 +50,7 @@ class _Place:
         return replace(self, path=self.path + piece.template, route=route, schemas={**self.schemas, **piece.schemas})
 
     def named_as(self, callback: object) -> "_Place":
-        """With the names that a view gives to what unnamed groups of an expression match, which it gets by position."""
+        """Return the place with the names of the view's parameters for the unnamed groups of the expression."""
         unnamed = [name for name in self.schemas if name.startswith("_") and name[1:].isdigit()]
         innermost = next((layer for layer in reversed(list(layers_of(callback))) if inspect.isfunction(layer)), None)
         if not unnamed or innermost is None:

@@ -34,7 +34,7 @@ _RECOVERY: Final = (
 
 
 class _SentMessage(NamedTuple):
-    """What the JSON of SendMessage has: data parts, texts, and the metadata of the message and of the request."""
+    """The parts of the JSON of SendMessage: data parts, texts, and the metadata of the message and of the request."""
 
     data: list[dict[str, object]]
     texts: list[str]

@@ -39,7 +39,7 @@ from awp_publish.plugins.actions_json.visits import Visits
 
 @dataclass(frozen=True, slots=True)
 class BridgeServices:
-    """What all connections of one public address of a site share."""
+    """The services that all connections of one public address of a site share."""
 
     door: Context
     offers: Offers

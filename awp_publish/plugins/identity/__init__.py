@@ -12,7 +12,7 @@ from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_p
 
 
 class IdentitySite:
-    """What other plug-ins of one site get of this one."""
+    """The state that other plug-ins of one site get from this one."""
 
     def __init__(self, setup: Setup) -> None:
         self._site = setup.site

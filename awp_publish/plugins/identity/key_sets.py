@@ -74,7 +74,7 @@ def read_key_set(document: object) -> KeySet:
 
 
 class KeySource(Protocol):
-    """Where an issuer's keys come from."""
+    """The source of an issuer's keys."""
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
         """Return the key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""

@@ -30,7 +30,7 @@ CANCELLED: Final = -32800
 
 
 class ToolCalls:
-    """What all calls at one address of a site share. `tasks` is the extension, if the site has background actions."""
+    """The services that all calls at one address share. `tasks` is the extension, for sites with background actions."""
 
     def __init__(self, door: Context, calls: Calls) -> None:
         self.invoker = door.invoker

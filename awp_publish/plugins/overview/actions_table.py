@@ -20,7 +20,7 @@ _EFFECTS: Final[tuple[Effect, ...]] = ("read", "idempotent", "write", "delete", 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the table is filtered and sorted: words to search for, an effect, and a column, each "" for all."""
+    """The filter and the order of the table: words to search for, an effect, and a column, each "" for all."""
 
     words: str = ""
     effect: str = ""

@@ -98,7 +98,7 @@ _STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", defa
 
 @dataclass(slots=True)
 class Steps:
-    """When a call and its handler began and ended, in seconds of perf_counter; 0 if that did not happen."""
+    """The times at which a call and its handler began and ended, in seconds of perf_counter; 0 if they did not."""
 
     begun: float = 0.0
     handled: float = 0.0

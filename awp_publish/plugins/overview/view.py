@@ -18,7 +18,7 @@ from awp_publish.problems import InvalidInput
 
 
 class CallCounts(Protocol):
-    """How often an action was called, by kind of outcome: "ok", "asked", "refused", "failed"."""
+    """The number of an action's calls, by kind of outcome: "ok", "asked", "refused", "failed"."""
 
     kinds: dict[str, int]
 
@@ -33,7 +33,7 @@ class CallCounts(Protocol):
 
 
 class RecordedTraffic(Protocol):
-    """What the plug-in that records traffic reports of some days, if the site has it."""
+    """The report of the plug-in that records traffic over some days, if the site has it."""
 
     @property
     def days(self) -> Sequence[str]: ...
@@ -61,7 +61,7 @@ def expired_form() -> InvalidInput:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a page of the overview is made from. `wires` are the protocols that the site speaks, `tokens` sign forms.
+    """The material of a page of the overview. `wires` are the protocols that the site speaks, `tokens` sign forms.
 
     `catalog` and `traffic` have the actions that the reader may know of; `is_restricted` means that the overview
     requires a scope.

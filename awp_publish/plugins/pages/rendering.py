@@ -49,7 +49,7 @@ Many servers send "deflate" without the zlib header.
 
 
 class Guide(NamedTuple):
-    """What self-contained Markdown adds to a page: the URLs of llms.txt and sitemap.md, if they are published.
+    """The additions of self-contained Markdown to a page: the URLs of llms.txt and sitemap.md, if they are published.
 
     `version` is the site's version, `updated` the date of its last change. `title` and `description` are those of the
     page's declaration, used if the page itself has none.

@@ -322,7 +322,7 @@ class _Snapshot(NamedTuple):
 
 
 class _PostgresTransaction:
-    """What was found, and the changes to it that are not written yet."""
+    """A snapshot of the rows, and the changes to it that are not written yet."""
 
     def __init__(self, name: Callable[[str, str], bytes], snapshot: _Snapshot) -> None:
         self._name = name

@@ -21,7 +21,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """Where a store is: `hosts` are servers, the first nodes of a cluster, or sentinels that know the `primary`.
+    """The address of a store: `hosts` are servers, the first nodes of a cluster, or sentinels that know the `primary`.
 
     `url` is that of a single server; `options` are those of redis-py for each connection.
     """

@@ -149,7 +149,7 @@ def _refusal(error: Exception) -> Exception:
 
 
 class _Map(BatchedStore):
-    """Which server has which slot. Any order loads it anew, in a thread of its own."""
+    """The servers by slot. Any order loads them anew, in a thread of its own."""
 
     def __init__(self, address: RedisAddress, timeout: float) -> None:
         self._slots: dict[int, _Server] = {}

@@ -50,7 +50,7 @@ class ConsentEndpoint(PageEndpoint):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What one client asks whoever opens the page. `token` is its request as the address has it, signed."""
+    """The question of one client to whoever opens the page. `token` is its request as the address has it, signed."""
 
     at: SignInAt
     request: DoorRequest

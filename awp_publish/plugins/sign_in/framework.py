@@ -21,7 +21,7 @@ ENGLISH: Final = Language()
 
 
 class Framework:
-    """What the framework of a site knows of its users by itself; this one knows nothing."""
+    """The knowledge that a site's framework has of its users; this one has none."""
 
     signs_out: ClassVar[bool] = False
 

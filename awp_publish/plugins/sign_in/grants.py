@@ -75,7 +75,7 @@ class Issued(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a person has allowed a client, or an owner a client of its own (`person` is None).
+    """The permission that a person has given a client, or an owner a client of its own (`person` is None).
 
     `person` is the key of a principal. `access` are digests of access tokens, each with its end and its scopes;
     `refresh` are digests of the refresh tokens that may be used, `previous` that of the last one used, with the end of
