@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tools.mutants.judge import copy_project, judge, prepare
+from tools.mutants.judge import Verdict, copy_project, judge, prepare
 from tools.mutants.mutate import Mutant, mutants_of
-from tools.mutants.reach import in_order, recorded
-from tools.mutants.warm import judge_warm
+from tools.mutants.reach import in_order, recorded, transcripts_of
+from tools.mutants.warm import UNSOUND, judge_warm
 
 ROOT: Final = Path(__file__).parents[2]
 BUILD: Final = ROOT / "build" / "mutants"
@@ -28,11 +28,8 @@ SAMPLE: Final = HERE / "sample.json"
 CAUGHT: Final = BUILD / "caught.json"
 """The test that has caught a mutant in an earlier run is tried first."""
 
-WARM: Final = (5.0, 80)
+WARM: Final = (10.0, 120)
 """Recorded seconds and number of the tests that a mutant is given in processes that have them imported."""
-
-LONG: Final = 0.5
-"""Recorded seconds of tests that come last."""
 
 COLD: Final = (2.0, 25)
 """Those that it is given in processes that import the project anew."""
@@ -46,8 +43,13 @@ class Trial:
     """How long the tests took when they were recorded."""
 
 
-Caught = Mapping[str, str]
-"""The test that has caught a mutant, by the mutant's key; none if it has survived."""
+@dataclass(frozen=True)
+class Verdicts:
+    caught: Mapping[str, str]
+    """The test that has caught a mutant, by the mutant's key; none if it has survived."""
+
+    unsound: Sequence[str]
+    """Tests that were to judge a mutant and could not: they fail without it, are skipped or are not collected."""
 
 
 def read_equivalents() -> dict[str, str]:
@@ -74,25 +76,28 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
     runs = recorded(ROOT, BUILD, processes, tests)
     seconds = {test: taken for run in runs for test, taken in run.seconds.items()}
     breadth = {test: parts for run in runs for test, parts in run.breadth.items()}
-    earlier = {row["key"]: row["tests"][0] for row in json.loads(SAMPLE.read_text())["mutants"] if row["tests"]}
+    earlier: dict[str, str] = {
+        row["key"]: row["tests"][0] for row in json.loads(SAMPLE.read_text())["mutants"] if row["tests"]
+    }
     earlier |= json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
     for mutant in mutants:
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
-        first = [earlier[mutant.key]] if mutant.key in earlier else []
+        first = [earlier[mutant.key]] if earlier.get(mutant.key) in seconds else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
-        yield _bounded(mutant, [*first, *in_order(mutant, reaching, breadth, groups)], seconds, *WARM)
+        chosen = [*first, *transcripts_of(mutant, reaching), *in_order(mutant, reaching, breadth, groups)]
+        yield _bounded(mutant, list(dict.fromkeys(chosen)), seconds, *WARM)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:
     taken, chosen = 0.0, list[str]()
-    for test in sorted(tests, key=lambda test: seconds.get(test, 0.1) > LONG)[:most]:
+    for test in tests[:most]:
         if taken < budget:
             taken += seconds.get(test, 0.1)
             chosen.append(test)
     return Trial(mutant, chosen, taken)
 
 
-def judged(trials: Sequence[Trial], processes: int) -> Caught:
+def judged(trials: Sequence[Trial], processes: int) -> Verdicts:
     """Return which tests catch which mutants: first in warm processes, and where these cannot, in fresh ones."""
     BUILD.mkdir(parents=True, exist_ok=True)
     prepare()
@@ -101,15 +106,21 @@ def judged(trials: Sequence[Trial], processes: int) -> Caught:
     rows = [(trial.mutant, trial.tests, trial.seconds) for trial in trials]
     verdicts = judge_warm(rows, BUILD / "copy-0", BUILD, processes)
     caught = {key: test for key, (kind, test) in verdicts.items() if kind == "caught"}
+    unsound = {f"{test} ({how})" for test, (kind, how) in verdicts.items() if kind == UNSOUND}
     left = [trial for trial in trials if verdicts.get(trial.mutant.key, ("",))[0] not in {"caught", "passed"}]
     forks = multiprocessing.get_context("fork")
     slots = forks.Queue()
     for number in range(processes):
         slots.put(number)
     with forks.Pool(processes, _begin, (slots,)) as pool:
-        caught |= {mutant.key: test for mutant, test in pool.imap_unordered(_judge_cold, left) if test}
+        for mutant, verdict in pool.imap_unordered(_judge_cold, left):
+            if verdict.is_caught:
+                caught[mutant.key] = verdict.test
+            unsound |= {f"{test} (alone)" for test in verdict.unsound}
     CAUGHT.write_text(json.dumps((json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}) | caught, indent=1))
-    return caught
+    for test in sorted(unsound):
+        print(f"ERROR: without a mutant {test} does not pass, so that it judges nothing.")
+    return Verdicts(caught, sorted(unsound))
 
 
 _copy = BUILD
@@ -120,13 +131,13 @@ def _begin(slots: Any) -> None:
     _copy = BUILD / f"copy-{slots.get()}"
 
 
-def _judge_cold(trial: Trial) -> tuple[Mutant, str]:
+def _judge_cold(trial: Trial) -> tuple[Mutant, Verdict]:
     tests = _bounded(trial.mutant, trial.tests, {}, *COLD).tests
     whole = list(dict.fromkeys(test.partition("[")[0] for test in tests))  # with the cases that were not recorded
-    return trial.mutant, judge(trial.mutant, whole, ROOT, _copy, 120).test
+    return trial.mutant, judge(trial.mutant, whole, ROOT, _copy, 120)
 
 
-def print_survivors(trials: Iterable[Trial], caught: Caught) -> None:
+def print_survivors(trials: Iterable[Trial], caught: Mapping[str, str]) -> None:
     for trial in trials:
         mutant = trial.mutant
         if mutant.key not in caught:
@@ -140,7 +151,8 @@ def run_rooms(rooms: Sequence[str], number: int, seed: str, processes: int, test
     drawn, equivalents = {room: draw(ROOT / room, number, seed, ()) for room in rooms}, read_equivalents()
     mutants = {mutant.key: mutant for each in drawn.values() for mutant in each if mutant.key not in equivalents}
     trials = list(trials_of(mutants.values(), processes, tests))
-    caught = judged(trials, processes)
+    verdicts = judged(trials, processes)
+    caught = verdicts.caught
     print_survivors(trials, caught)
     for room, each in drawn.items():
         keys = {mutant.key for mutant in each}
@@ -149,7 +161,7 @@ def run_rooms(rooms: Sequence[str], number: int, seed: str, processes: int, test
             f"equivalent, {len(keys - caught.keys() - equivalents.keys())} left"
         )
     print(f"In {time.monotonic() - begun:.0f} seconds")
-    return 0
+    return bool(verdicts.unsound)
 
 
 def run_sample(processes: int) -> int:
@@ -158,7 +170,8 @@ def run_sample(processes: int) -> int:
     known = {mutant.key: mutant for path in sorted({row["path"] for row in sample["mutants"]}) for mutant in _of(path)}
     rows = [row for row in sample["mutants"] if row["key"] in known]
     trials = [Trial(known[row["key"]], row["tests"], 1.0) for row in rows]
-    caught = judged(trials, processes)
+    verdicts = judged(trials, processes)
+    caught = verdicts.caught
     print_survivors(trials, caught)
     print(f"{len(caught)} of {len(trials)} mutants are caught; {len(sample['mutants']) - len(rows)} are gone.")
     lost = [row["key"] for row in rows if row["tests"] and row["key"] not in caught]
@@ -167,7 +180,7 @@ def run_sample(processes: int) -> int:
         print(f"FAILED: the tests no longer catch {places}. If others do: make mutants-sample ANEW=1.")
     if len(rows) < sample["least"]:
         print(f"FAILED: of the sample only {len(rows)} mutants are left. Draw it anew: make mutants-sample ANEW=1.")
-    return bool(lost) or len(rows) < sample["least"]
+    return bool(lost or verdicts.unsound) or len(rows) < sample["least"]
 
 
 def _of(path: str) -> list[Mutant]:
@@ -177,7 +190,7 @@ def _of(path: str) -> list[Mutant]:
 def draw_sample(number: int, seed: str, processes: int, tests: str) -> int:
     """Write the sample: mutants of the whole package, and the test that catches each."""
     trials = list(trials_of(draw(ROOT / "awp_publish", number, seed, read_equivalents()), processes, tests))
-    caught = judged(trials, processes)
+    caught = judged(trials, processes).caught
     print_survivors(trials, caught)
     rows = [
         {

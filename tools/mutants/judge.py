@@ -12,12 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from tools.mutants.mutate import Mutant
 
@@ -33,7 +35,7 @@ _FAILED: Final = re.compile(
     r"^(?:(?:FAILED|ERROR) (tests/.*?)(?: - .*)?|(tests/.*) has not ended after .*)$", re.MULTILINE
 )
 _MISSING: Final = re.compile(r"^ERROR: (?:not found: \S*?|file or directory not found: )(tests/.*)$", re.MULTILINE)
-_UNFIT: Final[set[str]] = set()
+_UNSOUND: Final[set[str]] = set()
 _SOUND: Final[set[str]] = set()
 
 
@@ -43,7 +45,8 @@ class Verdict:
 
     is_caught: bool
     test: str = ""
-    tried: int = 0
+    unsound: Sequence[str] = ()
+    """Tests that fail without the mutant, too, are skipped or are not collected."""
 
 
 def prepare() -> None:
@@ -76,8 +79,8 @@ def environment_of(copy: Path) -> dict[str, str]:
 
 def judge(mutant: Mutant, tests: Sequence[str], root: Path, copy: Path, seconds: float) -> Verdict:
     """Run tests until one fails. A test that fails without the mutant, too, tells nothing."""
-    target, tests, tried = copy / mutant.path, list(tests), len(tests)
-    while tests := [test for test in tests if test not in _UNFIT]:
+    target, given = copy / mutant.path, tests
+    while tests := [test for test in given if test not in _UNSOUND]:
         target.write_text(mutant.mutated)
         stamp = random.SystemRandom().randrange(10**9)  # compiled code is known by the second of its source
         os.utime(target, (stamp, stamp))
@@ -85,18 +88,29 @@ def judge(mutant: Mutant, tests: Sequence[str], root: Path, copy: Path, seconds:
             status, output = _run(copy, tests, seconds)
         finally:
             shutil.copy2(root / mutant.path, target)
-        if status == 0 or status == 5:
-            return Verdict(False, "", len(tests))
+        if status == 0:
+            break
         if missing := _MISSING.findall(output):
-            _UNFIT.update(missing, [test for test in tests if test.partition("::")[0] in missing])
+            _UNSOUND.update(missing, [test for test in tests if test.partition("::")[0] in missing])
             continue
         failed = _FAILED.search(output)
         culprits = [test for test in tests if failed and test in failed.groups()] or tests[:1]
         if culprits[0] in _SOUND or _run(copy, culprits, 120)[0] == 0:
             _SOUND.update(culprits)
-            return Verdict(True, culprits[0], tried)
-        _UNFIT.update(culprits)
-    return Verdict(False, "", 0)
+            return Verdict(True, culprits[0])
+        _UNSOUND.update(culprits)
+    return Verdict(False, "", [test for test in given if test in _UNSOUND])
+
+
+class NoSkips:
+    """A plug-in of pytest: a test that is skipped has failed, since it judges nothing."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.skipped and not hasattr(report, "wasxfail"):
+            report.outcome = "failed"
+        return report
 
 
 def _run(copy: Path, tests: Sequence[str], seconds: float) -> tuple[int, str]:
@@ -132,9 +146,7 @@ def become_pytest(copy: Path, report: Path, arguments: Sequence[str], *plugins: 
         os.environ |= environment_of(copy)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False  # processes read what an earlier one has compiled
-        import pytest
-
-        status = int(pytest.main([*OPTIONS, *IGNORED, *arguments], plugins))
+        status = int(pytest.main([*OPTIONS, *IGNORED, *arguments], [*plugins, NoSkips()]))
     finally:
         sys.stdout.flush()
         os._exit(status)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -24,23 +24,24 @@ PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django", "contrib/awp_pub
 FILES_AT_ONCE: Final = 60
 """Test files that are recorded by one run: an interruption loses no more."""
 
+LONG: Final = 0.5
+"""Recorded seconds of tests that come last."""
+
 
 def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests") -> list["Reach"]:
     """Return all that is recorded, after recording the test files that have changed since.
 
-    Tests that are marked as slow are left out, since others reach the same lines, and all cases of a test but two.
+    Tests that are marked as slow or start servers are left out, since others reach the same lines, and most cases of
+    tables that take long.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    known = {
-        path: digest
-        for run in sorted(folder.glob("run-*"))
-        for path, digest in json.loads((run / "tests.json").read_text()).items()
-    }
+    runs = {run: json.loads((run / "tests.json").read_text()) for run in sorted(folder.glob("run-*"))}
+    known = {path: digest for files in runs.values() for path, digest in files.items()}
+    now = {str(path.relative_to(root)): _digest(path) for path in sorted(root.glob("tests/**/test_*.py"))}
     waiting = {
         name: digest
-        for path in sorted(root.glob(f"{tests}/**/test_*.py") if (root / tests).is_dir() else [root / tests])
-        for name, digest in [(str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest())]
-        if known.get(name) != digest
+        for name, digest in now.items()
+        if known.get(name) != digest and (root / name).is_relative_to(root / tests)
     }
     names = list(waiting)
     for begin in range(0, len(names), FILES_AT_ONCE):
@@ -48,8 +49,14 @@ def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests")
         print(f"Recording what {batch[0]} to {batch[-1]} execute: {begin} of {len(names)} files", flush=True)
         _record(root, folder, batch, processes)
         (folder / "recording" / "tests.json").write_text(json.dumps({name: waiting[name] for name in batch}))
-        (folder / "recording").rename(folder / f"run-{len(list(folder.glob('run-*'))):03}")
-    return [Reach(run, root) for run in sorted(folder.glob("run-*"))]
+        run = folder / f"run-{len(list(folder.glob('run-*'))):03}"
+        (folder / "recording").rename(run)
+        runs[run] = {name: waiting[name] for name in batch}
+    return [Reach(run, root, {name for name in files if files[name] == now.get(name)}) for run, files in runs.items()]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> None:
@@ -77,7 +84,7 @@ def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> N
 class Reach:
     """What one recorded run knows."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder: Path, root: Path, files: Collection[str]) -> None:
         self._folder, self._root = folder, root
         self._marks: dict[str, list[tuple[int, int, int]]] = json.loads((folder / "marks.json").read_text())
         self.seconds: dict[str, float] = {}
@@ -87,6 +94,8 @@ class Reach:
         for part in folder.glob("*.jsonl"):
             for line in part.read_text().splitlines():
                 test, seconds, numbers = json.loads(line)
+                if test.partition("::")[0] not in files:
+                    continue  # it has changed since, or is gone
                 self.seconds[test], self.breadth[test] = seconds, len(numbers)
                 for number in numbers:
                     self._tests[number].add(test)
@@ -157,13 +166,20 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
     return places
 
 
+def transcripts_of(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
+    """Return the tests of a mutant's room that compare whole what it gives."""
+    room = "/".join(mutant.path.split("/")[1 : 3 if "/plugins/" in mutant.path else 2])
+    found = [test for test in seconds if test.startswith(f"tests/{room}/") and "transcript" in test.partition("::")[0]]
+    return sorted(found, key=lambda test: seconds[test])
+
+
 def in_order(
     mutant: Mutant, seconds: Mapping[str, float], breadth: Mapping[str, int], groups: Sequence[set[str]]
 ) -> list[str]:
     """Return tests: one of each group, then a second one, and so on.
 
     Of a group those come first that share words with the place of a mutant, in turn with those that pass the fewest
-    parts of the package.
+    parts of the package. What takes long comes last.
     """
     function = str(getattr(mutant.statement, "function", ""))
     words = {word.rstrip("s") for word in re.split(r"[^a-z]+", f"{mutant.path} {function}".lower()) if len(word) > 3}
@@ -173,7 +189,8 @@ def in_order(
     by_breadth = sorted(seconds, key=lambda test: (breadth[test], seconds[test]))
     orders = [by_words, by_breadth]
     rows = [[test for test in order if test in group] for group in (*groups, seconds.keys()) for order in orders]
-    return list(dict.fromkeys(test for column in zip_longest(*rows) for test in column if test is not None))
+    tests = dict.fromkeys(test for column in zip_longest(*rows) for test in column if test is not None)
+    return sorted(tests, key=lambda test: seconds[test] > LONG)
 
 
 def _names(statement: ast.stmt) -> str:

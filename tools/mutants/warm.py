@@ -34,6 +34,10 @@ MORE: Final = 40
 """Cases of a test, most of which were not recorded. At most twice as many are run for a mutant."""
 
 
+UNSOUND: Final = "unsound"
+"""What is written of a test that fails without a mutant, is skipped or is not collected."""
+
+
 class UnswappableError(Exception):
     """The code of a mutant is none of a function that lives."""
 
@@ -73,11 +77,13 @@ class Warm:
             self._cases[test.partition("[")[0]].append(test)
         for name in {".".join(Path(mutant.path).with_suffix("").parts) for mutant, _, _ in self.trials}:
             with suppress(Exception):
-                import_module(name.removesuffix(".__init__"))
+                import_module(name.removesuffix(".__init__").removeprefix("contrib."))
         gc.unfreeze()
-        self._functions = functions_in(self.root / "awp_publish")
+        self._functions = functions_in(self.root)
         gc.collect()
         gc.freeze()
+        for test in {test for _, tests, _ in self.trials for test in tests if test not in self._items}:
+            self._report(test, "not collected")
         waiting, children, slots = list(range(len(self.trials)))[::-1], list[_Child](), list(range(self.processes))
         while waiting or children:
             while waiting and slots:
@@ -129,6 +135,8 @@ class Warm:
             if kind != "passed":
                 report = (self.folder / f"output-{child.slot}").read_text(errors="replace")
                 print(f"Without a mutant {child.culprit} has {kind}:\n{report[-2000:]}", flush=True)
+                if child.culprit in self.trials[child.index][1]:
+                    self._report(child.culprit, kind)
                 return child.index
             self._write(child.index, "caught", child.culprit)
         elif kind in {"failed", "started"}:
@@ -140,6 +148,12 @@ class Warm:
         else:
             self._write(child.index, kind, "")
         return None
+
+    def _report(self, test: str, kind: str) -> None:
+        """Write that a test, which is to judge a mutant, cannot."""
+        self.sound[test] = False
+        with self.results.open("a") as file:
+            file.write(json.dumps([test, UNSOUND, kind]) + "\n")
 
     def _write(self, index: int, kind: str, test: str) -> None:
         with self.results.open("a") as file:
