@@ -35,15 +35,23 @@ SECONDS: Final = 60.0
 Waits: TypeAlias = Callable[[Any], bool]
 
 
+def _job(answer: Any) -> dict[str, Any]:
+    """Return a job, or a task of MCP or A2A."""
+    body: dict[str, Any] = answer.json()
+    return body if "status" in body else body.get("result", {})
+
+
 def _runs(answer: Any) -> bool:
-    return answer.json()["status"] in ("accepted", "running")
+    status = _job(answer).get("status")
+    state = status.get("state") if isinstance(status, dict) else status
+    return state in ("accepted", "running", "working", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
 
 
 WAITS: Final[dict[str, Waits]] = {
     ">": lambda answer: False,
     ">>": lambda answer: False,
     ">~": _runs,
-    ">+": lambda answer: _runs(answer) and "progress" not in answer.json(),
+    ">+": lambda answer: _runs(answer) and _job(answer).keys().isdisjoint({"progress", "statusMessage"}),
 }
 
 
@@ -105,10 +113,15 @@ def _send(client: TestClient, line: str, values: dict[str, str], waits: Waits, *
         assert time.monotonic() < end, answer.text
     lines = [f"{name}: {value}" for name, value in answer.headers.multi_items()]
     text = answer.content.decode(errors="backslashreplace")
-    if sorts and text.startswith("{"):
-        text = json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    if sorts:
+        text = re.sub(r"(?m)^(data: )?(\{.*)$", _sorted, text)
     shown = re.sub(r"(<style[^>]*>).*?(?=</style>)", r"\1", text, flags=re.DOTALL)
     return "\n".join([str(answer.status_code), *lines, shown])
+
+
+def _sorted(line: re.Match[str]) -> str:
+    text = json.dumps(json.loads(line[2]), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return (line[1] or "") + text
 
 
 def compare(

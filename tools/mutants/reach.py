@@ -47,10 +47,10 @@ def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests")
     for begin in range(0, len(names), FILES_AT_ONCE):
         batch = names[begin : begin + FILES_AT_ONCE]
         print(f"Recording what {batch[0]} to {batch[-1]} execute: {begin} of {len(names)} files", flush=True)
-        _record(root, folder, batch, processes)
-        (folder / "recording" / "tests.json").write_text(json.dumps({name: waiting[name] for name in batch}))
+        recording = _record(root, folder, batch, processes)
+        (recording / "tests.json").write_text(json.dumps({name: waiting[name] for name in batch}))
         run = folder / f"run-{len(list(folder.glob('run-*'))):03}"
-        (folder / "recording").rename(run)
+        recording.rename(run)
         runs[run] = {name: waiting[name] for name in batch}
     return [Reach(run, root, {name for name in files if files[name] == now.get(name)}) for run, files in runs.items()]
 
@@ -59,8 +59,8 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> None:
-    recording, copy = folder / "recording", folder / "instrumented"
+def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> Path:
+    recording, copy = folder / f"recording-{os.getpid()}", folder / f"instrumented-{os.getpid()}"
     shutil.rmtree(recording, ignore_errors=True)
     recording.mkdir()
     copy_project(root, copy)
@@ -79,6 +79,8 @@ def _record(root: Path, folder: Path, tests: Sequence[str], processes: int) -> N
     ]
     for run in runs:
         run.wait()
+    shutil.rmtree(copy)
+    return recording
 
 
 class Reach:
