@@ -120,8 +120,11 @@ def _send(client: TestClient, line: str, values: dict[str, str], waits: Waits, *
 
 
 def _sorted(line: re.Match[str]) -> str:
-    text = json.dumps(json.loads(line[2]), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return (line[1] or "") + text
+    try:
+        value = json.loads(line[2])
+    except ValueError:
+        return line[0]
+    return (line[1] or "") + json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def compare(

@@ -25,7 +25,7 @@ class Sale(BaseModel):
 
 def make_depot(plugins: list[Any], folder: Any, **options: Any) -> FastAPI:
     """Make the shop. `folder` gets the files of a skill."""
-    site = make_shop(plugins=plugins, authenticate=known_callers(), secret_keys=KEYS, **options)
+    site = make_shop(**{"plugins": plugins, "authenticate": known_callers(), "secret_keys": KEYS, **options})
     app = FastAPI()
 
     @site.agent("print_book", execution="async", idempotency="1h")

@@ -28,8 +28,11 @@ SAMPLE: Final = HERE / "sample.json"
 CAUGHT: Final = BUILD / "caught.json"
 """The test that has caught a mutant in an earlier run is tried first."""
 
-WARM: Final = (10.0, 120)
-"""Recorded seconds and number of the tests that a mutant is given in processes that have them imported."""
+SECONDS: Final = 10.0
+"""Recorded seconds of the tests that a mutant is given."""
+
+MOST: Final = 120
+"""The number of these tests."""
 
 COLD: Final = (2.0, 25)
 """Those that it is given in processes that import the project anew."""
@@ -71,7 +74,7 @@ def draw(folder: Path, number: int, seed: str, equivalents: Iterable[str]) -> li
     return drawn
 
 
-def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator[Trial]:
+def trials_of(mutants: Iterable[Mutant], processes: int, tests: str, budget: float = SECONDS) -> Iterator[Trial]:
     """Yield each mutant with tests that execute it, those that tell most for their time first."""
     runs = recorded(ROOT, BUILD, processes, tests)
     seconds = {test: taken for run in runs for test, taken in run.seconds.items()}
@@ -85,7 +88,7 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str) -> Iterator
         first = [earlier[mutant.key]] if earlier.get(mutant.key) in seconds else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
         chosen = [*first, *transcripts_of(mutant, reaching), *in_order(mutant, reaching, breadth, groups)]
-        yield _bounded(mutant, list(dict.fromkeys(chosen)), seconds, *WARM)
+        yield _bounded(mutant, list(dict.fromkeys(chosen)), seconds, budget, MOST)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:
@@ -145,12 +148,12 @@ def print_survivors(trials: Iterable[Trial], caught: Mapping[str, str]) -> None:
             print(mutant.diff, flush=True)
 
 
-def run_rooms(rooms: Sequence[str], number: int, seed: str, processes: int, tests: str) -> int:
+def run_rooms(rooms: Sequence[str], number: int, seed: str, processes: int, tests: str, budget: float) -> int:
     """Judge mutants of each room, and print those that survive."""
     begun = time.monotonic()
     drawn, equivalents = {room: draw(ROOT / room, number, seed, ()) for room in rooms}, read_equivalents()
     mutants = {mutant.key: mutant for each in drawn.values() for mutant in each if mutant.key not in equivalents}
-    trials = list(trials_of(mutants.values(), processes, tests))
+    trials = list(trials_of(mutants.values(), processes, tests, budget))
     verdicts = judged(trials, processes)
     caught = verdicts.caught
     print_survivors(trials, caught)
@@ -213,6 +216,7 @@ def main() -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--tests", default="tests", help="the folder of tests that are recorded, if they have changed")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests, as recorded, for each mutant")
     parser.add_argument("--sample", action="store_true", help="judge the sample")
     parser.add_argument("--anew", action="store_true", help="draw the sample anew")
     options = parser.parse_args()
@@ -223,7 +227,7 @@ def main() -> int:
     for room in options.rooms:
         if not (ROOT / room).exists():
             parser.error(f"There is no {room}. Rooms are named from the project's root: awp_publish/calls.")
-    return run_rooms(options.rooms, options.number, options.seed, options.processes, options.tests)
+    return run_rooms(options.rooms, options.number, options.seed, options.processes, options.tests, options.seconds)
 
 
 if __name__ == "__main__":

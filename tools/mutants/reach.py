@@ -48,11 +48,18 @@ def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests")
         batch = names[begin : begin + FILES_AT_ONCE]
         print(f"Recording what {batch[0]} to {batch[-1]} execute: {begin} of {len(names)} files", flush=True)
         recording = _record(root, folder, batch, processes)
-        (recording / "tests.json").write_text(json.dumps({name: waiting[name] for name in batch}))
+        done = batch if len(list(recording.glob("*.ended"))) == min(processes, len(batch)) else _begun(recording)
+        (recording / "tests.json").write_text(json.dumps({name: waiting[name] for name in done}))
         run = folder / f"run-{len(list(folder.glob('run-*'))):03}"
         recording.rename(run)
-        runs[run] = {name: waiting[name] for name in batch}
+        runs[run] = {name: waiting[name] for name in done}
     return [Reach(run, root, {name for name in files if files[name] == now.get(name)}) for run, files in runs.items()]
+
+
+def _begun(recording: Path) -> list[str]:
+    """Return the test files of which something was recorded, if a process has not come to its end."""
+    lines = [line for part in recording.glob("*.jsonl") for line in part.read_text().splitlines()]
+    return list(dict.fromkeys(json.loads(line)[0].partition("::")[0] for line in lines))
 
 
 def _digest(path: Path) -> str:

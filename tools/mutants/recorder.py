@@ -8,21 +8,22 @@ import json
 import os
 import time
 from collections import Counter, defaultdict
+from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 TABLE_SECONDS: Final = 3.0
-"""Seconds in which the cases of a test are recorded, and two of them in any case."""
+"""Seconds in which the cases of a test are recorded, and ten of them in any case."""
 
 LIVE: Final = {"tests.live_server", "tests.processes"}
 """What tests with servers or processes of their own import from: they take long, and tell little of one function."""
 
 _spent: Final = defaultdict[str, float](float)
 _cases: Final = Counter[str]()
+_not_passed: Final = set[str]()
 
 
 def is_live(item: pytest.Item) -> bool:
@@ -39,27 +40,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     name = item.nodeid.partition("[")[0]
     _cases[name] += 1
-    if _cases[name] > 2 and _spent[name] > TABLE_SECONDS:
-        item.session._setupstate.teardown_exact(nextitem)
-        return True
+    if _cases[name] > 10 and _spent[name] > TABLE_SECONDS:
+        pytest.skip("others of its table are recorded")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if not report.passed:
+        _not_passed.add(report.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     hits = import_module("reached").hits
     hits[:] = bytes(len(hits))
     begun = _seconds()
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, nextitem=nextitem)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    taken = _seconds() - begun
-    _spent[name] += taken
-    if all(report.passed for report in reports):
-        row = [item.nodeid, round(taken, 3), [number for number, hit in enumerate(hits) if hit]]
-        with Path(os.environ["RECORDED"], f"{os.getpid()}.jsonl").open("a") as file:
-            file.write(json.dumps(row, separators=(",", ":")) + "\n")
-    return True
+    try:
+        return (yield)
+    finally:
+        taken = _seconds() - begun
+        _spent[item.nodeid.partition("[")[0]] += taken
+        if item.nodeid not in _not_passed:
+            row = [item.nodeid, round(taken, 3), [number for number, hit in enumerate(hits) if hit]]
+            with Path(os.environ["RECORDED"], f"{os.getpid()}.jsonl").open("a") as file:
+                file.write(json.dumps(row, separators=(",", ":")) + "\n")
 
 
 def _seconds() -> float:
     """Seconds of the processor, and some of those that are spent waiting, maybe for other processes of the machine."""
     return sum(os.times()[:4]) + time.monotonic() / 4
+
+
+def pytest_sessionfinish() -> None:
+    Path(os.environ["RECORDED"], f"{os.getpid()}.ended").touch()

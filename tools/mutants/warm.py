@@ -30,7 +30,7 @@ PATIENCE: Final = 15
 IDLE: Final = 30.0
 """Seconds without any work after which tests are taken to wait for ever."""
 
-MORE: Final = 40
+MORE: Final = 20
 """Cases of a test, most of which were not recorded. At most twice as many are run for a mutant."""
 
 
