@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -50,7 +51,7 @@ def recorded(root: Path, folder: Path, processes: int = 2, tests: str = "tests")
         recording = _record(root, folder, batch, processes)
         done = batch if len(list(recording.glob("*.ended"))) == min(processes, len(batch)) else _begun(recording)
         (recording / "tests.json").write_text(json.dumps({name: waiting[name] for name in done}))
-        run = folder / f"run-{len(list(folder.glob('run-*'))):03}"
+        run = folder / f"run-{time.time_ns()}"
         recording.rename(run)
         runs[run] = {name: waiting[name] for name in done}
     return [Reach(run, root, {name for name in files if files[name] == now.get(name)}) for run, files in runs.items()]
