@@ -1,10 +1,8 @@
 """The bridge: agents and runtimes, who reaches whom, one answer for each call, and bad days."""
 
 import asyncio
-import re
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -15,7 +13,7 @@ from starlette.routing import Route
 from awp_publish import About, AgentPublisher, Bridge, Paths, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
-from awp_publish.plugins.actions_json.items import DRIVEN, ITEMS
+from awp_publish.plugins.actions_json.items import DRIVEN
 from tests.guarded import ANN, BEN, KEYS, known_callers, make_shop
 from tests.plugins.actions_json.bridge_client import End, connected
 
@@ -82,185 +80,6 @@ async def ends(app, stack):
     return tab, agent
 
 
-async def test_a_call_goes_to_the_runtime_and_its_output_back(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": [1, 2]}, "call-7", timeout_ms=5000)
-    call = await tab.hear()
-    assert call == {
-        "type": "action_call",
-        "call_id": "call-7",
-        "runtime_id": "tab",
-        "name": "add_numbers",
-        "arguments": {"numbers": [1, 2]},
-        "timeout_ms": 5000,
-    }
-    tab.answer(call, {"ok": True})
-    told = {"type": "action_call_output", "call_id": "call-7", "runtime_id": "tab", "output": {"ok": True}}
-    assert await agent.hear() == told
-
-
-@pytest.mark.parametrize("is_wrapped", [False, True])
-async def test_an_output_that_does_not_fit_the_result_schema_is_no_success(ends, is_wrapped):
-    tab, agent = ends
-    arguments = {"numbers": [1, 2]}
-    if is_wrapped:
-        agent.call("actions.site", {"mode": "call", "action": "add_numbers", "arguments": arguments})
-    else:
-        agent.call("add_numbers", arguments)
-    output = {"sum": "three"}
-    tab.answer(await tab.hear(), {"ok": True, "result": output} if is_wrapped else output)
-    error = (await agent.hear())["error"]
-    assert (error["code"], error["recoverable"]) == ("invalid_result", False)
-    assert error["evidence"]["errors"][0]["pointer"] == "/sum"
-
-
-async def test_an_error_of_the_runtime_is_passed_on_with_its_members(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": []})
-    call = await tab.hear()
-    error = {
-        "code": "target_not_found",
-        "message": "No form.",
-        "severity": "minor",
-        "recoverable": True,
-        "evidence": {"selector": "form"},
-    }
-    tab.say({"type": "action_error", "call_id": call["call_id"], "runtime_id": "tab", "error": error})
-    assert await agent.hear() == {"type": "action_error", "call_id": "call-1", "error": error}
-
-
-async def test_a_code_that_the_protocol_does_not_have_is_evidence(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": []})
-    call = await tab.hear()
-    error = {"code": "workflow_step_failed", "message": "Step 2 failed."}
-    tab.say({"type": "action_error", "call_id": call["call_id"], "runtime_id": "tab", "error": error})
-    told = (await agent.hear())["error"]
-    assert (told["code"], told["evidence"]["code"]) == ("handler_failed", "workflow_step_failed")
-
-
-async def test_calls_of_one_runtime_run_one_after_the_other_and_in_order(ends):
-    tab, agent = ends
-    for number in range(3):
-        agent.call("add_numbers", {"numbers": [number]}, f"c{number}")
-    for number in range(3):
-        call = await tab.hear()
-        assert call["call_id"] == f"c{number}"
-        assert await tab.quiet()
-        tab.answer(call, {"sum": number})
-        assert (await agent.hear())["output"] == {"sum": number}
-
-
-@pytest.mark.parametrize("name", ["runtime_id", "target_runtime_id"])
-async def test_a_runtime_is_chosen_by_its_id(ends, app, stack, name):
-    _, agent = ends
-    other = await stack.enter_async_context(connected(app, ANN))
-    await other.ready("second")
-    agent.call("add_numbers", {"numbers": []}, **{name: "second"})
-    assert (await other.hear())["runtime_id"] == "second"
-
-
-@pytest.mark.parametrize(
-    "selectors",
-    [
-        {"target": {"runtime_id": "second"}},
-        {"target": {"runtime_key": "key-of-second"}},
-        {"target_url_contains": "/cart"},
-        {"target_title_contains": "Cart"},
-        {"target_url_contains": "/cart", "runtime_id": "second"},
-    ],
-)
-async def test_a_runtime_is_chosen_by_what_it_shows(ends, app, stack, selectors):
-    _, agent = ends
-    other = await stack.enter_async_context(connected(app, ANN))
-    await other.ready("second", "https://shop.example/cart", title="Your Cart", runtime_key="key-of-second")
-    agent.call("add_numbers", {"numbers": []}, **selectors)
-    assert (await other.hear())["runtime_id"] == "second"
-
-
-async def test_what_means_several_runtimes_is_ambiguous_and_names_them(ends, app, stack):
-    _, agent = ends
-    other = await stack.enter_async_context(connected(app, ANN))
-    await other.ready("second", "https://shop.example/cart")
-    error = await agent.error("add_numbers", {"numbers": []})
-    assert error["code"] == "ambiguous_runtime"
-    candidates = {(one["runtime_id"], one["url"]) for one in error["evidence"]["candidates"]}
-    assert candidates == {("tab", "https://shop.example/"), ("second", "https://shop.example/cart")}
-
-
-@pytest.mark.parametrize(
-    "selectors",
-    [
-        {"runtime_id": "nobody"},
-        {"target_url_contains": "/nowhere"},
-        {"runtime_id": "tab", "target_url_contains": "/nowhere"},
-        {"authorization_id": SECRET},
-        {"target": {"runtime_key": "unknown"}},
-    ],
-)
-async def test_what_means_no_runtime_is_not_found(ends, selectors):
-    _, agent = ends
-    assert (await agent.error("add_numbers", {"numbers": []}, **selectors))["code"] == "runtime_not_found"
-
-
-async def test_two_names_of_one_thing_have_to_agree(ends):
-    _, agent = ends
-    error = await agent.error("add_numbers", {"numbers": []}, runtime_id="tab", target={"runtime_id": "other"})
-    assert error["code"] == "invalid_input"
-
-
-async def test_input_that_does_not_fit_is_refused_with_pointers_before_the_runtime_hears_of_it(ends):
-    tab, agent = ends
-    error = await agent.error("add_numbers", {"numbers": ["x"]})
-    assert error["code"] == "invalid_input"
-    assert error["evidence"]["errors"][0]["pointer"] == "/numbers/0"
-    assert await tab.quiet()
-
-
-async def test_an_action_that_nobody_declares_is_unknown_and_a_primitive_is_passed_on(ends):
-    tab, agent = ends
-    assert (await agent.error("drop_tables"))["code"] == "unknown_action"
-    agent.call("page.info", call_id="c2")
-    assert (await tab.hear())["name"] == "page.info"
-
-
-async def test_what_a_runtime_announces_can_be_called_at_it(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    agent = await stack.enter_async_context(connected(app, ANN))
-    manifest = {"protocol": "actions.json", "version": 1, "tools": [{"name": "own.thing"}]}
-    await tab.ready(manifest=manifest)
-    agent.call("own.thing")
-    assert (await tab.hear())["name"] == "own.thing"
-
-
-@pytest.mark.parametrize("manifest", [{"protocol": "x", "version": 1}, {"protocol": "actions.json", "version": True}])
-async def test_a_runtime_with_another_map_is_not_ready(app, stack, manifest):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    agent = await stack.enter_async_context(connected(app, ANN))
-    await tab.ready(manifest=manifest)
-    assert (await agent.error("add_numbers", {"numbers": []}))["code"] == "runtime_not_ready"
-
-
-async def test_the_same_call_again_has_the_same_answer_and_is_not_sent_again(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": [1]})
-    tab.answer(await tab.hear(), {"sum": 1})
-    first = await agent.hear()
-    assert await agent.ask("add_numbers", {"numbers": [1]}) == first
-    assert await tab.quiet()
-    assert (await agent.error("add_numbers", {"numbers": [2]}))["code"] == "invalid_input"
-    assert (await agent.error("page.info", {"numbers": [1]}))["code"] == "invalid_input"
-
-
-async def test_a_call_id_that_is_under_way_is_refused(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": [1]})
-    call = await tab.hear()
-    assert (await agent.error("add_numbers", {"numbers": [1]}))["code"] == "invalid_input"
-    tab.answer(call, {"sum": 1})
-    assert (await agent.hear())["output"] == {"sum": 1}
-
-
 async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
     site = make_bridge()
 
@@ -292,19 +111,6 @@ async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
     assert (await tab.hear())["name"] == "page.info", "it was forgotten, so it is a call of its own"
 
 
-async def test_the_runtime_of_somebody_else_does_not_exist(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    await tab.ready()
-    for headers in (BEN, {}):
-        agent = await stack.enter_async_context(connected(app, headers))
-        error = await agent.error("add_numbers", {"numbers": []}, runtime_id="tab")
-        assert error["code"] == "runtime_not_found"
-        assert "tab" not in str(error["evidence"])
-        listed = await agent.ask("actions.site", {"mode": "list"}, "list")
-        assert listed["output"]["runtimes"] == []
-    assert await tab.quiet()
-
-
 async def test_tabs_of_nobody_known_are_strangers_to_each_other(app, stack):
     tab = await stack.enter_async_context(connected(app))
     agent = await stack.enter_async_context(connected(app))
@@ -312,78 +118,11 @@ async def test_tabs_of_nobody_known_are_strangers_to_each_other(app, stack):
     assert (await agent.error("add_numbers", {"numbers": []}, runtime_id="tab"))["code"] == "runtime_not_found"
 
 
-@pytest.mark.parametrize(
-    "shown", [{"authorization_id": SECRET}, {"target": {"authorization_id": SECRET}}, {"runtime_id": SECRET}]
-)
-async def test_a_visitor_lets_an_agent_in_by_a_code(app, stack, shown):
-    tab = await stack.enter_async_context(connected(app))
-    agent = await stack.enter_async_context(connected(app, BEN))
-    await tab.ready(authorization_id=SECRET)
-    agent.call("add_numbers", {"numbers": []}, **shown)
-    tab.answer(await tab.hear(), {"sum": 1})
-    assert (await agent.hear())["output"] == {"sum": 1}
-
-
-async def test_a_code_that_is_taken_back_opens_nothing(app, stack):
-    tab = await stack.enter_async_context(connected(app))
-    agent = await stack.enter_async_context(connected(app, BEN))
-    await tab.ready(authorization_id=SECRET)
-    await tab.ready()
-    assert (await agent.error("add_numbers", {"numbers": []}, authorization_id=SECRET))["code"] == "runtime_not_found"
-
-
-async def test_a_short_code_opens_nothing(app, stack):
-    tab = await stack.enter_async_context(connected(app))
-    agent = await stack.enter_async_context(connected(app, BEN))
-    await tab.ready(authorization_id="1234567")
-    assert (await agent.error("add_numbers", {"numbers": []}, authorization_id="1234567"))["code"] == (
-        "runtime_not_found"
-    )
-
-
-async def test_nobody_takes_the_id_or_the_code_of_another_runtime(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    thief = await stack.enter_async_context(connected(app, BEN))
-    await tab.ready(authorization_id=SECRET)
-    await thief.ready(authorization_id=SECRET)
-    assert (await thief.hear())["error"]["code"] == "invalid_input"
-    again = await stack.enter_async_context(connected(app, ANN))
-    await again.ready()
-    assert (await again.hear())["error"]["code"] == "invalid_input"
-
-
-async def test_wrong_credentials_open_nothing(app, stack):
-    end = await stack.enter_async_context(connected(app, {"authorization": "Bearer wrong"}))
-    assert end.status == 401
-
-
-async def test_pages_of_other_sites_open_nothing(app, stack):
-    foreign = {"origin": "https://evil.example"}
-    for headers in (foreign, {**foreign, "cookie": "session=1"}):
-        assert (await stack.enter_async_context(connected(app, headers))).status == 403
-    own = await stack.enter_async_context(connected(app, {"origin": "https://shop.example"}))
-    assert own.status == 101
-
-
 async def test_a_site_that_asks_who_connects_answers_nobody_else(stack):
     published = publish(make_bridge(Bridge(auth_required=True)))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published))
     assert (await agent.error("page.info"))["code"] == "permission_denied"
-
-
-async def test_a_runtime_that_loads_its_page_anew_takes_its_call_up_again(app, stack):
-    agent = await stack.enter_async_context(connected(app, ANN))
-    async with connected(app, ANN) as tab:
-        await tab.ready(runtime_key=SECRET)
-        agent.call("add_numbers", {"numbers": [1]})
-        call = await tab.hear()
-    assert await agent.quiet()
-    back = await stack.enter_async_context(connected(app, ANN))
-    await back.ready(runtime_key=SECRET, url="https://shop.example/next")
-    assert await back.quiet(), "what was sent is never sent again"
-    back.answer(call, {"sum": 1})
-    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_a_visitor_of_nobody_known_comes_back_by_the_key_alone(app, stack):
@@ -440,39 +179,6 @@ async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monk
     assert (await agent.hear())["error"]["code"] == "transport_failed"
 
 
-async def test_a_runtime_that_hangs_up_in_a_call_fails_it_with_the_last_step(app, stack):
-    agent = await stack.enter_async_context(connected(app, ANN))
-    for mutating in (False, True):
-        async with connected(app, ANN) as tab:
-            await tab.ready()
-            agent.call("add_numbers", {"numbers": [1]}, f"c-{mutating}")
-            call = await tab.hear()
-            step = {"call_id": call["call_id"], "step_id": "type_q", "mutating": mutating}
-            tab.say({"type": "runtime_status", "runtime_id": "tab", "call": step})
-            await tab.quiet()
-        error = (await agent.hear())["error"]
-        assert (error["code"], error["recoverable"]) == ("transport_failed", not mutating)
-        assert error["evidence"]["step_id"] == "type_q"
-        assert "reason" not in error["evidence"], "what has been reported needs no guess"
-
-
-async def test_the_answer_of_another_runtime_counts_for_nothing(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    agent = await stack.enter_async_context(connected(app, ANN))
-    other = await stack.enter_async_context(connected(app, ANN))
-    await tab.ready()
-    await other.ready("second")
-    agent.call("add_numbers", {"numbers": [1]}, runtime_id="tab")
-    call = await tab.hear()
-    other.answer({**call, "runtime_id": "second"}, {"sum": -1})
-    other.answer(call, {"sum": -1})
-    assert await agent.quiet()
-    tab.answer(call, {"sum": 3})
-    tab.answer(call, {"sum": 6})
-    assert (await agent.hear())["output"] == {"sum": 3}
-    assert await agent.quiet()
-
-
 async def test_a_late_answer_does_not_answer_another_callers_call_of_the_same_id(app, stack):
     tab = await stack.enter_async_context(connected(app, ANN))
     await tab.ready(authorization_id=SECRET)
@@ -498,56 +204,6 @@ async def test_a_call_that_takes_too_long_is_told_how_long_and_where_it_was(ends
     assert error["evidence"]["elapsed_ms"] > 0
     tab.answer(call, {"sum": 7})
     assert await agent.quiet()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        '"x"',
-        "{}",
-        '{"type": "hello"}',
-        '{"type": 5}',
-        '{"type": "action_call", "type": "action_call"}',
-        '{"type": "action_call"}',
-        '{"type": "action_call", "call_id": 5, "name": "x", "arguments": {}}',
-        '{"type": "action_call", "call_id": "", "name": "x", "arguments": {}}',
-        '{"type": "action_call", "call_id": "c", "name": "page.info"}',
-        '{"type": "action_call", "call_id": "c", "name": "page.info", "arguments": []}',
-        '{"type": "action_call", "call_id": "c", "name": "page.info", "arguments": {}, "timeout_ms": 0}',
-        '{"type": "action_call", "call_id": "c", "name": "page.info", "arguments": {}, "timeout_ms": true}',
-        '{"type": "action_call", "call_id": "c", "name": "page.info", "arguments": {}, "target": 5}',
-        '{"type": "action_call", "call_id": "c", "name": "' + "x" * 300 + '", "arguments": {}}',
-        '{"type": "runtime_ready"}',
-        '{"type": "runtime_ready", "runtime_id": "a"}',
-        '{"type": "runtime_ready", "runtime_id": "a", "url": 5}',
-        '{"type": "runtime_ready", "runtime_id": "a", "url": "/", "manifest": []}',
-        '{"type": "runtime_ready", "runtime_id": "a", "url": "/", "capabilities": [5]}',
-        '{"type": "action_call_output", "call_id": "c"}',
-        '{"type": "action_call_output", "call_id": "c", "runtime_id": "a"}',
-        '{"type": "action_error", "call_id": "c", "error": {}}',
-        '{"type": "dom_event", "runtime_id": "a"}',
-        '{"x": ' + "[" * 3000 + "]" * 3000 + "}",
-        '{"type": "action_call", "call_id": "c", "name": "x", "arguments": {"a": NaN}}',
-        '{"type": "\\ud800"}',
-    ],
-)
-async def test_what_cannot_be_read_is_told_and_the_connection_stays(app, stack, text):
-    end = await stack.enter_async_context(connected(app, ANN))
-    end.say_text(text)
-    answer = await end.hear()
-    assert answer["type"] == "action_error"
-    assert answer["error"]["code"] in ("invalid_input", "runtime_not_ready"), answer
-    assert (await end.ask("actions.site", {"mode": "list"}, "after"))["type"] == "action_call_output"
-
-
-async def test_what_a_runtime_says_before_it_is_ready_is_refused(app, stack):
-    end = await stack.enter_async_context(connected(app, ANN))
-    for item in ({"type": "runtime_status"}, {"type": "dom_event", "event_id": "e", "name": "n", "payload": {}}):
-        end.say({**item, "runtime_id": "tab"})
-        answer = await end.hear()
-        assert (answer["error"]["code"], answer["runtime_id"]) == ("runtime_not_ready", "tab")
 
 
 async def test_a_giant_ends_the_connection_and_the_call_that_waited_for_it(ends):
@@ -602,16 +258,6 @@ async def test_too_many_calls_and_runtimes_are_refused(ends, monkeypatch):
     assert (refused["runtime_id"], refused["error"]["code"]) == ("more-2", "permission_denied")
 
 
-async def test_an_agent_that_hangs_up_stops_its_call(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    await tab.ready()
-    async with connected(app, ANN) as agent:
-        agent.call("add_numbers", {"numbers": [1]})
-        call = await tab.hear()
-    stop = await tab.hear()
-    assert (stop["type"], stop["call_id"]) == ("action_error", call["call_id"])
-
-
 async def test_nothing_is_left_when_the_server_stops(stack):
     published = publish()
     async with running(published):
@@ -622,42 +268,6 @@ async def test_nothing_is_left_when_the_server_stops(stack):
     async with asyncio.timeout(50):
         await end.task
     assert end.close_code == 1001
-
-
-def event(payload: object, **members: object) -> dict[str, object]:
-    told = {"type": "dom_event", "event_id": "e1", "runtime_id": "tab", "name": "home.chosen", "event": "shop:chosen"}
-    return {**told, "payload": payload, **members}
-
-
-async def test_a_declared_event_is_forwarded_to_the_agents_of_its_owner(ends, app, stack):
-    tab, agent = ends
-    stranger = await stack.enter_async_context(connected(app, BEN))
-    tab.say(event({"slug": "emma"}, url="https://shop.example/"))
-    told = await agent.hear()
-    assert (told["type"], told["name"], told["payload"]) == ("dom_event", "home.chosen", {"slug": "emma"})
-    assert "previous_call_id" not in told
-    assert await stranger.quiet()
-    assert await tab.quiet()
-
-
-async def test_an_event_within_a_call_names_it_to_its_caller(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": [1]})
-    call = await tab.hear()
-    tab.say(event({}))
-    assert (await agent.hear())["previous_call_id"] == "call-1"
-    tab.answer(call, {"sum": 1})
-    await agent.hear()
-    tab.say(event({}, event_id="e2"))
-    assert (await agent.hear())["previous_call_id"] == "call-1"
-
-
-@pytest.mark.parametrize("item", [event({"slug": "a", "more": 1}), event("text"), event({}, name="home.unknown")])
-async def test_an_event_that_nobody_declared_or_that_does_not_fit_is_dropped(ends, item):
-    tab, agent = ends
-    tab.say(item)
-    assert await tab.quiet()
-    assert await agent.quiet()
 
 
 def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client):
@@ -715,24 +325,3 @@ def test_the_script_answers_as_every_document_does(open_client):
 
 def test_the_bridge_tells_http_to_upgrade(open_client):
     assert open_client(publish()).get("/actions-bridge").status_code == 426
-
-
-SOUND: dict[str, dict[str, Any]] = {
-    "runtime_ready": {"runtime_id": "a", "url": "https://shop.example/"},
-    "runtime_status": {"runtime_id": "tab"},
-    "action_call": {"call_id": "c", "name": "page.info", "arguments": {}},
-    "action_call_output": {"call_id": "c", "runtime_id": "tab", "output": 1},
-    "dom_event": {"event_id": "e", "runtime_id": "tab", "name": "home.unknown", "payload": {}},
-    "action_error": {"error": {"code": "handler_failed"}, "call_id": "c"},
-}
-
-
-@pytest.mark.parametrize(("kind", "members"), [(kind, told[0]) for kind, told in ITEMS.items()])
-async def test_a_member_that_has_to_be_there_is_asked_for(app, stack, kind, members):
-    end = await stack.enter_async_context(connected(app, ANN))
-    await end.ready()
-    for name in re.findall(r"(\w+)\*(?=[\s{]|$)", members):
-        end.say({"type": kind, **{member: value for member, value in SOUND[kind].items() if member != name}})
-        answer = await end.hear()
-        assert (answer["type"], answer["error"]["code"]) == ("action_error", "invalid_input"), name
-        assert name in answer["error"]["message"]
