@@ -34,7 +34,7 @@ SECONDS: Final = 10.0
 MOST: Final = 120
 """The number of these tests."""
 
-COLD: Final = (2.0, 25)
+COLD: Final = (1.5, 25)
 """Those that it is given in processes that import the project anew."""
 
 
@@ -87,7 +87,9 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str, budget: flo
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if earlier.get(mutant.key) in seconds else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
-        chosen = [*first, *transcripts_of(mutant, reaching), *in_order(mutant, reaching, breadth, groups)]
+        is_reached = any(run.has_in_function(mutant) for run in runs)
+        whole = transcripts_of(mutant, reaching if is_reached else seconds)
+        chosen = [*first, *whole, *in_order(mutant, reaching, breadth, groups)]
         yield _bounded(mutant, list(dict.fromkeys(chosen)), seconds, budget, MOST)
 
 

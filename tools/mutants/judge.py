@@ -7,6 +7,7 @@ A copy on disk, since tests start processes, too, and since most of what an owne
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,9 @@ IMPORTED: Final = (
 )
 OPTIONS: Final = ["-q", "-p", "no:cacheprovider", "-p", "no:cov", "-o", "addopts=-rfE"]
 IGNORED: Final = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::DeprecationWarning:multiprocessing"]
+WAITING: Final = 5
+"""How often as long a process may take as it may use the processor, which others use, too."""
+
 _FAILED: Final = re.compile(
     r"^(?:(?:FAILED|ERROR) (tests/.*?)(?: - .*)?|(tests/.*) has not ended after .*)$", re.MULTILINE
 )
@@ -117,8 +121,9 @@ def _run(copy: Path, tests: Sequence[str], seconds: float) -> tuple[int, str]:
     report = copy.with_suffix(".output")
     process = os.fork()
     if process == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         become_pytest(copy, report, ["-x", *tests])
-    end = time.monotonic() + seconds
+    end = time.monotonic() + WAITING * seconds
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
         time.sleep(0.02)
     with suppress(ProcessLookupError):

@@ -124,6 +124,10 @@ class Reach:
             found = {test for number, _, _ in self._marks.get(mutant.path, ()) for test in self._tests[number]}
         return found
 
+    def has_in_function(self, mutant: Mutant) -> bool:
+        """Whether a mutant is in a function, so that it is known which tests execute it."""
+        return self._at(mutant.path, mutant.first) is not None
+
     def _naming(self, mutant: Mutant) -> list[set[str]]:
         """Return the tests of each line that names what a statement defines."""
         words = set(re.findall(r"[A-Za-z_]\w+", _names(mutant.statement)))
