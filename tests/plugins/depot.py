@@ -133,6 +133,19 @@ def make_depot(plugins: list[Any], folder: Any, **options: Any) -> FastAPI:
         """Review a book."""
         return f"Review {title}, {tone}, in {length} words."
 
+    @site.prompt("show", title="Show a cover")
+    def show(kind: Literal["three", "four", "one", "text", "role", "blank", "object"] = "three") -> Any:
+        messages: dict[str, list[Any]] = {
+            "three": [("user", "iVBORw==", "image/png"), ("assistant", "A cover.")],
+            "four": [("user", "iVBORw==", "image/png", "more")],
+            "one": [("user",)],
+            "text": [("user", "no bytes", "image/png")],
+            "role": [("system", "Hello.")],
+            "blank": [("user", "iVBORw==", "")],
+            "object": [{"role": "user"}],
+        }
+        return messages[kind]
+
     @site.prompt("audit")
     @site.agent("audit", audience="buy")
     async def audit(year: Literal["2025", "2026"]) -> str:
