@@ -7,7 +7,7 @@ once, and first stands what every finding of a check has. --golden writes these 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 

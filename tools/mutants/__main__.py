@@ -89,8 +89,10 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str, budget: flo
         groups = [group for run in runs for group in run.groups_of(mutant)]
         is_reached = any(run.has_in_function(mutant) for run in runs)
         whole = transcripts_of(mutant, reaching if is_reached else seconds)
-        chosen = [*first, *whole, *in_order(mutant, reaching, breadth, groups)]
-        yield _bounded(mutant, list(dict.fromkeys(chosen)), seconds, budget, MOST)
+        narrow = [test for test in in_order(mutant, reaching, breadth, groups) if test not in whole]
+        more = _bounded(mutant, narrow, seconds, budget, MOST)
+        given = list(dict.fromkeys([*first, *whole, *more.tests]))
+        yield Trial(mutant, given, sum(seconds.get(test, 0.1) for test in given))
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:

@@ -70,7 +70,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def _seconds() -> float:
     """Seconds of the processor, and some of those that are spent waiting, maybe for other processes of the machine."""
-    return sum(os.times()[:4]) + time.monotonic() / 4
+    return sum(os.times()[:4]) + time.monotonic() / 10
 
 
 def pytest_sessionfinish() -> None:

@@ -12,8 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from awp_publish import BearerToken, Principal
-from awp_publish.plugins.approval import Approval
+from awp_publish import Approval, BearerToken, Principal
 from tests.client import TestClient
 from tests.plugins.depot import make_depot
 from tests.transcript import compare
@@ -88,7 +87,8 @@ class Wire:
 def test_texts(name, tmp_path, monkeypatch, request):
     known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")} | {"eve": Principal("eve")}
     plugins: list[Any] = ["overview", "mcp", "a2a", "awp", "events", "pages", "prompts"]
-    plugins += {"site": ["traffic"], "approval": [Approval(tmp_path / "approved.json")]}.get(name, [])
+    more: dict[str, list[Any]] = {"site": ["traffic"], "approval": [Approval(tmp_path / "approved.json")]}
+    plugins += more.get(name, [])
     app = make_depot(plugins, tmp_path, authenticate=BearerToken(known.get))
     with TestClient(app, base_url="https://shop.example") as client:
         wire: Any = Wire(client)
