@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from awp_publish.plugins.approval.options import Approval as Approval
     from awp_publish.plugins.awp.options import Awp as Awp
     from awp_publish.plugins.awp.shared_secrets import SharedSecret as SharedSecret
+    from awp_publish.plugins.confirmation.options import Confirmation as Confirmation
     from awp_publish.plugins.discovery.options import Discovery as Discovery
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
@@ -55,6 +56,7 @@ _OF_PLUGINS = {
     "Approval": "awp_publish.plugins.approval.options",
     "Awp": "awp_publish.plugins.awp.options",
     "Bridge": "awp_publish.plugins.actions_json.options",
+    "Confirmation": "awp_publish.plugins.confirmation.options",
     "Discovery": "awp_publish.plugins.discovery.options",
     "Jobs": "awp_publish.plugins.jobs.options",
     "Mcp": "awp_publish.plugins.mcp.options",

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
-from awp_publish.calls.guard import GATES
+from awp_publish.calls.guard import in_order
+from awp_publish.declare.plugins import gates_of
 from awp_publish.declare.settings.about import About
 from awp_publish.declare.settings.actions import ActionOptions, AgentOptions
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import Limits, SiteSettings
+from awp_publish.declare.site import Site
 from awp_publish.maps import failures
-from awp_publish.plugin import ENTRY_POINTS, installed
+from awp_publish.plugin import ENTRY_POINTS, Gate, installed
 from awp_publish.plugins.actions_json import items
 from awp_publish.plugins.awas.options import AwasSettings
 from awp_publish.problems import (
@@ -60,12 +62,18 @@ AFTER: Final = (
 )
 
 
+def all_gates() -> list[Around | Gate]:
+    """The gates of a site with the plug-ins that each has by default, and what is around them."""
+    plugins = Site("Shop", "Sells things.", url="https://shop.example").plugins
+    return [*BEFORE, *in_order(gates_of(plugins)), *AFTER]
+
+
 def gate_table() -> str:
     """The gates as a Markdown table."""
     rows = [
         f"| {gate.name} | {', '.join(f'`{option}`' for option in gate.options) or 'always there'} "
         f"| {', '.join(f'`{kind.slug}`' for kind in gate.refuses)} |"
-        for gate in (*BEFORE, *GATES, *AFTER)
+        for gate in all_gates()
     ]
     return table("| gate | declared by | refuses with |", rows)
 

@@ -22,6 +22,8 @@ DOCUMENTS = {
     ),
 }
 """Documents that tests of the core read, by the plug-ins that have them."""
+OPTIONS = {"confirm": "confirmation"}
+"""Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]
 
 
@@ -54,11 +56,14 @@ def missing_plugin(error: BaseException | None) -> str | None:
             named = list(taken_out())
         elif isinstance(cause, DeclarationError):
             named = re.findall(r'there is no plug-in "(\w+)"', str(cause))
+            named += [
+                OPTIONS[name] for name in re.findall(r"(\w+): there is no such option", str(cause)) if name in OPTIONS
+            ]
         elif isinstance(cause, ModuleNotFoundError):
             named = re.findall(r"^awp_publish\.plugins\.(\w+)", cause.name or "")
         else:
             continue
-        if missing := taken_out().intersection(named):
+        if missing := taken_out().intersection(filter(None, named)):
             return min(missing)
     return None
 

@@ -237,6 +237,7 @@ def test_public_names_are_few_and_documented():
         "Approval",
         "BearerToken",
         "Client",
+        "Confirmation",
         "Awp",
         "Bridge",
         "Credentials",

@@ -224,7 +224,7 @@ def test_a_table_that_is_renewed_leaves_the_rest_of_its_page():
 
 
 def test_every_refusal_of_a_guard_is_in_the_table_of_gates():
-    told = {kind for part in ("BEFORE", "GATES", "AFTER") for gate in TABLES[part] for kind in gate.refuses}
+    told = {kind for gate in TABLES["all_gates"]() for kind in gate.refuses}
     assert set(GUARDS) <= told
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 
 from awp_publish.calls.call import Call, Outcome, Result, never_disconnected
 from awp_publish.calls.gates.audience import AUDIENCE
-from awp_publish.calls.gates.confirmation import CONFIRMATION
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.calls.gates.idempotency import IDEMPOTENCY
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
@@ -31,7 +30,6 @@ GATES: Final = (
     IDEMPOTENCY,
     PREREQUISITES,
     RECEIPTS,
-    CONFIRMATION,
 )
 """The core's own gates. Those of plug-ins stand between them, by their `order`."""
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from string import Formatter
+from functools import cache
 from typing import Final, cast
 
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation
@@ -11,9 +11,9 @@ from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation, T
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
 from awp_publish.declare.sign_in import asker_of
-from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Summary, Target, title_of
+from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
-from awp_publish.schema import UnusableSchema, compile_schema, in_doubles, member_names
+from awp_publish.schema import UnusableSchema, compile_schema, in_doubles
 from awp_publish.schema.handlers import first_paragraph
 from awp_publish.schema.redaction import answer_redactor
 from awp_publish.schema.secrets import mark_secrets
@@ -65,10 +65,8 @@ def make_action(
         description = f"Deprecated. {description}"
     is_background = options.execution == "async"
     effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
-    confirm = _confirm_of(subject, options, effect, operation)
-    rehearse = implementation.rehearse if confirm is not False or is_background else None
-    rehearsal = rehearse() if rehearse is not None else None
-    refuses_in_time = rehearsal is not None or not is_background
+    rehearse = cache(implementation.rehearse) if implementation.rehearse is not None else None
+    refuses_in_time = not is_background or (rehearse is not None and rehearse() is not None)
     asker = asker_of(options, operation, application, refuses_in_time=refuses_in_time)
     if options.scopes and asker is None:
         raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
@@ -92,7 +90,7 @@ def make_action(
         secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
-        rehearsal=rehearsal,
+        rehearse=rehearse,
         type=_type_of(target, effect),
         effect=effect,
         tags=tuple(options.tags),
@@ -105,8 +103,7 @@ def make_action(
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         idempotency=cast(Idempotency | None, options.idempotency),
-        needs_confirmation=confirm is not False,
-        confirmation_summary=None if isinstance(confirm, bool) else confirm,
+        needs_confirmation=effect == "irreversible",
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
         answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
@@ -122,16 +119,6 @@ def make_action(
         expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
-
-
-def _confirm_of(subject: str, options: ActionSettings, effect: Effect, operation: Operation) -> bool | Summary:
-    """Return whether a person has to confirm a call, or the summary that they confirm. Raises DeclarationError."""
-    confirm = effect == "irreversible" if options.confirm is None else options.confirm
-    if effect == "irreversible" and confirm is False:
-        raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
-    if isinstance(confirm, str):
-        _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
-    return confirm
 
 
 def _type_of(target: Target | None, effect: Effect) -> ActionType:
@@ -152,11 +139,3 @@ def _check_examples(subject: str, examples: Iterable[object], operation: Operati
         for violation in violations:
             wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
             raise DeclarationError(subject, end_sentence(wrong))
-
-
-def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
-    inputs = member_names(operation.inputs)
-    for name in names:
-        if name is not None and name not in inputs:
-            listed = ", ".join(inputs) or "none"
-            raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")

@@ -196,6 +196,7 @@ def refuse_unfulfilled(actions: Iterable[Action], *, guards_routes: bool, plugin
             action.id for action in actions if (guards_routes if action.guards_route is None else action.guards_route)
         ],
         "execution": [action.id for action in actions if action.is_background],
+        "confirm": [action.id for action in actions if action.needs_confirmation],
     }
     fulfilled = {option for setup in plugins.values() for option in setup.plugin.fulfils}
     for option, action_ids in asking.items():

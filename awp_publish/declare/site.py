@@ -455,7 +455,7 @@ class Site:
             recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
         )
         self.left_out = tuple(included.left_out.values())
-        for setup in setups:
+        for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
             catalog = setup.plugin.derive(setup, catalog)
         refuse_unfulfilled(catalog.actions, guards_routes=self.settings.guard_routes, plugins=self.plugins)
         check_steps(self.facts.workflows, {action.id for action in actions})

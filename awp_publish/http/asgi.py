@@ -34,7 +34,7 @@ from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.running import INSPECTED
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.http.startup import report
-from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
+from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 
@@ -322,8 +322,6 @@ class AgentPublisher:
         """Return what the guards of a catalog share."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
-        confirm_within = float(seconds_of(settings.limits.confirm_within))
-        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
         receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
         # Without a secret key, processes that share a store sign with different keys.
         has_keys = bool(settings.secret_keys) or not site.store.is_shared
@@ -341,7 +339,6 @@ class AgentPublisher:
             codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
             fingerprints=fingerprints,
-            confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
             receipts=receipts if receipted else None,
             receipted=receipted,
             credentials=frozenset(credential for action in actions for credential in action.route_credentials),

@@ -1,7 +1,7 @@
 """Actions and agents."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -129,8 +129,8 @@ class Action:
 
     `inputs` and `outputs` are JSON Schemas. An action has a `target` (a route) or a `function` (a plain function), or
     an `entry`: a hidden route that resolves the framework's dependencies of a function without a route of its own.
-    `rehearsal` is the endpoint of a hidden route that has the same security and does nothing. The protocols' terms for
-    an action's consequences are computed from `effect`. `examples` are whole inputs.
+    `rehearse` makes its `rehearsal`, once. The protocols' terms for an action's consequences are computed from
+    `effect`. `examples` are whole inputs.
 
     `asker` says who asks callers to sign in, None that they need not. `route_credentials` are the headers, cookies and
     query parameters which the route's security scheme reads, optional ones too. `security` are the alternative ways to
@@ -160,7 +160,7 @@ class Action:
     target: Target | None = None
     function: Function | None = field(default=None, compare=False, repr=False)
     entry: Target | None = field(default=None, compare=False, repr=False)
-    rehearsal: object = field(default=None, compare=False, repr=False)
+    rehearse: Callable[[], object] | None = field(default=None, compare=False, repr=False)
     answer_headers: frozenset[bytes] = frozenset()
     secret_names: tuple[str, ...] = ()
     type: ActionType
@@ -236,6 +236,14 @@ class Action:
     def way(self) -> Target | None:
         """The target of calls that go through the application: the route or the entry; None for a plain function."""
         return self.target or self.entry
+
+    @property
+    def rehearsal(self) -> object:
+        """The endpoint of a hidden route that has the same security and does nothing; None without any security.
+
+        The route is made when it is first asked for.
+        """
+        return None if self.rehearse is None else self.rehearse()
 
     @property
     def remembers(self) -> bool:

@@ -51,7 +51,7 @@ def declared(options: dict[str, Any]) -> list[str]:
         each.name: each.default if each.default_factory is MISSING else each.default_factory()
         for each in fields(action)
     }
-    same = ("id", "inputs", "outputs", "agent_id", "target", "enforces_outputs", "operation_id")
+    same = ("id", "inputs", "outputs", "agent_id", "target", "rehearse", "enforces_outputs", "operation_id")
     return [
         f"{name}: {told(getattr(action, name))}"
         for name, default in defaults.items()

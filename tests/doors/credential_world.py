@@ -20,7 +20,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
-from awp_publish import AgentPublisher, Limits, Site, current_caller
+from awp_publish import AgentPublisher, Confirmation, Site, current_caller
 from awp_publish.declare.plugins import doors_of
 from tests.direct_client import DirectClient
 from tests.doors.adapters import DOORS, BridgeCaller
@@ -230,12 +230,12 @@ def make_world() -> World:
     """Start the shop."""
     runs: list[Run] = []
     site = make_shop(
-        plugins=installed("mcp", "a2a", "awp", "bridge", "overview"),
+        # What is confirmed at the start is sent until the end of a long run.
+        plugins=[*installed("mcp", "a2a", "awp", "bridge", "overview"), Confirmation("24h")],
         authenticate=authenticators(),
         secret_keys=KEYS,
         guard_routes=True,
         store="memory:",
-        limits=Limits(confirm_within="24h"),  # what is confirmed at the start is sent until the end of a long run
     )
     app = FastAPI(openapi_url=None)
 

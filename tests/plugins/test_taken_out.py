@@ -81,7 +81,7 @@ def test_the_first_example_runs_without_any_one_of_them(tmp_path):
 
 
 @pytest.mark.parametrize("door", ["mcp", "a2a", "awp"])
-@pytest.mark.parametrize("gone", ["events", "jobs", "discovery", "pages", "identity", "sessions"])
+@pytest.mark.parametrize("gone", ["events", "jobs", "discovery", "pages", "identity", "sessions", "confirmation"])
 def test_a_door_does_without_another_plug_in(door, gone):
     site = Site("Shop", "Sells books.", "https://shop.example", plugins=[door, f"no:{gone}"])
 

@@ -102,7 +102,7 @@ class Guards:
 
     `realm` and `metadata_url` are parts of challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are the
     site's own problem codes, with their recovery. `fingerprints` distinguish inputs under an idempotency key; it is
-    None if processes share a store but no secret key. `confirmations` and `receipts` are set if an action needs them;
+    None if processes share a store but no secret key. `receipts` are set if an action needs them;
     `receipted` are the actions that others require, and `credentials` those by which the actions' routes identify
     callers. `gates` are those of plug-ins.
     """
@@ -114,7 +114,6 @@ class Guards:
     codes: Mapping[str, str] = field(default_factory=dict)
     rate_limit: RateLimit | None = None
     fingerprints: Tokens | None = None
-    confirmations: Tokens | None = None
     receipts: Tokens | None = None
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()

@@ -3,10 +3,8 @@
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from string import Formatter
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, PlainValidator
 
@@ -25,7 +23,6 @@ from awp_publish.schema.options import (
     Text,
     check_duration,
     check_json,
-    check_text,
     plain_json,
     shortened,
     strict,
@@ -50,34 +47,6 @@ def read_idempotency(value: object) -> Idempotency | None:
     if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
         raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose another name")
     check_duration(value.window)
-    return value
-
-
-def read_confirm(value: object) -> bool | Summary | None:
-    """Read whether a person confirms each call; a template or a function makes the question."""
-    if value is None or isinstance(value, bool):
-        return value
-    if callable(value) and not isinstance(value, type):
-        return cast(Summary, value)
-    if not isinstance(value, str):
-        raise ValueError(
-            'must be True, False, a text such as "Order {copies} of {title}", or a function of the input '
-            "or of the input and the call"
-        )
-    check_text(value)
-    try:
-        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
-    except ValueError as error:
-        raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
-    for name, spec in parts:
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise ValueError(f"{{{name}}} is not the name of an input")
-        fits = not spec
-        for sample in (1, 1.5, "text"):  # none fits a format with names of inputs, which would depend on their values
-            with suppress(ValueError):
-                fits = fits or bool(format(sample, spec))
-        if not fits:
-            raise ValueError(f"{{{name}:{spec}}} has a format that neither a number nor a text takes")
     return value
 
 
@@ -196,15 +165,6 @@ class ActionSettings:
             "GET reads, PUT is idempotent, DELETE deletes, all else writes",
         ),
     ] = None
-    confirm: Annotated[
-        bool | Summary | None,
-        PlainValidator(read_confirm),
-        Option(
-            "whether a person has to [confirm](guards.md#confirmation) each call: `True`, or the question as a text "
-            "or a function",
-            "`True` if irreversible",
-        ),
-    ] = None
     depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
@@ -248,6 +208,14 @@ ACTION: Final[LazyAdapter[ActionSettings]] = LazyAdapter(ActionSettings)
 AGENT: Final[LazyAdapter[AgentSettings]] = LazyAdapter(AgentSettings)
 
 
+Confirm: TypeAlias = Annotated[
+    bool | Summary | None,
+    Option(
+        "whether a person has to [confirm](guards.md#confirmation) each call: `True`, or the question as a text "
+        "or a function",
+        "`True` if irreversible",
+    ),
+]
 _OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
 
 
@@ -255,6 +223,7 @@ _OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
 class ActionOptions(ActionSettings):
     """All options of an action, for editors, type checkers and docs: with those of this package's plug-ins."""
 
+    confirm: Confirm = None
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)
 
 
@@ -262,4 +231,5 @@ class ActionOptions(ActionSettings):
 class AgentOptions(AgentSettings):
     """All options of an agent, likewise."""
 
+    confirm: Confirm = None
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)

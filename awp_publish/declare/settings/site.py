@@ -116,7 +116,7 @@ class OAuth:
 @strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits that hold for each call. An action may have its own, of all but the time for a confirmation."""
+    """Limits that hold for each call. An action may have its own."""
 
     rate_limit: Annotated[
         Rate | None,
@@ -127,9 +127,6 @@ class Limits:
     ] = None
     timeout: Annotated[Seconds, Option("seconds for a handler; 30 by default", "not published")] = 30.0
     max_body_bytes: Annotated[Count, Option("bytes of a call's body; 1 MiB by default", "not published")] = 1_048_576
-    confirm_within: Annotated[
-        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
-    ] = "10m"
 
 
 @strict

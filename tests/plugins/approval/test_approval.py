@@ -102,6 +102,21 @@ def test_an_action_that_requires_what_is_not_approved_waits_with_it(tmp_path):
     assert published(client) == []
 
 
+def test_an_action_is_approved_as_it_is_whatever_plug_ins_are_named_after_approval(tmp_path):
+    file = tmp_path / "approved.json"
+    open_shop(str(file), confirm=True)[1].approve("search", "order")
+    site = Site("Shop", "Sells.", "https://shop.example", plugins=[Approval(str(file)), "confirmation"])
+    app = FastAPI()
+
+    @app.post("/order")
+    @site.action("order", description="Order a book.")
+    async def order(title: str = "") -> str:
+        return title
+
+    site.freeze(app)
+    assert [(one.action, one.changed) for one in site.approvals()][:1] == [("order", ("policy",))]
+
+
 def test_the_file_is_for_version_control(tmp_path):
     file = tmp_path / "approved.json"
     file.write_text(json.dumps({"version": 1, "actions": {"former": {"digest": "0"}}}))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, DeclarationError, Limits, Site
+from awp_publish import AgentPublisher, Confirmation, DeclarationError, Site
 from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
 from tests.examples import examples
@@ -79,7 +79,7 @@ def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
 
 
 def test_the_lifetime_of_a_confirmation_is_declared(open_client):
-    site, _ = make_site(limits=Limits(confirm_within="1h"))
+    site, _ = make_site(plugins=[Confirmation("1h")])
     asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
     assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
 

@@ -19,11 +19,12 @@ from starlette.exceptions import HTTPException
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.challenges import ask_to_sign_in
 from awp_publish.calls.fingerprints import canonical, shown_by
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, need_keys
-from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
+from awp_publish.calls.gates.gate import GuardedSite, need_keys
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.model import Action, Catalog, utc_text
+from awp_publish.model import Action, Catalog, seconds_of, utc_text
+from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
+from awp_publish.plugins.confirmation.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationForeign,
@@ -212,30 +213,33 @@ class _Confirmation(GateCheck[_Consent]):
         return cut(visible, summary, MAX_SUMMARY)
 
 
-def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
-    tokens = facts.guards.confirmations
-    return _Confirmation(action, facts, tokens) if tokens is not None and action.needs_confirmation else None
-
-
 def _check(catalog: Catalog, site: GuardedSite) -> None:
     for action in catalog.actions:
         if action.needs_confirmation:
             need_keys(action, site)
 
 
-CONFIRMATION: Final = Gate(
-    name="confirmation",
-    order=800,
-    of=_of,
-    refuses=(
-        ConfirmationRequired,
-        ConfirmationExpired,
-        ConfirmationTampered,
-        ConfirmationForeign,
-        ConfirmationSpent,
-        ConfirmationMismatch,
-        ConfirmationStale,
-    ),
-    options=("confirm", 'effect="irreversible"'),
-    check=_check,
-)
+def confirmation_gate(setup: Setup) -> Gate:
+    """Return the gate of a site, with the tokens that it gives and takes."""
+    settings, lifetime = setup.site.settings, float(seconds_of(setup.options.within))
+    tokens = Tokens(setup.site.keys, f"confirmation:{settings.namespace}", lifetime)
+
+    def of(action: Action, facts: Facts) -> GateCheck[Any] | None:
+        return _Confirmation(action, facts, tokens) if action.needs_confirmation else None
+
+    return Gate(
+        name="confirmation",
+        order=800,
+        of=of,
+        refuses=(
+            ConfirmationRequired,
+            ConfirmationExpired,
+            ConfirmationTampered,
+            ConfirmationForeign,
+            ConfirmationSpent,
+            ConfirmationMismatch,
+            ConfirmationStale,
+        ),
+        options=("confirm", 'effect="irreversible"'),
+        check=_check,
+    )
