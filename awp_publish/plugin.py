@@ -372,7 +372,10 @@ class Plugin:
     is_default: bool | Callable[[], bool] = False
 
     fulfils: Sequence[str] = ()
-    """Options of the site and its actions that do nothing without it: who leaves it out may not ask for them."""
+    """Options of the site and its actions, besides `action_options`, that do nothing without it.
+
+    Who leaves it out may not ask for them.
+    """
 
     start: Callable[[Setup], Any] = lambda setup: None
     declares: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

@@ -189,7 +189,8 @@ def _adapter(options: Any) -> LazyAdapter[Any]:
 def refuse_unfulfilled(actions: Iterable[Action], *, guards_routes: bool, plugins: Mapping[str, Setup]) -> None:
     """Raise DeclarationError for an option of actions that only a plug-in fulfils, which the site does not have.
 
-    `guards_routes` is the site's own option: actions may say otherwise.
+    `guards_routes` is the site's own option: actions may say otherwise. What an adapter of a framework overrides may
+    have left out a plug-in whose options have been read.
     """
     asking = {
         "guard_routes": [
@@ -198,11 +199,19 @@ def refuse_unfulfilled(actions: Iterable[Action], *, guards_routes: bool, plugin
         "execution": [action.id for action in actions if action.is_background],
         "confirm": [action.id for action in actions if action.needs_confirmation],
     }
-    fulfilled = {option for setup in plugins.values() for option in setup.plugin.fulfils}
+    for action in actions:
+        for option in action.options:
+            asking.setdefault(option, []).append(action.id)
+    fulfilled = {option for setup in plugins.values() for option in _options_fulfilled_by(setup.plugin)}
     for option, action_ids in asking.items():
         if action_ids and option not in fulfilled:
-            named = next((plugin.name for plugin in installed().values() if option in plugin.fulfils), None)
+            able = (plugin.name for plugin in installed().values() if option in _options_fulfilled_by(plugin))
+            named = next(able, None)
             remedy = f'Do not leave it out: take "no:{named}" away.' if named else "Install the plug-in that does."
             raise DeclarationError(
                 "site", f"{option}: nothing fulfils it, and {listing(action_ids)} would need it.", remedy
             )
+
+
+def _options_fulfilled_by(plugin: Plugin) -> tuple[str, ...]:
+    return (*plugin.fulfils, *plugin.action_options)

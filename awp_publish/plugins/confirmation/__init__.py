@@ -41,7 +41,6 @@ PLUGIN = Plugin(
     name="confirmation",
     options=Confirmation,
     is_default=True,
-    fulfils=("confirm",),
     action_options={"confirm": Confirm},
     derive=_derive,
     gates=lambda setup: (confirmation_gate(setup),),

@@ -24,6 +24,18 @@ def test_an_irreversible_action_is_refused_at_start():
     assert 'take "no:confirmation" away' in str(refused.value)
 
 
+def test_settings_of_a_deployment_cannot_leave_it_out_afterwards():
+    site = make_shop()
+
+    @site.agent("order", confirm=True)
+    async def order() -> None:
+        """Order a book."""
+
+    site.override({"plugins": ["no:confirmation"]})
+    with pytest.raises(DeclarationError, match="confirm: nothing fulfils it, and order would need it"):
+        site.freeze()
+
+
 def test_other_actions_are_called_as_ever(open_client):
     site = make_shop(plugins=["no:confirmation"])
 
