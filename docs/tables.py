@@ -9,7 +9,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
-from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.calls.guard import in_order
 from awp_publish.declare.plugins import gates_of
 from awp_publish.declare.settings.about import About
@@ -21,6 +20,7 @@ from awp_publish.maps import failures
 from awp_publish.plugin import ENTRY_POINTS, Gate, installed
 from awp_publish.plugins.actions_json import items
 from awp_publish.plugins.awas.options import AwasSettings
+from awp_publish.plugins.idempotency.gate import CLAIM_AFTER
 from awp_publish.problems import (
     ALL,
     CrossSiteCookies,

@@ -129,6 +129,9 @@ def _nobody() -> Credentials:
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
+REPLAYED: Final = b"idempotent-replayed"
+"""The header of an answer that is given again."""
+
 RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
 """Headers in which an answer returns a receipt and a session, and a later call presents them."""

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 from awp_publish.calls.call import Call, Outcome, Result, never_disconnected
 from awp_publish.calls.gates.audience import AUDIENCE
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
-from awp_publish.calls.gates.idempotency import IDEMPOTENCY
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
 from awp_publish.calls.gates.inputs import INPUTS
 from awp_publish.calls.gates.limits import LIMITS
@@ -27,7 +26,6 @@ GATES: Final = (
     REQUIRE,
     LIMITS,
     INPUTS,
-    IDEMPOTENCY,
     PREREQUISITES,
     RECEIPTS,
 )

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Final, cast
+from typing import Final
 
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation
 from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation, TargetApplication
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
 from awp_publish.declare.sign_in import asker_of
-from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Idempotency, Target, title_of
+from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, in_doubles
 from awp_publish.schema.handlers import first_paragraph
@@ -102,7 +102,6 @@ def make_action(
         scopes=tuple(scopes),
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         allow_agents=tuple(dict.fromkeys(options.allow_agents)),
-        idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=effect == "irreversible",
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),

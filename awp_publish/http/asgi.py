@@ -323,9 +323,6 @@ class AgentPublisher:
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
         receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
-        # Without a secret key, processes that share a store sign with different keys.
-        has_keys = bool(settings.secret_keys) or not site.store.is_shared
-        fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
         return Guards(
             store=site.store,
             authenticators=tuple(
@@ -338,7 +335,6 @@ class AgentPublisher:
             metadata_url=catalog.metadata_url,
             codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
-            fingerprints=fingerprints,
             receipts=receipts if receipted else None,
             receipted=receipted,
             credentials=frozenset(credential for action in actions for credential in action.route_credentials),

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
-from awp_publish.calls.gates import idempotency
+from awp_publish.plugins.idempotency import gate as idempotency
 
 idempotency.MARGIN = {MARGIN}
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", limits={{'timeout': {TIMEOUT}}},

@@ -10,7 +10,7 @@ from typing import Final
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Limits, Site
-from awp_publish.calls.gates import idempotency
+from awp_publish.plugins.idempotency import gate as idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.plugins.sqlite.store import SqliteStore

@@ -12,8 +12,8 @@ import redis
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Site
-from awp_publish.calls.gates import idempotency
 from awp_publish.http.running import running
+from awp_publish.plugins.idempotency import gate as idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.cluster import RedisClusterStore
 from awp_publish.plugins.redis.store import RedisStore

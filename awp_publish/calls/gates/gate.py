@@ -101,8 +101,7 @@ class Guards:
     """Facts that the guards of one catalog share.
 
     `realm` and `metadata_url` are parts of challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are the
-    site's own problem codes, with their recovery. `fingerprints` distinguish inputs under an idempotency key; it is
-    None if processes share a store but no secret key. `receipts` are set if an action needs them;
+    site's own problem codes, with their recovery. `receipts` are set if an action needs them;
     `receipted` are the actions that others require, and `credentials` those by which the actions' routes identify
     callers. `gates` are those of plug-ins.
     """
@@ -113,7 +112,6 @@ class Guards:
     metadata_url: str | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
     rate_limit: RateLimit | None = None
-    fingerprints: Tokens | None = None
     receipts: Tokens | None = None
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()

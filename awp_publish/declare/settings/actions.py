@@ -1,12 +1,11 @@
 """The options of `@site.action(...)` and `@site.agent(...)`."""
 
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, PlainValidator
+from pydantic import AfterValidator
 
 from awp_publish.declare.settings.about import Extensions
 from awp_publish.declare.settings.rates import Rate, check_agent
@@ -21,33 +20,13 @@ from awp_publish.schema.options import (
     Path,
     Seconds,
     Text,
-    check_duration,
     check_json,
     plain_json,
     shortened,
     strict,
 )
 
-ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
-"""Members of a call's envelope that cannot hold the idempotency key."""
-
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
-
-
-def read_idempotency(value: object) -> Idempotency | None:
-    """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
-    if value is None or isinstance(value, bool):
-        return Idempotency() if value else None
-    if isinstance(value, str):
-        value = {"window": value}
-    if isinstance(value, Mapping) and set(value) <= {"window", "key_field"}:
-        value = Idempotency(**value)
-    if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
-        raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
-    if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
-        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose another name")
-    check_duration(value.window)
-    return value
 
 
 def check_kind(value: object) -> object:
@@ -148,15 +127,6 @@ class ActionSettings:
             "everybody",
         ),
     ] = ()
-    idempotency: Annotated[
-        bool | str | Mapping[str, object] | Idempotency | None,
-        PlainValidator(read_idempotency),
-        Option(
-            'whether calls may have an [idempotency key](guards.md#idempotency-keys): `True`, a window (`"24h"`), or '
-            "`Idempotency(window, key_field)`",
-            "none",
-        ),
-    ] = None
     effect: Annotated[
         Effect | None,
         Option(
@@ -208,6 +178,14 @@ ACTION: Final[LazyAdapter[ActionSettings]] = LazyAdapter(ActionSettings)
 AGENT: Final[LazyAdapter[AgentSettings]] = LazyAdapter(AgentSettings)
 
 
+Window: TypeAlias = Annotated[
+    bool | str | Mapping[str, object] | Idempotency | None,
+    Option(
+        'whether calls may have an [idempotency key](guards.md#idempotency-keys): `True`, a window (`"24h"`), or '
+        "`Idempotency(window, key_field)`",
+        "none",
+    ),
+]
 Confirm: TypeAlias = Annotated[
     bool | Summary | None,
     Option(
@@ -223,6 +201,7 @@ _OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
 class ActionOptions(ActionSettings):
     """All options of an action, for editors, type checkers and docs: with those of this package's plug-ins."""
 
+    idempotency: Window = None
     confirm: Confirm = None
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)
 
@@ -231,5 +210,6 @@ class ActionOptions(ActionSettings):
 class AgentOptions(AgentSettings):
     """All options of an agent, likewise."""
 
+    idempotency: Window = None
     confirm: Confirm = None
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)

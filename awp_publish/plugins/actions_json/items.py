@@ -6,8 +6,7 @@ from typing import Final, cast
 
 import orjson
 
-from awp_publish.calls.call import RECEIPT
-from awp_publish.calls.gates.idempotency import REPLAYED
+from awp_publish.calls.call import RECEIPT, REPLAYED
 from awp_publish.http.calling import Dialect
 from awp_publish.http.exchange import header_members
 from awp_publish.http.problem_details import ProblemRenderer
@@ -63,7 +62,7 @@ DRIVEN: Final = "page.driver"
 """The capability of our own script, which runs single steps; the runner is in this process."""
 REFUSAL_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
 """Headers of a refusal that are passed on to the agent."""
-ANSWER_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
+ANSWER_HEADERS: Final = (RECEIPT, REPLAYED, media.HEADER)
 """Headers of an answer that are passed on to the agent."""
 IN_PROCESS: Final = "in_process"
 """The runtime id that stands for the caller's own page in this process."""

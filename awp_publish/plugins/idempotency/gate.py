@@ -13,10 +13,22 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 import orjson
 
-from awp_publish.calls.call import KNOWN_SHARE, PART_OF_ANSWER, Call, Content, Outcome, Result, read_key, share_of
+from awp_publish.calls.call import (
+    KNOWN_SHARE,
+    PART_OF_ANSWER,
+    REPLAYED,
+    Call,
+    Content,
+    Outcome,
+    Result,
+    read_key,
+    share_of,
+)
 from awp_publish.calls.fingerprints import canonical, shown_by
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
-from awp_publish.model import Action
+from awp_publish.calls.gates.gate import too_many
+from awp_publish.calls.tokens import Tokens
+from awp_publish.model import Action, Idempotency
+from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,
@@ -35,7 +47,6 @@ from awp_publish.stores.store import Add, Count, Counted, Look, Reserve, Seen, S
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
 """Seconds after an action's timeout from which on its call cannot be running any more."""
 
@@ -101,12 +112,10 @@ class _Claim(Ask):
 
 
 class _Keys(GateCheck[_Claim]):
-    def __init__(self, action: Action, facts: Facts) -> None:
-        keys = action.idempotency
-        assert keys is not None
+    def __init__(self, action: Action, keys: Idempotency, facts: Facts, fingerprints: Tokens | None) -> None:
         self._action = action
         self._store = facts.guards.store
-        self._tokens = facts.guards.fingerprints
+        self._tokens = fingerprints
         self._clock = facts.clock
         # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no braces.
         self._prefix = f"key:{action.id}\n"
@@ -297,17 +306,24 @@ def _read(record: bytes) -> tuple[dict[str, Any], Outcome | None]:
         return facts, None
     headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
     content = Content(*facts["content"]) if "content" in facts else None
-    return facts, Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
+    return facts, Outcome(body, orjson.loads(body), int(facts["status"]), ((REPLAYED, b"true"), *headers), content)
 
 
-def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
-    return _Keys(action, facts) if action.idempotency is not None else None
+def idempotency_gate(setup: Setup) -> Gate:
+    """Return the gate of a site, with what distinguishes the inputs under a key."""
+    site = setup.site
+    # Without a secret key, processes that share a store sign with different keys.
+    has_keys = bool(site.settings.secret_keys) or not site.store.is_shared
+    fingerprints = Tokens(site.keys, f"fingerprint:{site.settings.namespace}", 0.0) if has_keys else None
 
+    def of(action: Action, facts: Facts) -> GateCheck[Any] | None:
+        keys = action.idempotency
+        return _Keys(action, keys, facts, fingerprints) if keys is not None else None
 
-IDEMPOTENCY: Final = Gate(
-    name="idempotency",
-    order=600,
-    of=_of,
-    refuses=(InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
-    options=("idempotency",),
-)
+    return Gate(
+        name="idempotency",
+        order=600,
+        of=of,
+        refuses=(InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
+        options=("idempotency",),
+    )

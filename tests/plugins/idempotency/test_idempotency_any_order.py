@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Limits, Refused
-from awp_publish.calls.gates import idempotency
 from awp_publish.calls.gates.gate import Facts
+from awp_publish.plugins.idempotency import gate as idempotency
 from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores.memory import MemoryStore
 from tests.examples import examples

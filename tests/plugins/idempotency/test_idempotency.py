@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError, Limits
-from awp_publish.calls.gates.idempotency import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
+from awp_publish.plugins.idempotency.gate import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
 from awp_publish.stores.memory import MemoryStore
 from tests.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
 
@@ -203,7 +203,7 @@ def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
 
 
 def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.calls.gates.idempotency.MARGIN", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.idempotency.gate.MARGIN", 0.0)
     now = 1_700_000_000.0
     site, runs = make_shop(limits=Limits(timeout=1.0), store=MemoryStore(lambda: now)), []
 
@@ -454,7 +454,7 @@ def test_answers_to_one_address_cannot_fill_the_store(open_client):
 
 @pytest.mark.parametrize("size", [10, 20_000])
 def test_answers_to_one_known_caller_cannot_fill_the_store(open_client, monkeypatch, size):
-    monkeypatch.setattr("awp_publish.calls.gates.idempotency.MAX_CALLER_BYTES", 100_000)
+    monkeypatch.setattr("awp_publish.plugins.idempotency.gate.MAX_CALLER_BYTES", 100_000)
     store = MemoryStore()
     site, runs = make_shop(authenticate=known_callers(), store=store), []
 
