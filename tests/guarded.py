@@ -1,6 +1,7 @@
 """A small shop for tests of guarded calls: two callers with tokens, and the words with which they call."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,18 @@ def invoke(client: TestClient, agent: str, given: object = None, headers: Any = 
 def told(answer) -> tuple[int, str]:
     """Status and code of a refusal."""
     return answer.status_code, answer.json()["code"]
+
+
+def poll(client, address, headers=None):
+    """The job at an address once it has ended."""
+    give_up = time.monotonic() + 30
+    while True:
+        answer = client.get(address, headers=headers)
+        assert answer.status_code == 200, answer.text
+        if answer.json()["status"] in ("done", "failed", "cancelled"):
+            return answer
+        assert time.monotonic() < give_up, answer.text
+        time.sleep(0.01)
 
 
 class Caller:

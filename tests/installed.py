@@ -22,7 +22,7 @@ DOCUMENTS = {
     ),
 }
 """Documents that tests of the core read, by the plug-ins that have them."""
-OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency"}
+OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency", "requires": "prerequisites"}
 """Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]
 

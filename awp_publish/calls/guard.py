@@ -1,8 +1,8 @@
-"""`Guard`: all gates of one action, in the order of `GATES`.
+"""`Guard`: all gates of one action, in their order.
 
 The caller is known before anything is counted, and callers who may not know of the action are told that it does not
-exist. A replay is looked up before the confirmation, because a retried call carries a used one; prerequisites precede
-the confirmation, so that no person is asked about a call that cannot go through.
+exist. What may be answered from a record is looked up before a person is asked, and nobody is asked about a call that
+cannot go through.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,20 +15,11 @@ from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
 from awp_publish.calls.gates.inputs import INPUTS
 from awp_publish.calls.gates.limits import LIMITS
-from awp_publish.calls.gates.prerequisites import PREREQUISITES, RECEIPTS
 from awp_publish.model import Action
 from awp_publish.problems import Problem, RateLimited
 from awp_publish.stores.store import Ran, Seen, Step
 
-GATES: Final = (
-    IDENTIFY,
-    AUDIENCE,
-    REQUIRE,
-    LIMITS,
-    INPUTS,
-    PREREQUISITES,
-    RECEIPTS,
-)
+GATES: Final = (IDENTIFY, AUDIENCE, REQUIRE, LIMITS, INPUTS)
 """The core's own gates. Those of plug-ins stand between them, by their `order`."""
 
 _NOTHING: Final = Ran(None, ())

@@ -6,7 +6,6 @@ Every mistake is a DeclarationError that names the action and says what to do.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Literal, cast
 
 from awp_publish.checks.engine import WARNING, Finding
@@ -20,7 +19,7 @@ from awp_publish.declare.implementations import (
 from awp_publish.declare.include import READING, Included, Inclusion, include_routes
 from awp_publish.declare.routes import RouteIndex, choose
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
-from awp_publish.model import DEFAULT_OPERATION, KNOWN, PUBLIC, Action, Agent, title_of
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, title_of
 from awp_publish.problems import DeclarationError, DeclarationErrors
 from awp_publish.schema.handlers import docstring_of, name_of
 from awp_publish.schema.patterns import portable
@@ -72,43 +71,12 @@ def resolve(
         included.left_out.pop(way, None)
     for path in included.pages:
         included.left_out.pop((READING, path), None)
-    _check_order(actions)
-    required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in application.routes if "GET" in route.methods and not route.is_opaque}
     finished = []
     for action in map(partial(_with_portable_patterns, included.findings), actions):
         page = action.target.path if action.target is not None and action.target.path in pages else None
-        is_required = action.id in required
-        has_changed = page is not None or is_required
-        finished.append(replace(action, is_required=is_required, page=page) if has_changed else action)
+        finished.append(action if page is None else replace(action, page=page))
     return tuple(finished), tuple(_group(finished, agents)), included
-
-
-def _check_order(actions: Sequence[Action]) -> None:
-    """Raise DeclarationError for an action that could not come after those that it names."""
-    by_id = {action.id: action for action in actions}
-    for action in actions:
-        for needed in action.depends_on:
-            if needed not in by_id:
-                option = "requires" if needed in action.requires else "depends_on"
-                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
-        for needed in action.requires:
-            other = by_id[needed]
-            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
-                KNOWN,
-                True,
-            ):
-                raise DeclarationError(
-                    f'action "{action.id}"',
-                    f'requires: "{needed}" is for the audience "{other.audience}": some callers of this action cannot '
-                    "call it.",
-                    f'Give this action audience="{other.audience}" too, or leave the requirement out.',
-                )
-    try:
-        TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
-    except CycleError as error:
-        cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
-        raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
 
 
 def _resolve_one(

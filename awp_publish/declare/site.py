@@ -33,6 +33,7 @@ from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.declare.implementations import TargetApplication
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
+from awp_publish.declare.order import refuse_impossible_order
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import (
     doors_of,
@@ -458,6 +459,7 @@ class Site:
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
             catalog = setup.plugin.derive(setup, catalog)
         refuse_unfulfilled(catalog.actions, guards_routes=self.settings.guard_routes, plugins=self.plugins)
+        refuse_impossible_order(catalog.actions)
         check_steps(self.facts.workflows, {action.id for action in actions})
         for gate in in_order(gates_of(self.plugins)):
             if gate.check is not None:

@@ -14,7 +14,6 @@ from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
-from awp_publish.calls.tokens import Tokens
 from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
 from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
@@ -37,9 +36,6 @@ from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
-
-RECEIPT_SECONDS: Final = 3600.0
-"""Seconds for which a receipt is valid."""
 
 _starts: Final = count()
 
@@ -320,9 +316,7 @@ class AgentPublisher:
 
     def _guards(self, catalog: Catalog) -> Guards:
         """Return what the guards of a catalog share."""
-        site, settings, actions = self.site, self.site.settings, catalog.actions
-        receipted = frozenset(needed for action in actions for needed in action.requires)
-        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
+        site, settings = self.site, self.site.settings
         return Guards(
             store=site.store,
             authenticators=tuple(
@@ -335,8 +329,5 @@ class AgentPublisher:
             metadata_url=catalog.metadata_url,
             codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
-            receipts=receipts if receipted else None,
-            receipted=receipted,
-            credentials=frozenset(credential for action in actions for credential in action.route_credentials),
             gates=gates_of(site.plugins),
         )

@@ -25,9 +25,8 @@ from awp_publish import (
     current_caller,
 )
 from awp_publish.calls.authentication import MAX_REDACTED_WORDS
-from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
-from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, poll, publish, told
 
 CLEO = {"x-api-key": "key-of-cleo"}
 

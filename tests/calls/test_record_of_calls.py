@@ -12,8 +12,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, ApiKey, Refused, current_caller
-from tests.calls.test_prerequisites import poll
-from tests.guarded import ANN, Caller, invoke, known_callers, make_shop, publish
+from tests.guarded import ANN, Caller, invoke, known_callers, make_shop, poll, publish
 
 LINE = {"door", "action", "principal", "label", "outcome", "status", "ms", "request_id"}
 

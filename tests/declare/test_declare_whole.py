@@ -57,7 +57,7 @@ def facts_of(site: Site) -> list[str]:
         lines += ["", f"# {action.id}"]
         for each in fields(action):
             default = each.default if each.default_factory is MISSING else each.default_factory()
-            if (value := getattr(action, each.name)) != default and each.name != "id":
+            if (value := getattr(action, each.name)) != default and each.name not in ("id", "rehearse"):
                 lines.append(f"{each.name}: {told(value)}")
         if (target := action.target) is not None:
             arrival = f"{target.arrival.path} of {told(target.arrival.endpoint)}" if target.arrival else "somewhere"

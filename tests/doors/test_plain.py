@@ -12,10 +12,9 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Paths
-from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
 from tests.examples import examples
-from tests.guarded import KEYS, invoke, known_callers, make_shop, publish, told
+from tests.guarded import KEYS, invoke, known_callers, make_shop, poll, publish, told
 
 AT = "/agents/actions"
 

@@ -14,10 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import KEYS, invoke, make_shop, told
+from tests.guarded import KEYS, invoke, make_shop, poll, told
 from tests.installed import installed
 
 ASKED_FOR = installed("mcp", "a2a", "awp")

@@ -13,10 +13,9 @@ from starlette.routing import Host, Mount, Route
 from awp_publish import AgentPublisher, BearerToken, DeclarationError
 from awp_publish.http import arrivals
 from awp_publish.schema.paths import pattern_of
-from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import ANN, KEYS, invoke, make_shop, told
+from tests.guarded import ANN, KEYS, invoke, make_shop, poll, told
 from tests.installed import installed
 
 TEXT = {"type": "string"}

@@ -21,9 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.callers import Authenticator
-from awp_publish.calls.fingerprints import shown_by
-from awp_publish.calls.tokens import Tokens
-from awp_publish.model import Action, Catalog, RateLimit, RouteCredential, SiteFacts
+from awp_publish.model import Action, Catalog, RateLimit, SiteFacts
 from awp_publish.problems import DeclarationError, Problem, RateLimited, Refused
 from awp_publish.schema import Validator
 from awp_publish.stores.store import Count, Counted, Seen, Step, Store
@@ -101,9 +99,7 @@ class Guards:
     """Facts that the guards of one catalog share.
 
     `realm` and `metadata_url` are parts of challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are the
-    site's own problem codes, with their recovery. `receipts` are set if an action needs them;
-    `receipted` are the actions that others require, and `credentials` those by which the actions' routes identify
-    callers. `gates` are those of plug-ins.
+    site's own problem codes, with their recovery. `gates` are those of plug-ins.
     """
 
     store: Store
@@ -112,21 +108,12 @@ class Guards:
     metadata_url: str | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
     rate_limit: RateLimit | None = None
-    receipts: Tokens | None = None
-    receipted: frozenset[str] = frozenset()
-    credentials: frozenset[RouteCredential] = frozenset()
     gates: "tuple[Gate, ...]" = ()
 
     def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:
         """Return a gate that identifies the caller of a request that is not a call of an action."""
         known = self.authenticators, required, scopes, self.realm, self.metadata_url
         return AuthenticationGate(*known, store=self.store)
-
-    def shown_to_routes(self, call: Call) -> str:
-        """Return the credentials of an unknown caller, without the session, which the required actions change."""
-        if call.principal is not None:
-            return ""
-        return shown_by(call.credentials(), self.credentials, session=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

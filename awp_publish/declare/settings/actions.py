@@ -136,10 +136,6 @@ class ActionSettings:
         ),
     ] = None
     depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
-    requires: Annotated[
-        Sequence[str],
-        Option("ids of actions that have to [succeed before it](guards.md#prerequisites)", "none"),
-    ] = ()
     guard_routes: Annotated[
         Flag | None,
         Option("the site's option, for its route", "the site's"),
@@ -194,6 +190,9 @@ Confirm: TypeAlias = Annotated[
         "`True` if irreversible",
     ),
 ]
+Requires: TypeAlias = Annotated[
+    Sequence[str], Option("ids of actions that have to [succeed before it](guards.md#prerequisites)", "none")
+]
 _OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
 
 
@@ -203,6 +202,7 @@ class ActionOptions(ActionSettings):
 
     idempotency: Window = None
     confirm: Confirm = None
+    requires: Requires = ()
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)
 
 
@@ -212,4 +212,5 @@ class AgentOptions(AgentSettings):
 
     idempotency: Window = None
     confirm: Confirm = None
+    requires: Requires = ()
     awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)

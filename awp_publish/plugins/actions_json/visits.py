@@ -169,8 +169,7 @@ class Visits:
                 at = parse_address(self._door.catalog.absolute("/"))
                 try:
                     cookies = [write_set_cookie(cookie, clock()) for cookie in (*gone, *changed)]
-                    successes = self._door.guards.receipted
-                    if (renewed := await sessions.update(stored, cookies, at, successes=successes)) is not None:
+                    if (renewed := await sessions.update(stored, cookies, at)) is not None:
                         call.headers[SESSION_HEADER.decode()] = renewed
                         if call.peer is not None and not token:
                             call.peer.session_key = session_key(renewed)

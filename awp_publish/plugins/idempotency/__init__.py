@@ -1,4 +1,4 @@
-"""Idempotency: calls with a key are made once (agent.json section 9)."""
+"""Idempotency: calls with a key are made once."""
 
 from dataclasses import replace
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.calls.call import Call, CallCarrier, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.callers import CALLER
-from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.hooks import Accept
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.client_address import TrustedProxies
@@ -47,6 +46,7 @@ class Background:
         catalog, settings = serving.site.catalog, serving.settings
         guards = serving.application.guards_of(catalog)
         self._sessions = serving.ask("sessions")
+        self._successes = serving.ask("prerequisites")
         self._announces = serving.state.announces
         self._extensions = serving.application.extensions
         self._catalog = catalog
@@ -59,7 +59,6 @@ class Background:
         called = CalledApplication(serving.application.app, serving.application.called.routes)
         self._routes = RouteCaller(called, own, among=catalog)
         self._invoker = Invoker(own, self._routes, observer=serving.application.observer)
-        self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
@@ -135,7 +134,8 @@ class Background:
         if isinstance(result, Problem):
             return result
         headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]
-        return JobResult(result.status, (*headers, *await certify(self._guards, call)), result.body)
+        receipt = await self._successes.certify(call) if self._successes is not None else ()
+        return JobResult(result.status, (*headers, *receipt), result.body)
 
     async def _keep_cookies(self, job: Job, set_cookies: list[str]) -> None:
         """Save the cookies of a job in the session of its call, or in a new one."""
@@ -147,10 +147,8 @@ class Background:
         try:
             session = await self._sessions.load(key, follows=True)
             if session is not None:  # a poll hands out the id of a job's session, if it has signed in or out
-                new_id, successes = self._sessions.ids_of_job(job.id)[0], self._guards.receipted
-                await self._sessions.update(
-                    session, set_cookies, at, new_id=new_id, successes=successes, may_renew=session.key == key
-                )
+                new_id = self._sessions.ids_of_job(job.id)[0]
+                await self._sessions.update(session, set_cookies, at, new_id=new_id, may_renew=session.key == key)
             elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
                 address = "" if job.principal else job.share.removeprefix("ip:")  # a known caller has its own share
                 await self._sessions.begin(key, job.principal, address, set_cookies, at)

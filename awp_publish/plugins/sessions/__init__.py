@@ -14,7 +14,8 @@ def _serve(serving: Serving) -> CookieSessions | None:
     ):
         return None
     tokens = Tokens(serving.site.keys, f"session:{serving.settings.namespace}", LIFETIME)
-    return CookieSessions(serving.site.store, tokens, identifying=_identifying(serving))
+    successes = serving.ask("prerequisites")
+    return CookieSessions(serving.site.store, tokens, identifying=_identifying(serving), successes=successes)
 
 
 def _identifying(serving: Serving) -> frozenset[str]:

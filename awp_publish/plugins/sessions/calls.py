@@ -45,7 +45,6 @@ class SessionCalls:
         }
         self._address = parse_address(catalog.absolute(catalog.paths.invoke))
         """The address of actions that do not exist."""
-        self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
             self._recovery = (
@@ -122,7 +121,7 @@ class SessionCalls:
             else:
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
             try:
-                renewed = await self.sessions.update(session, new_cookies, at, successes=self._receipted)
+                renewed = await self.sessions.update(session, new_cookies, at)
                 if renewed is not None:
                     call.headers += ((SESSION_HEADER, renewed.encode()),)
             except StoreUnavailable:  # the caller gets the answer nevertheless

@@ -13,9 +13,9 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -23,13 +23,12 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.gates.prerequisites import success_key
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.client_address import network_around
 from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.identity import identity_of
 from awp_publish.problems import SessionUnknown
-from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
+from awp_publish.stores.store import Add, Count, Step, Store, Swap, session_key, unavailable
 from awp_publish.stores.values import read_value
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -96,8 +95,13 @@ class CookieSessions:
         tokens: Tokens,
         clock: Callable[[], float] = time.time,
         identifying: Collection[str] = (),
+        successes: Any = None,
     ) -> None:
-        """Create the sessions. `identifying` are the names of cookies by which callers are known to be identified."""
+        """Create the sessions. `identifying` are the names of cookies by which callers are known to be identified.
+
+        `successes` are those of callers that the site remembers, None if it remembers none.
+        """
+        self._successes = successes
         self._identifying = identifying
         self._store = store
         self._tokens = tokens
@@ -194,13 +198,12 @@ class CookieSessions:
         at: WebAddress,
         *,
         new_id: str | None = None,
-        successes: Collection[str] = (),
         may_renew: bool = True,
     ) -> str | None:
         """Add the cookies of an answer to a session, which ends if no cookies are left.
 
-        If they identify somebody else than before, the session moves to a new id (`new_id`, or a random one), with the
-        remembered `successes` of its actions, and the old id ends at once. Returns the new id, None if it has the same.
+        If they identify somebody else than before, the session moves to a new id (`new_id`, or a random one), with what
+        is remembered of its successes, and the old id ends at once. Returns the new id, None if it has the same.
         Concurrent changes are kept. A call that finds that its session has moved meanwhile keeps its cookies there, if
         these identify nobody else: who knew the old id must not get at the new one. With `may_renew=False` the session
         is such a one. A session that has ended meanwhile stays ended.
@@ -224,7 +227,7 @@ class CookieSessions:
                 key = session_key(new_id)
                 moved = orjson.dumps({"moved": key})
                 # The old one moves last, once what it moves to is there.
-                steps: list[Step] = [*await self._remembered(session.key, key, successes), Add(key, new, seconds)]
+                steps: list[Step] = [*await self._successes_of(session.key, key), Add(key, new, seconds)]
                 swap = Swap(session.key, session.raw, moved, IDLE)
                 ran = await self._store.run((*steps, swap))
                 has_changed = ran.failed == len(steps)
@@ -240,17 +243,12 @@ class CookieSessions:
             session = latest
         raise unavailable("Too many calls use the session at the same time.")
 
-    async def _remembered(self, before: str, after: str, successes: Collection[str]) -> list[Step]:
+    async def _successes_of(self, before: str, after: str) -> Sequence[Step]:
         """Return the steps that remember the successes of a session under its new key."""
-        if not successes:
-            return []
-        looks = [Look(success_key(action, f"session:{before}")) for action in successes]
-        seen = (await self._store.run(looks)).seen
-        return [
-            Add(success_key(action, f"session:{after}"), value, LIFETIME)
-            for action, value in zip(successes, seen, strict=True)
-            if isinstance(value, bytes)
-        ]
+        if self._successes is None:
+            return ()
+        steps: Sequence[Step] = await self._successes.moved(f"session:{before}", f"session:{after}")
+        return steps
 
     def _read(self, key: str, raw: bytes) -> KeptSession:
         try:

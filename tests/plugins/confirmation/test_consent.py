@@ -13,9 +13,8 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
 from awp_publish.calls.tokens import Tokens
-from tests.calls.test_prerequisites import poll
 from tests.doors.adapters import DOORS
-from tests.guarded import KEYS, invoke, make_shop, told
+from tests.guarded import KEYS, invoke, make_shop, poll, told
 from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import MODERN, connect
 

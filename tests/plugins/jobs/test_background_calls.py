@@ -13,9 +13,8 @@ from awp_publish import AgentPublisher, Refused, report_progress
 from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import JOB, Add, Step, Swap
-from tests.calls.test_prerequisites import poll
 from tests.client import TestClient
-from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, poll, publish, told
 
 KEY = {"idempotency-key": "k-1"}
 

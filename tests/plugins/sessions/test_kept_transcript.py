@@ -12,10 +12,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from awp_publish import Site
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.cookies import Cookie
-from awp_publish.calls.gates.prerequisites import success_key
 from awp_publish.calls.tokens import Tokens
+from awp_publish.plugins.prerequisites.successes import Successes, success_key
 from awp_publish.plugins.sessions import cookies as bounds
 from awp_publish.plugins.sessions.cookies import CookieSessions, KeptSession, has_own_cookies
 from awp_publish.plugins.sessions.identity import identity_of
@@ -24,6 +25,7 @@ from awp_publish.stores import Add, Look, Swap
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import session_key
 from tests.function_transcripts import compare
+from tests.guarded import make_shop
 from tests.plugins.jobs.conftest import Clock
 
 HOME = parse_address("https://shop.example/basket/add")
@@ -36,13 +38,15 @@ class Scene:
     def __init__(self) -> None:
         self.clock = Clock()
         self.store = MemoryStore(self.clock)
+        self.successes = Successes(_site_with_successes(self.store))
         self.sessions = self.open(KEYS)
         self.ids: dict[str, str] = {}
         self.seen: dict[str, KeptSession] = {}
         self.kept: dict[str, str] = {}
 
     def open(self, keys: list[str], known: tuple[str, ...] = ("session",)) -> CookieSessions:
-        return CookieSessions(self.store, Tokens(keys, "session:shop.example", 60), self.clock, known)
+        tokens = Tokens(keys, "session:shop.example", 60)
+        return CookieSessions(self.store, tokens, self.clock, known, self.successes)
 
     async def find(self, name: str) -> KeptSession | None:
         return self.seen.get(name) or await self.sessions.find(self.ids[name])
@@ -90,10 +94,8 @@ class Scene:
         match what, arguments[1:]:
             case "header", [address]:
                 return "Cookie: " + self.sessions.header_for(found, parse_address(address))
-            case "answer" | "stale" as how, successes:
-                new_id = await self.sessions.update(
-                    found, cookies, HOME, successes=successes, may_renew=how == "answer"
-                )
+            case "answer" | "stale" as how, []:
+                new_id = await self.sessions.update(found, cookies, HOME, may_renew=how == "answer")
                 if new_id is not None:
                     self.ids[f"{arguments[0]}'"] = new_id
                 return new_id
@@ -110,6 +112,26 @@ class Scene:
             for key, (kept, until) in entries.items():
                 if until > now:
                     yield key, f"until {until:g}: {_short(kept) if isinstance(kept, bytes) else kept}"
+
+
+def _site_with_successes(store: MemoryStore) -> Site:
+    """Return a site on which an order and a payment have to come before the delivery."""
+    site = make_shop(store=store)
+
+    @site.agent("order")
+    async def order() -> None:
+        """Order a book."""
+
+    @site.agent("pay")
+    async def pay() -> None:
+        """Pay for it."""
+
+    @site.agent("deliver", requires=["order", "pay"])
+    async def deliver() -> None:
+        """Deliver it."""
+
+    site.freeze()
+    return site
 
 
 def _short(raw: bytes) -> str:

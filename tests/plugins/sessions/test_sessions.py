@@ -25,9 +25,8 @@ from awp_publish import AgentPublisher, BearerToken, SessionUser, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
-from tests.calls.test_prerequisites import poll
 from tests.doors.adapters import DOORS
-from tests.guarded import Watched, invoke, make_shop, told
+from tests.guarded import Watched, invoke, make_shop, poll, told
 from tests.plugins.a2a.a2a_client import Caller, make_caller, make_request, output, problem
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import MODES, connect_to, message, post, without_cookie_jar

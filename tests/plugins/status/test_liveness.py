@@ -9,8 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, DeclarationError
-from tests.calls.test_prerequisites import poll
-from tests.guarded import invoke, make_shop, publish, told
+from tests.guarded import invoke, make_shop, poll, publish, told
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from awp_publish import Refused
 from awp_publish.calls.tokens import Tokens
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
-from tests.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, poll, publish, told
 
 PURPOSE = "receipt:shop.example"
 
@@ -135,18 +135,6 @@ def test_a_background_job_gives_its_receipt_when_it_is_done(open_client):
     sent = {"awp-receipt": done.headers["awp-receipt"]}
     assert invoke(client, "bind", headers=ANN | sent).json() == "bound"
     assert told(invoke(client, "bind", headers=BEN | sent)) == (428, "PREREQUISITE_REQUIRED")
-
-
-def poll(client, address, headers=None):
-    """The job at an address once it has ended."""
-    give_up = time.monotonic() + 30
-    while True:
-        answer = client.get(address, headers=headers)
-        assert answer.status_code == 200, answer.text
-        if answer.json()["status"] in ("done", "failed", "cancelled"):
-            return answer
-        assert time.monotonic() < give_up, answer.text
-        time.sleep(0.01)
 
 
 # --- What is remembered ---
