@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from awp_publish.calls.gates.leases import Lease
+from awp_publish.plugins.limits.leases import Lease
 from awp_publish.stores.memory import MemoryStore
 from benchmarks.plot import Line, log_plot
 from benchmarks.scaling import MEASURED

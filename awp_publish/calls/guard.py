@@ -14,12 +14,11 @@ from awp_publish.calls.gates.audience import AUDIENCE
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
 from awp_publish.calls.gates.inputs import INPUTS
-from awp_publish.calls.gates.limits import LIMITS
 from awp_publish.model import Action
 from awp_publish.problems import Problem, RateLimited
 from awp_publish.stores.store import Ran, Seen, Step
 
-GATES: Final = (IDENTIFY, AUDIENCE, REQUIRE, LIMITS, INPUTS)
+GATES: Final = (IDENTIFY, AUDIENCE, REQUIRE, INPUTS)
 """The core's own gates. Those of plug-ins stand between them, by their `order`."""
 
 _NOTHING: Final = Ran(None, ())

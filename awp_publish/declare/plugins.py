@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
-from awp_publish.model import Action, Paths
+from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
 from awp_publish.schema.options import LazyAdapter, T, check, listing, unpack
@@ -186,18 +186,20 @@ def _adapter(options: Any) -> LazyAdapter[Any]:
     return LazyAdapter(options)
 
 
-def refuse_unfulfilled(actions: Iterable[Action], *, guards_routes: bool, plugins: Mapping[str, Setup]) -> None:
+def refuse_unfulfilled(catalog: Catalog, *, guards_routes: bool, plugins: Mapping[str, Setup]) -> None:
     """Raise DeclarationError for an option of actions that only a plug-in fulfils, which the site does not have.
 
     `guards_routes` is the site's own option: actions may say otherwise. What an adapter of a framework overrides may
     have left out a plug-in whose options have been read.
     """
+    actions = catalog.actions
     asking = {
         "guard_routes": [
             action.id for action in actions if (guards_routes if action.guards_route is None else action.guards_route)
         ],
         "execution": [action.id for action in actions if action.is_background],
         "confirm": [action.id for action in actions if action.needs_confirmation],
+        "rate_limit": [action.id for action in actions if action.rate_limit or catalog.site.rate_limit],
     }
     for action in actions:
         for option in action.options:

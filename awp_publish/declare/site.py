@@ -458,7 +458,7 @@ class Site:
         self.left_out = tuple(included.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
             catalog = setup.plugin.derive(setup, catalog)
-        refuse_unfulfilled(catalog.actions, guards_routes=self.settings.guard_routes, plugins=self.plugins)
+        refuse_unfulfilled(catalog, guards_routes=self.settings.guard_routes, plugins=self.plugins)
         refuse_impossible_order(catalog.actions)
         check_steps(self.facts.workflows, {action.id for action in actions})
         for gate in in_order(gates_of(self.plugins)):

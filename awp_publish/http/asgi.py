@@ -328,6 +328,5 @@ class AgentPublisher:
             realm=catalog.site.name,
             metadata_url=catalog.metadata_url,
             codes=catalog.site.errors,
-            rate_limit=catalog.site.rate_limit,
             gates=gates_of(site.plugins),
         )

@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.callers import Authenticator
-from awp_publish.model import Action, Catalog, RateLimit, SiteFacts
+from awp_publish.model import Action, Catalog, SiteFacts
 from awp_publish.problems import DeclarationError, Problem, RateLimited, Refused
 from awp_publish.schema import Validator
 from awp_publish.stores.store import Count, Counted, Seen, Step, Store
@@ -107,7 +107,6 @@ class Guards:
     realm: str = ""
     metadata_url: str | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
-    rate_limit: RateLimit | None = None
     gates: "tuple[Gate, ...]" = ()
 
     def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:

@@ -9,10 +9,11 @@ from math import ceil
 from typing import Any, Final, cast
 
 from awp_publish.calls.call import Call, Outcome
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite, too_many
+from awp_publish.calls.gates.gate import GuardedSite, too_many
 from awp_publish.calls.gates.identify import agents_of
-from awp_publish.calls.gates.leases import Lease
 from awp_publish.model import Action, Catalog, RateLimit
+from awp_publish.plugin import Ask, Facts, Gate, GateCheck
+from awp_publish.plugins.limits.leases import Lease
 from awp_publish.problems import DeclarationError, RateLimited
 from awp_publish.stores.store import Count, Counted, Seen
 
@@ -128,14 +129,6 @@ class _LeasedLimits(_Limits):
                 raise _one_too_many(limit, lease.counted)
 
 
-def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
-    named = ((SITE, facts.guards.rate_limit), (action.id, action.rate_limit))
-    limits = tuple(_Limit(name, rate) for name, rate in named if rate is not None)
-    if any(limit.rate.lease for limit in limits):
-        return _LeasedLimits(limits, facts)
-    return _Limits(limits, facts) if limits else None
-
-
 def _check(catalog: Catalog, site: GuardedSite) -> None:
     if agents_of(site) is not None:
         return
@@ -146,4 +139,14 @@ def _check(catalog: Catalog, site: GuardedSite) -> None:
                 raise DeclarationError(f'action "{action.id}"', wrong, "Give Site(authenticate=WebBotAuth(...)).")
 
 
-LIMITS: Final = Gate(name="limits", order=400, of=_of, refuses=(RateLimited,), options=("rate_limit",), check=_check)
+def limits_gate(of_site: RateLimit | None) -> Gate:
+    """Return the gate of a site with this limit for all actions together."""
+
+    def of(action: Action, facts: Facts) -> GateCheck[Any] | None:
+        named = ((SITE, of_site), (action.id, action.rate_limit))
+        limits = tuple(_Limit(name, rate) for name, rate in named if rate is not None)
+        if any(limit.rate.lease for limit in limits):
+            return _LeasedLimits(limits, facts)
+        return _Limits(limits, facts) if limits else None
+
+    return Gate(name="limits", order=400, of=of, refuses=(RateLimited,), options=("rate_limit",), check=_check)
