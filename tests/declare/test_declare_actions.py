@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI, Header, Security
 from fastapi.security import APIKeyHeader, HTTPBearer, OAuth2PasswordBearer
 from pydantic import BaseModel
 
-from awp_publish import DeclarationError, Idempotency
+from awp_publish import DeclarationError
 
 
 class Order(BaseModel):
@@ -140,7 +140,6 @@ TYPE = "is neither a type nor a JSON Schema."
         ("inputs", {"type": object()}, "inputs: <object object at 0x"),
         ("outputs", [Order], "outputs: [<class 'tests.declare.test_declare_actions.Order'>] is "),
         ("examples", [{"book": {1}}], "examples.0: {1} is not JSON."),
-        ("idempotency", Idempotency(window=24), 'idempotency: write idempotency as True, "24h" or '),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_value_is_refused_where_it_is_written(site, field, value, words):
