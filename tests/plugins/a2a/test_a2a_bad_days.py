@@ -20,7 +20,7 @@ from awp_publish.http.running import running
 from awp_publish.stores.memory import MemoryStore
 from tests.client import TestClient
 from tests.guarded import Watched, make_shop
-from tests.plugins.a2a.a2a_client import make_request, open_caller, output, problem, state
+from tests.plugins.a2a.a2a_client import open_caller, output, problem, state
 
 VERSION = {"a2a-version": "1.0"}
 
@@ -127,21 +127,6 @@ def test_no_version_means_0_3(client):
     assert client.post("/a2a", json=make_call()).json()["error"]["code"] == -32009
 
 
-@pytest.mark.parametrize("data", [{"skill": 7}, {"input": 7}, {"skill": "add", "input": []}, {}, {"skill": None}])
-def test_a_data_part_that_is_no_call_is_told_what_is_missing(client, data):
-    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}]}
-    task = client.post("/a2a", json=make_call(message=message), headers=VERSION).json()["result"]["task"]
-    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-
-
-async def test_two_data_parts_are_not_guessed_about():
-    async with open_caller(publish()) as caller:
-        request = make_request({"skill": "add", "input": {}})
-        request.message.parts.append(request.message.parts[0])
-        async for answer in caller.client.send_message(request):
-            assert problem(answer.task)["code"] == "INVALID_ENVELOPE"
-
-
 # --- HTTP around it ---
 
 
@@ -208,11 +193,6 @@ def test_the_door_works_where_the_application_is_mounted(open_client):
 
 
 # --- Unsupported ---
-
-
-def test_there_is_no_extended_card(client):
-    call = {"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard", "params": {}}
-    assert client.post("/a2a", json=call, headers=VERSION).json()["error"]["code"] == -32004
 
 
 # --- What comes out ---

@@ -13,10 +13,7 @@ from a2a.types.a2a_pb2 import (
     SubscribeToTaskRequest,
     Task,
 )
-from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
-from google.protobuf.any_pb2 import Any
-from google.protobuf.json_format import ParseDict
-from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
+from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperationError
 from hypothesis import example, given, strategies as st
 from starlette.applications import Starlette
 
@@ -25,7 +22,7 @@ from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.http.running import running
 from awp_publish.plugins.a2a import handler
 from awp_publish.plugins.a2a.wire import read_metadata, write_metadata
-from tests.guarded import ANN, BEN, KEYS, known_callers, make_shop
+from tests.guarded import ANN, KEYS, known_callers, make_shop
 from tests.plugins.a2a.a2a_client import (
     SPOKEN,
     Caller,
@@ -35,14 +32,12 @@ from tests.plugins.a2a.a2a_client import (
     state,
     stream,
     told_headers,
-    words,
 )
 
 REFUSED = (A2AError, A2AClientError)
 """The client of 0.3 over HTTP+JSON knows no errors but by their status."""
 
 EVERYTHING = pytest.mark.parametrize("spoken", SPOKEN)
-TWO = pytest.mark.parametrize("spoken", ["1.0 JSON-RPC", "0.3 JSON-RPC"])
 
 
 class Shop:
@@ -112,20 +107,6 @@ async def until(caller: Caller, task: Task, wanted: str) -> Task:
 # --- What a task waits for ---
 
 
-@EVERYTHING
-async def test_a_person_agrees_and_the_same_task_goes_on(spoken):
-    async with open_caller(Shop().app, spoken) as caller:
-        asked = await caller.call("pay", {"copies": 2})
-        question = problem(asked)["confirmation"]
-        assert (state(asked), question["summary"]) == ("input_required", "Pay for 2 books.")
-        assert "Pay for 2 books." in words(asked)
-        refused = await caller.send(text="yes", task=asked)
-        assert state(refused) == "input_required"
-        paid = await caller.send({"confirmation": question["token"], "input": {"copies": 2}}, task=asked)
-        assert (paid.id, state(paid), output(paid)) == (asked.id, "completed", 2)
-        assert len((await get(caller, paid)).history) == 5
-
-
 async def test_credentials_are_asked_for_and_the_same_task_goes_on_with_them():
     shop = Shop()
     async with open_caller(shop.app) as nobody:
@@ -138,65 +119,7 @@ async def test_credentials_are_asked_for_and_the_same_task_goes_on_with_them():
         assert "ratelimit" in told_headers(task)
 
 
-async def test_a_task_that_has_ended_takes_no_more_messages():
-    async with open_caller(Shop().app, headers=ANN) as caller:
-        task = await caller.call("mine")
-        with pytest.raises(UnsupportedOperationError):
-            await caller.call("mine", task=task)
-
-
 # --- Whose task it is ---
-
-
-@EVERYTHING
-async def test_a_task_of_somebody_else_is_not_found(spoken):
-    shop = Shop()
-    async with open_caller(shop.app, spoken, headers=ANN) as ann, open_caller(shop.app, spoken, headers=BEN) as ben:
-        task, waiting = await ann.call("mine"), await ann.call("pay")
-        assert state(await get(ann, task)) == "completed"
-        kind = TaskNotFoundError if spoken != "0.3 HTTP+JSON" else REFUSED
-        with pytest.raises(kind):
-            await get(ben, task)
-        with pytest.raises(kind):
-            await ben.client.cancel_task(CancelTaskRequest(id=waiting.id))
-        with pytest.raises(kind):
-            await ben.send({}, task=waiting)
-
-
-async def test_a_task_id_that_is_none_is_not_found():
-    async with open_caller(Shop().app) as caller:
-        for task_id in ("no-task", "a" * 10_000, "00000000-0000-0000-0000-000000000000"):
-            with pytest.raises(TaskNotFoundError):
-                await get(caller, Task(id=task_id))
-
-
-async def test_a_caller_lists_its_own_tasks():
-    shop = Shop()
-    async with open_caller(shop.app, headers=ANN) as ann, open_caller(shop.app) as nobody:
-        tasks = [await ann.call("mine"), await ann.call("pay"), await ann.call("mine")]
-        await nobody.call("pay")
-        listed = await ann.client.list_tasks(ListTasksRequest(page_size=2))
-        rest = await ann.client.list_tasks(ListTasksRequest(page_size=2, page_token=listed.next_page_token))
-        assert [task.id for task in (*listed.tasks, *rest.tasks)] == [task.id for task in reversed(tasks)]
-        assert listed.total_size == 3
-        filtered = await ann.client.list_tasks(ListTasksRequest(context_id=tasks[1].context_id))
-        assert [task.id for task in filtered.tasks] == [tasks[1].id]
-        assert not (await nobody.client.list_tasks(ListTasksRequest())).tasks
-
-
-def test_wrong_credentials_are_told_by_http_where_there_is_no_task_to_tell_them(open_client):
-    client = open_client(Shop().app)
-    call = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "t"}}
-    wrong = {"authorization": "Bearer wrong", "a2a-version": "1.0"}
-    answer = client.post("/a2a", json=call, headers=wrong)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, -32600)
-    assert answer.headers["www-authenticate"].startswith("Bearer")
-    rest = client.get("/a2a/tasks/t", headers=wrong)
-    for [detail] in (answer.json()["error"]["data"], rest.json()["error"]["details"]):
-        reason = ErrorInfo()
-        assert ParseDict(detail, Any()).Unpack(reason), "the parser of protobuf takes strings alone"
-        members = read_metadata(dict(reason.metadata))
-        assert (members["code"], members["status"]) == ("INVALID_CREDENTIALS", 401)
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers(-(2**53), 2**53) | st.lists(st.text() | st.none())))
@@ -215,59 +138,6 @@ async def test_a_task_survives_the_process_in_a_store_that_does(tmp_path):
 
 
 # --- Background actions ---
-
-
-@EVERYTHING
-async def test_a_job_is_told_at_once_where_that_is_asked_for_and_followed_by_its_task(spoken):
-    shop = Shop()
-    async with running(shop.app, {}), open_caller(shop.app, spoken) as caller:
-        task = await caller.call("ship", {"number": 7}, at_once=True)
-        assert state(task) == "submitted"
-        await until(caller, task, "working")
-        shop.go.set()
-        done = await until(caller, task, "completed")
-        assert output(done) == "7 is on its way"
-
-
-@TWO
-async def test_a_message_waits_for_a_job_that_ends_soon(spoken):
-    shop = Shop()
-    shop.go.set()
-    async with running(shop.app, {}), open_caller(shop.app, spoken) as caller:
-        assert output(await caller.call("ship", {"number": 7})) == "7 is on its way"
-        lost = await caller.call("lose")
-    assert (state(lost), problem(lost)["code"]) == ("failed", "HANDLER_FAILED")
-
-
-@EVERYTHING
-async def test_a_stream_tells_how_a_job_goes_until_it_ends(spoken):
-    shop = Shop()
-    app = noted(shop.app, shop.go.set, b"working")
-    async with running(shop.app, {}), open_caller(app, spoken, streaming=True) as caller:
-        told = await stream(caller, {"skill": "ship", "input": {"number": 7}})
-    assert state(told[0].task) == "submitted"
-    updates = [state(one.status_update) for one in told if one.HasField("status_update")]
-    assert (updates[0], updates[-1]) == ("working", "completed")
-    assert [part.text for part in told[-2].artifact_update.artifact.parts] == ["7 is on its way"]
-
-
-@EVERYTHING
-async def test_cancelling_a_task_cancels_its_job(spoken):
-    shop = Shop()
-    async with running(shop.app, {}), open_caller(shop.app, spoken) as caller:
-        task = await caller.call("ship", {"number": 7}, at_once=True)
-        await until(caller, task, "working")
-        await asyncio.wait_for(shop.begun.wait(), 20)
-        cancelled = await caller.client.cancel_task(CancelTaskRequest(id=task.id))
-        assert (state(cancelled), shop.cancelled) == ("canceled", ["ship"])
-        with pytest.raises(TaskNotCancelableError if spoken != "0.3 HTTP+JSON" else REFUSED):
-            await caller.client.cancel_task(CancelTaskRequest(id=task.id))
-
-
-async def test_a_task_that_waits_for_its_caller_is_cancelled_at_once():
-    async with open_caller(Shop().app) as caller:
-        asked = await caller.call("pay")
-        assert state(await caller.client.cancel_task(CancelTaskRequest(id=asked.id))) == "canceled"
 
 
 async def test_a_call_that_another_request_waits_for_is_cancelled():

@@ -7,23 +7,18 @@ import httpx
 import pytest
 from a2a.types.a2a_pb2 import (
     AuthenticationInfo,
-    CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
-    GetTaskPushNotificationConfigRequest,
     ListTaskPushNotificationConfigsRequest,
-    SendMessageConfiguration,
     SubscribeToTaskRequest,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
 from awp_publish.http.running import running
 from awp_publish.plugins.a2a import event_tasks, pushes
 from awp_publish.plugins.events import webhooks
-from tests.guarded import ANN, BEN, known_callers, make_shop
-from tests.plugins.a2a.a2a_client import make_caller, make_request, open_caller, serving, state
+from tests.guarded import make_shop
+from tests.plugins.a2a.a2a_client import make_caller, open_caller, serving
 from tests.plugins.events.test_events import Shipped
 from tests.plugins.events.webhook_receiver import is_signed, new_secret, receiving
 
@@ -93,107 +88,6 @@ async def test_the_end_of_a_task_is_sent_and_signed(receiver, spoken):
     assert "authorization" not in receiver.received[0].headers
 
 
-async def test_a_config_that_comes_with_the_message_is_kept(receiver):
-    app, _, _ = publish()
-    async with running(app), open_caller(app) as caller:
-        request = make_request({"skill": "add", "input": {"numbers": [1, 2]}})
-        given = TaskPushNotificationConfig(url=receiver.url, token="my-token")
-        request.configuration.CopyFrom(SendMessageConfiguration(task_push_notification_config=given))
-        async for answer in caller.client.send_message(request):
-            task = answer.task
-        sent = await receiver.wait_for(2)
-        [kept] = (
-            await caller.client.list_task_push_notification_configs(
-                ListTaskPushNotificationConfigsRequest(task_id=task.id)
-            )
-        ).configs
-    assert states(receiver) == ["TASK_STATE_COMPLETED"]
-    assert [one.headers["x-a2a-notification-token"] for one in sent] == ["my-token"] * 2
-    assert all("webhook-signature" in one.headers for one in sent)
-    assert kept.token == "my-token"
-
-
-async def test_credentials_are_sent_and_a_key_is_handed_out_to_who_has_none(receiver):
-    app, _, _ = publish()
-    async with running(app), open_caller(app) as caller:
-        task = await caller.call("add", {"numbers": [1]})
-        bearer = AuthenticationInfo(scheme="Bearer", credentials="abc")
-        await caller.client.create_task_push_notification_config(config_of(task, receiver, authentication=bearer))
-        sent = await receiver.wait_for(2)
-        assert [one.headers["authorization"] for one in sent] == ["Bearer abc"] * 2
-        receiver.received.clear()
-        kept = await caller.client.create_task_push_notification_config(config_of(task, receiver))
-        sent = await receiver.wait_for(2)
-    assert is_signed(sent[0], kept.authentication.credentials)
-    assert "authorization" not in sent[0].headers
-
-
-@pytest.mark.parametrize("spoken", ["1.0 JSON-RPC", "0.3 JSON-RPC", "1.0 HTTP+JSON"])
-async def test_configs_are_set_got_listed_and_deleted(receiver, spoken):
-    app, _, _ = publish()
-    async with open_caller(app, spoken) as caller:
-        client, task = caller.client, await caller.call("print_book", {"title": "Emma"}, at_once=True)
-        for name in ("one", "two", "one"):
-            await client.create_task_push_notification_config(config_of(task, receiver, id=name))
-        asked = ListTaskPushNotificationConfigsRequest(task_id=task.id)
-        assert sorted(one.id for one in (await client.list_task_push_notification_configs(asked)).configs) == [
-            "one",
-            "two",
-        ]
-        named = GetTaskPushNotificationConfigRequest(task_id=task.id, id="two")
-        assert (await client.get_task_push_notification_config(named)).url == f"{receiver.url}/push"
-        for _ in range(2):
-            await client.delete_task_push_notification_config(
-                DeleteTaskPushNotificationConfigRequest(task_id=task.id, id="two")
-            )
-        with pytest.raises(TaskNotFoundError):
-            await client.get_task_push_notification_config(named)
-        assert [one.id for one in (await client.list_task_push_notification_configs(asked)).configs] == ["one"]
-
-
-async def test_the_configs_of_a_task_are_its_callers(receiver):
-    app, _, _ = publish(authenticate=known_callers())
-    async with open_caller(app, headers=ANN) as ann, open_caller(app, headers=BEN) as ben:
-        task = await ann.call("print_book", {"title": "Emma"}, at_once=True)
-        kept = await ann.client.create_task_push_notification_config(config_of(task, receiver))
-        for asked in (
-            ben.client.create_task_push_notification_config(config_of(task, receiver)),
-            ben.client.get_task_push_notification_config(
-                GetTaskPushNotificationConfigRequest(task_id=task.id, id=kept.id)
-            ),
-            ben.client.list_task_push_notification_configs(ListTaskPushNotificationConfigsRequest(task_id=task.id)),
-        ):
-            with pytest.raises(TaskNotFoundError):
-                await asked
-
-
-@pytest.mark.parametrize(
-    "url", ["http://example.com/", "https://127.0.0.1/", "https://10.1.2.3/", "https://[::1]/", "ftp://x.example/", "x"]
-)
-async def test_an_address_that_is_not_public_is_refused_before_anything_is_done(url):
-    app, _, _ = publish()
-    async with open_caller(app) as caller:
-        request = make_request({"skill": "add", "input": {"numbers": [1]}})
-        request.configuration.task_push_notification_config.url = url
-        with pytest.raises(InvalidParamsError):
-            async for _ in caller.client.send_message(request):
-                pass
-        task = await caller.call("add", {"numbers": [1]})
-        with pytest.raises(InvalidParamsError):
-            await caller.client.create_task_push_notification_config(
-                TaskPushNotificationConfig(task_id=task.id, url=url)
-            )
-
-
-@pytest.mark.parametrize("members", [{"token": "a\r\nx: y"}, {"id": "é"}, {"token": "x" * 2000}])
-async def test_what_cannot_stand_in_a_header_is_refused(receiver, members):
-    app, _, _ = publish()
-    async with open_caller(app) as caller:
-        task = await caller.call("add", {"numbers": [1]})
-        with pytest.raises(InvalidParamsError):
-            await caller.client.create_task_push_notification_config(config_of(task, receiver, **members))
-
-
 @pytest.mark.parametrize(("statuses", "count"), [([500, 503], 4), ([410], 1), ([413], 1), ([500] * 9, 4)])
 async def test_what_fails_is_sent_again_unless_it_is_gone(receiver, statuses, count):
     app, _, _ = publish()
@@ -224,54 +118,6 @@ async def test_a_task_has_only_so_many_configs(receiver, monkeypatch):
 
 
 # --- Events ---
-
-
-async def test_an_event_is_a_skill_whose_task_goes_on(receiver):
-    app, site, _ = publish(authenticate=known_callers())
-    async with running(app), open_caller(app, headers=ANN) as caller:
-        request = make_request({"skill": "order_shipped", "input": {"carrier": "bike"}})
-        request.configuration.task_push_notification_config.url = receiver.url
-        async for answer in caller.client.send_message(request):
-            task = answer.task
-        assert state(task) == "working"
-        receiver.statuses = [500]  # what comes later waits for the first (section 3.5.2: never out of order)
-        await site.emit("order_shipped", {"order_id": "1", "carrier": "bike"}, audience="principal:ann")
-        await site.emit("order_shipped", {"order_id": "2", "carrier": "bike"}, audience="principal:ben")
-        await site.emit("order_shipped", {"order_id": "3"}, audience="public")
-        told = await site.emit("order_shipped", {"order_id": "4", "carrier": "bike"}, audience="public")
-        sent = await receiver.wait_for(3)
-        artifacts = [one.json["artifactUpdate"] for one in sent]
-        assert [one["artifact"]["parts"][0]["data"]["order_id"] for one in artifacts] == ["1", "1", "4"]
-        assert artifacts[2]["taskId"] == task.id
-        assert artifacts[2]["artifact"]["artifactId"] == told == sent[2].headers["webhook-id"]
-        ended = await caller.client.cancel_task(CancelTaskRequest(id=task.id))
-        assert state(ended) == "canceled"
-        await receiver.wait_for(4)
-        await site.emit("order_shipped", {"order_id": "5", "carrier": "bike"}, audience="public")
-        await asyncio.sleep(0.2)
-    assert states(receiver) == ["TASK_STATE_CANCELED"]
-    assert len(receiver.received) == 4
-
-
-async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
-    monkeypatch.setattr(event_tasks, "LOOK_SECONDS", 0.05)
-    app, site, _ = publish()
-    async with serving(app) as url, httpx.AsyncClient() as http, asyncio.timeout(50):
-        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
-        task = await plain.call("order_shipped", {})
-        told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
-        assert (await anext(told)).task.id == task.id
-        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-        update = (await anext(told)).artifact_update
-        assert update.artifact.parts[0].data.struct_value["order_id"] == "1"
-        begun = streams.client.send_message(make_request({"skill": "order_shipped", "input": {}}))
-        assert state((await anext(begun)).task) == "working"
-        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
-        assert (await anext(begun)).artifact_update.artifact.name == "order_shipped"
-        await cast(Any, begun).aclose()
-        assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "2"
-        await plain.client.cancel_task(CancelTaskRequest(id=task.id))
-        assert state((await anext(told)).status_update) == "canceled"
 
 
 async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event(receiver, monkeypatch):
@@ -313,20 +159,6 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
             known.clear()
             await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
             assert [one async for one in told] == []
-
-
-async def test_events_are_on_the_card_and_wrong_ones_are_told(open_client):
-    app, _, _ = publish(authenticate=known_callers())
-    client = open_client(app)
-    card = client.get("/.well-known/agent-card.json").json()
-    assert card["capabilities"]["pushNotifications"] is True
-    [extension] = card["capabilities"]["extensions"]
-    event = extension["params"]["events"]["order_shipped"]
-    assert event["description"] == "An order has left the warehouse."
-    assert event["inputSchema"]["properties"].keys() == {"order_id", "carrier"}
-    async with open_caller(app) as caller:
-        assert state(await caller.call("order_shipped", {"colour": "red"})) == "input_required"
-        assert state(await caller.call("order_shiped", {})) == "input_required"
 
 
 async def test_a_site_without_events_promises_no_push_notifications(open_client):

@@ -17,9 +17,7 @@ from awp_publish.plugins.events.log import _Group
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.stores.memory import MemoryStore
 from tests.guarded import ANN, BEN, known_callers, make_shop
-from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
-
-EXTENSION = "io.modelcontextprotocol/events"
+from tests.plugins.mcp.mcp_messages import MODERN, headers_of, message, open_stream
 
 
 class Shipped(BaseModel):
@@ -64,56 +62,6 @@ def orders(batch) -> list[str]:
     return [one["data"]["order_id"] for one in batch["events"]]
 
 
-async def test_what_is_emitted_is_polled(app, site):
-    client = Client(app)
-    begun = await client.poll()
-    assert begun | {"cursor": "", "_meta": {}, "nextPollMs": 0} == {
-        "events": [],
-        "cursor": "",
-        "truncated": False,
-        "hasMore": False,
-        "nextPollMs": 0,
-        "resultType": "complete",
-        "_meta": {},
-    }
-    told = await site.emit("order_shipped", {"order_id": "A-1"}, audience="public")
-    batch = await client.poll(begun["cursor"])
-    [event] = batch["events"]
-    assert event | {"timestamp": ""} == {
-        "eventId": told,
-        "name": "order_shipped",
-        "timestamp": "",
-        "data": {"order_id": "A-1", "carrier": "post"},
-    }
-    again = await client.poll(batch["cursor"])
-    assert again["events"] == []
-    assert again["truncated"] is False
-
-
-async def test_events_are_listed_with_their_schemas(app):
-    listed = await Client(app).ask("events/list")
-    [event] = listed["events"]
-    assert (event["name"], event["description"]) == ("order_shipped", "An order has left the warehouse.")
-    assert event["payloadSchema"]["required"] == ["order_id"]
-    assert event["inputSchema"] == {
-        "type": "object",
-        "properties": {"order_id": {"type": "string"}, "carrier": {"type": "string"}},
-        "additionalProperties": False,
-    }
-    assert {"poll", "push"} <= set(event["delivery"])
-
-
-async def test_the_extension_is_offered_where_there_are_events(app):
-    bare = AgentPublisher(FastAPI(), site=make_shop(plugins=["mcp"]))
-    offered = [(await Client(one).ask("server/discover"))["capabilities"].get("extensions", {}) for one in (app, bare)]
-    assert offered[0][EXTENSION] == {}
-    assert EXTENSION not in offered[1]
-
-
-async def test_clients_of_the_sketch_find_events_among_the_capabilities(app):
-    assert (await Client(app).ask("server/discover"))["capabilities"]["events"] == {}
-
-
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
 async def test_no_events_no_methods(method):
     app = AgentPublisher(FastAPI(), site=make_shop(plugins=["mcp"]))
@@ -121,30 +69,7 @@ async def test_no_events_no_methods(method):
     assert answer["code"] == -32601
 
 
-@pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
-async def test_older_revisions_have_no_events(app, method):
-    answer = (await Client(app).send(method, {"name": "order_shipped"}, CLASSIC)).text
-    assert "-32601" in answer
-
-
 # --- Audiences ---
-
-
-async def test_a_caller_sees_the_events_of_their_own_audience_alone(app, site):
-    ann, ben, nobody = Client(app, **ANN), Client(app, **BEN), Client(app)
-    begun = [(await one.poll())["cursor"] for one in (ann, ben, nobody)]
-    await site.emit("order_shipped", {"order_id": "everybody"}, audience="public")
-    await site.emit("order_shipped", {"order_id": "known"}, audience="known")
-    await site.emit("order_shipped", {"order_id": "ann"}, audience="principal:ann")
-    await site.emit("order_shipped", {"order_id": "ben"}, audience=Principal("ben"))
-    await site.emit("order_shipped", {"order_id": "buyers"}, audience="scope:buy")
-    await site.emit("order_shipped", {"order_id": "buyers too"}, audience="buy")
-    read = [sorted(orders(await one.poll(at))) for one, at in zip((ann, ben, nobody), begun, strict=True)]
-    assert read == [
-        ["ann", "buyers", "buyers too", "everybody", "known"],
-        ["ben", "everybody", "known"],
-        ["everybody"],
-    ]
 
 
 async def test_a_cursor_of_somebody_else_leads_to_nothing_of_theirs(app, site):
@@ -162,74 +87,7 @@ async def test_nobody_can_tell_that_others_have_events(app, site):
     assert (await ben.poll(cursor))["cursor"] == cursor
 
 
-async def test_an_event_that_is_not_for_a_caller_is_unknown_to_them():
-    site = make_shop(plugins=["mcp"], authenticate=known_callers())
-    site.event("stock_low", audience="buy")
-    app = AgentPublisher(FastAPI(), site=site)
-    ann, ben = Client(app, **ANN), Client(app, **BEN)
-    assert [one["name"] for one in (await ann.ask("events/list"))["events"]] == ["stock_low"]
-    assert (await ben.ask("events/list"))["events"] == []
-    assert (await ben.poll(name="stock_low"))["code"] == -32023
-    assert (await ann.poll(name="stock_low"))["events"] == []
-
-
-async def test_wrong_credentials_are_refused(app):
-    answer = await Client(app, authorization="Bearer wrong").send("events/poll", {"name": "order_shipped"})
-    assert answer.status_code == 401
-
-
 # --- Polling ---
-
-
-async def test_a_backlog_is_read_in_parts_and_in_order(app, site):
-    client = Client(app, **ANN)
-    cursor, read, parts = (await client.poll())["cursor"], list[str](), 0
-    for number in range(7):
-        await site.emit("order_shipped", {"order_id": str(number)}, audience=["public", "principal:ann"][number % 2])
-    while True:
-        batch = await client.poll(cursor, maxEvents=2)
-        assert len(batch["events"]) <= 2
-        read, cursor, parts = read + orders(batch), batch["cursor"], parts + 1
-        if not batch["hasMore"]:
-            break
-    assert sorted(read) == [str(number) for number in range(7)]
-    assert [one for one in read if int(one) % 2] == ["1", "3", "5"]
-    assert parts >= 4
-
-
-async def test_arguments_choose_by_values_of_the_payload(app, site):
-    site.event("order_left", payload={"type": "object", "properties": {"carrier": {"type": "string"}}})
-    client = Client(app)
-    cursor = (await client.poll(arguments={"carrier": "bike"}))["cursor"]
-    await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-    await site.emit("order_shipped", {"order_id": "2", "carrier": "bike"}, audience="public")
-    assert orders(await client.poll(cursor, arguments={"carrier": "bike"})) == ["2"]
-    cursor = (await client.poll(name="order_left"))["cursor"]
-    for data in ({}, {"carrier": "bike"}):
-        await site.emit("order_left", data, audience="public")
-    left = await client.poll(cursor, "order_left", arguments={"carrier": "bike"})
-    assert [event["data"] for event in left["events"]] == [{"carrier": "bike"}]
-
-
-@pytest.mark.parametrize(
-    ("params", "code"),
-    [
-        ({"name": "order_shiped"}, -32023),
-        ({}, -32602),
-        ({"name": "order_shipped", "arguments": {"colour": "red"}}, -32602),
-        ({"name": "order_shipped", "arguments": {"carrier": 1}}, -32602),
-        ({"name": "order_shipped", "arguments": "bike"}, -32602),
-        ({"name": "order_shipped", "maxEvents": 0}, -32602),
-        ({"name": "order_shipped", "maxEvents": "5"}, -32602),
-        ({"name": "order_shipped", "maxAgeMs": -1}, -32602),
-        ({"name": "order_shipped", "maxAgeMs": True}, -32602),
-        ({"name": "order_shipped", "cursor": 7}, -32602),
-    ],
-)
-async def test_wrong_params_are_errors(app, params, code):
-    for method in ("events/poll", "events/stream"):
-        if not (method == "events/stream" and "maxEvents" in params):
-            assert (await Client(app).ask(method, **params))["code"] == code
 
 
 @pytest.mark.parametrize(
@@ -250,17 +108,6 @@ async def test_a_cursor_that_somebody_has_written_leads_nowhere(app, site, told)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     batch = await Client(app).poll(base64.b64encode(told).decode())
     assert (batch["events"], batch["truncated"]) == ([], True)
-
-
-async def test_what_is_older_than_wanted_is_left_out(app, site):
-    client = Client(app)
-    cursor = (await client.poll())["cursor"]
-    await site.emit("order_shipped", {"order_id": "old"}, audience="public")
-    await asyncio.sleep(0.02)
-    assert (await client.poll(cursor, maxAgeMs=60_000))["truncated"] is False
-    batch = await client.poll(cursor, maxAgeMs=1)
-    assert (batch["events"], batch["truncated"]) == ([], True)
-    assert (await client.poll(None, maxAgeMs=60_000))["events"] == []
 
 
 @pytest.mark.parametrize(("emitted", "kept"), [(250, 250), (1_000, 1_000), (2_050, 1_000)])
@@ -445,57 +292,11 @@ def streaming(app, headers=None, **params):
     return open_stream(app, "events/stream", {"name": "order_shipped", **params}, headers)
 
 
-async def test_a_stream_tells_what_happens(app, site):
-    async with running(app), streaming(app) as next_message:
-        active = await next_message()
-        assert active["method"] == "notifications/events/active"
-        assert active["params"]["truncated"] is False
-        assert active["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1}
-        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-        event = await next_message()
-        assert event["method"] == "notifications/events/event"
-        assert event["params"]["data"] == {"order_id": "1", "carrier": "post"}
-        assert event["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1}
-        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
-        assert (await next_message())["params"]["data"]["order_id"] == "2"
-    assert orders(await Client(app).poll(event["params"]["cursor"])) == ["2"]
-
-
 async def test_a_stream_without_a_lifespan(app, site):
     async with streaming(app) as next_message:
         await next_message()
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
         assert (await next_message())["params"]["data"]["order_id"] == "1"
-
-
-async def test_a_stream_goes_on_where_its_client_was(app, site):
-    cursor = (await Client(app).poll())["cursor"]
-    for number in range(3):
-        await site.emit("order_shipped", {"order_id": str(number)}, audience="public")
-    async with streaming(app, cursor=cursor) as next_message:
-        assert (await next_message())["params"]["truncated"] is False
-        told = [(await next_message())["params"] for _ in range(3)]
-    assert [one["data"]["order_id"] for one in told] == ["0", "1", "2"]
-    assert orders(await Client(app).poll(told[0]["cursor"])) == ["1", "2"]
-
-
-async def test_a_stream_has_what_its_caller_may_see(app, site):
-    async with streaming(app, ANN) as of_ann, streaming(app) as of_nobody:
-        await of_ann()
-        await of_nobody()
-        await site.emit("order_shipped", {"order_id": "ann"}, audience="principal:ann")
-        await site.emit("order_shipped", {"order_id": "all"}, audience="public")
-        assert [(await of_ann())["params"]["data"]["order_id"] for _ in range(2)] == ["ann", "all"]
-        assert (await of_nobody())["params"]["data"]["order_id"] == "all"
-
-
-async def test_a_stream_that_is_refused_is_no_stream(app):
-    answer = await Client(app).send("events/stream", {"name": "nothing"})
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.json()["error"]["code"] == -32023
-    sent = message("events/stream", {"name": "order_shipped"})
-    refused = await Client(app).http.post("/mcp", json=sent, headers=headers_of(sent) | {"accept": "application/json"})
-    assert refused.status_code == 406
 
 
 async def test_a_stream_ends_with_the_application(app, monkeypatch):

@@ -97,26 +97,6 @@ async def test_a_subscription_is_verified_and_sent_what_happens(app, site, ann, 
     assert orders(await ann.poll(granted["cursor"])) == ["1"]
 
 
-async def test_a_subscriber_is_sent_what_is_for_them_and_what_they_want(app, site, receiver):
-    ann, ben = Client(app, **ANN), Client(app, **BEN)
-    async with running(app):
-        await subscribe(ann, f"{receiver.url}/ann", arguments={"carrier": "bike"})
-        await subscribe(ben, f"{receiver.url}/ben")
-        for audience in ("principal:ann", "principal:ben", "public", "scope:buy"):
-            await site.emit("order_shipped", {"order_id": audience, "carrier": "bike"}, audience=audience)
-            await site.emit("order_shipped", {"order_id": "x"}, audience="scope:buy")
-        await receiver.wait_for(5)
-        await asyncio.sleep(0.1)
-    sent = sorted((one.path, one.json["data"]["order_id"]) for one in receiver.received)
-    assert sent == [
-        ("/ann", "principal:ann"),
-        ("/ann", "public"),
-        ("/ann", "scope:buy"),
-        ("/ben", "principal:ben"),
-        ("/ben", "public"),
-    ]
-
-
 async def test_what_fails_is_sent_again_with_a_new_signature(app, site, ann, receiver):
     async with running(app):
         await subscribe(ann, receiver.url)
@@ -246,37 +226,6 @@ async def test_a_secret_that_is_none_is_refused(ann, receiver, secret):
     assert (await subscribe(ann, receiver.url, secret))["code"] == -32602
 
 
-async def test_who_is_not_known_has_no_webhooks(app, receiver):
-    nobody = Client(app)
-    assert (await subscribe(nobody, receiver.url))["code"] == -32024
-    assert (await unsubscribe(nobody, receiver.url))["code"] == -32024
-    bare = make_shop(plugins=["mcp"])
-    bare.event("order_shipped")
-    client = Client(AgentPublisher(FastAPI(), site=bare))
-    assert (await client.ask("events/list"))["events"][0]["delivery"] == ["poll", "push"]
-    assert (await subscribe(client, receiver.url))["code"] == -32024
-
-
-async def test_wrong_subscriptions_are_refused(ann, receiver):
-    assert (await subscribe(ann, receiver.url, name="nothing"))["code"] == -32023
-    assert (await subscribe(ann, receiver.url, mode="push"))["code"] == -32026
-    assert (await subscribe(ann, receiver.url, arguments={"colour": "red"}))["code"] == -32602
-    assert (await subscribe(ann, receiver.url, ttlMs="soon"))["code"] == -32602
-    assert (await ann.ask("events/subscribe", name="order_shipped"))["code"] == -32602
-
-
-async def test_a_subscription_ends_when_its_caller_says_so(app, site, ann, receiver):
-    async with running(app):
-        await subscribe(ann, receiver.url)
-        assert (await unsubscribe(Client(app, **BEN), receiver.url))["data"] == {"kind": "subscription"}
-        assert (await unsubscribe(ann, receiver.url, arguments={"carrier": "bike"}))["code"] == -32023
-        assert (await unsubscribe(ann, receiver.url))["resultType"] == "complete"
-        assert (await unsubscribe(ann, receiver.url))["code"] == -32023
-        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-        await asyncio.sleep(0.1)
-    assert receiver.received == []
-
-
 async def test_a_subscription_ends_when_its_time_is_over(app, site, ann, receiver, monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.mcp.event_webhooks.MIN_TTL", 0.0)
     async with running(app):
@@ -300,17 +249,6 @@ async def test_no_expiry_is_granted_where_the_store_outlives_the_process(receive
     await second.emit("order_shipped", {"order_id": "1"}, audience="principal:ann")
     async with running(restarted):
         assert (await receiver.wait_for(1))[0].json["data"]["order_id"] == "1"
-
-
-async def test_a_subscription_goes_on_where_its_client_was(app, site, ann, receiver):
-    cursor = (await ann.poll())["cursor"]
-    for number in range(3):
-        await site.emit("order_shipped", {"order_id": str(number)}, audience="public")
-    async with running(app):
-        granted = await subscribe(ann, receiver.url, cursor=cursor)
-        await receiver.wait_for(3)
-    assert granted["truncated"] is False
-    assert [one.json["data"]["order_id"] for one in receiver.received] == ["0", "1", "2"]
 
 
 async def test_without_a_lifespan_the_first_subscription_starts_the_sending(app, site, ann, receiver):

@@ -76,60 +76,6 @@ async def test_the_client_asks_its_user_where_it_can(shop):
     assert (told.is_error, told.structured_content) == (False, 2)
 
 
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_person_who_does_not_agree_is_not_asked_again(shop, action):
-    person = Person(action)
-    async with connect(publish(shop), MODERN, elicitation_callback=person.reply) as client:
-        told = await client.call_tool("pay", {"copies": 2})
-    assert len(person.asked) == 1
-    assert told.meta["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
-    assert told.meta["awp/problem"]["recovery"].startswith("Do not repeat")
-    assert "confirmation" not in told.meta["awp/problem"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_cannot_ask_is_given_the_token(shop, mode):
-    async with connect(publish(shop), mode) as client:
-        told = await client.call_tool("pay", {"copies": 2})
-        assert told.meta["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
-        question = told.meta["awp/problem"]["confirmation"]
-        assert question["summary"] == "Pay 2 books."
-        done = await client.call_tool("pay", {"copies": 2}, meta={"awp/confirmation": question["token"]})
-    assert done.structured_content in (2, {"result": 2})
-
-
-def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
-    client = open_client(publish(shop))
-    can_ask: Any = {"elicitation": {}}
-    asked = _send(client, {"name": "pay", "arguments": {"copies": 2}}, can_ask)
-    assert asked["resultType"] == "input_required"
-    replied = {"inputResponses": AGREED, "requestState": asked["requestState"]}
-    other = _send(client, {"name": "pay", "arguments": {"copies": 9}, **replied}, can_ask)
-    assert other["_meta"]["awp/problem"]["code"] == "CONFIRMATION_MISMATCH"
-    assert _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)["isError"] is False
-    again = _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)
-    assert again["_meta"]["awp/problem"]["code"] == "CONFIRMATION_SPENT"
-
-
-def test_a_state_that_was_tampered_with_is_an_error_of_the_protocol(shop, open_client):
-    client = open_client(publish(shop))
-    for made_up in ("made up", _send(client, {"name": "pay"}, {"elicitation": {}})["requestState"] + "x"):
-        sent = message("tools/call", {"name": "pay", "inputResponses": AGREED, "requestState": made_up})
-        error = client.post("/mcp", json=sent, headers=headers_of(sent)).json()["error"]
-        assert (error["code"], error["data"]["code"]) == (-32602, "CONFIRMATION_TAMPERED")
-
-
-@pytest.mark.parametrize("reply", [{}, {"other": {"action": "accept"}}, None])
-def test_a_call_without_the_reply_to_our_question_is_asked_again(shop, open_client, reply):
-    client = open_client(publish(shop))
-    can_ask: Any = {"elicitation": {}}
-    state = _send(client, {"name": "pay"}, can_ask)["requestState"]
-    replied = {} if reply is None else {"inputResponses": reply}
-    again = _send(client, {"name": "pay", "requestState": state, **replied}, can_ask)
-    assert (again["resultType"], again["requestState"] != state) == ("input_required", True)
-    assert _send(client, {"name": "pay", **replied}, {})["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
-
-
 def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client):
     site, prices = make_shop(plugins=["mcp"], secret_keys=KEYS), [5]
 
@@ -353,28 +299,6 @@ async def test_answers_that_break_a_derived_schema_reach_official_clients(mode):
     assert "has taken effect, so do not repeat it" in marked.content[1].text
     with AgentClient(AgentPublisher(app, site=site), door="mcp") as agent:
         assert agent.call("wrapped") == {"data": {"n": 1}}
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_background_action_answers_with_its_job(mode, open_client):
-    site = make_shop(plugins=["mcp"])
-
-    @site.agent("print_book", execution="async")
-    async def print_book(title: str) -> list[str]:
-        """Print a book."""
-        return [title]
-
-    app = publish(site)
-    async with connect(app, mode) as client:
-        listed = (await client.list_tools()).tools[0]
-        told = await client.call_tool("print_book", {"title": "Emma"})
-        assert told.is_error is False
-        job = told.structured_content
-        assert (job["action"], job["status"]) == ("print_book", "accepted")
-        assert told.meta["awp/headers"]["location"] == job["poll_endpoint"]
-        assert listed.output_schema["properties"]["result"] == {"type": "array", "items": {"type": "string"}}
-        refused = await client.call_tool("print_book", {})
-        assert refused.meta["awp/problem"]["code"] == "INVALID_INPUT"
 
 
 def test_a_key_makes_a_retry_safe_however_it_is_sent(open_client):

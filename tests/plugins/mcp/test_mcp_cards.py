@@ -11,10 +11,10 @@ import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
-from awp_publish import AgentPublisher, BearerToken, Site
+from awp_publish import AgentPublisher, Site
 from awp_publish.maps.chromium import find_chromium
 from tests.limit import OF_BROWSERS
-from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, message, post
+from tests.plugins.mcp.mcp_messages import MODERN, message, post
 
 pytestmark = pytest.mark.limit(OF_BROWSERS)
 
@@ -103,49 +103,6 @@ def listed(client, version=MODERN, capabilities=None, **headers) -> dict[str, An
 def read(client, uri: str, version=MODERN) -> dict[str, Any]:
     answer: dict[str, Any] = post(client, message("resources/read", {"uri": uri}, version=version), version).json()
     return answer
-
-
-def test_cards_are_for_clients_that_show_them(open_client):
-    client = make_client(open_client)
-    discovered = post(client, message("server/discover")).json()["result"]["capabilities"]["extensions"]
-    assert discovered["io.modelcontextprotocol/ui"] == {}
-    with_cards = listed(client, capabilities=SHOWS_CARDS)
-    assert with_cards["sales"]["_meta"]["ui"] == {"resourceUri": "ui://agents/sales.html"}
-    assert with_cards["order"]["_meta"]["ui"] == {"resourceUri": "ui://agents/order.html"}
-    assert "_meta" not in with_cards["count"]  # a number needs no card
-    wanting: list[dict[str, Any]] = [
-        {},
-        {"extensions": {"io.modelcontextprotocol/ui": {}}},
-        {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": "x"}}},
-    ]
-    for others in wanting:
-        assert not any("_meta" in one for one in listed(client, capabilities=others).values())
-    # What a client of a revision with a handshake can do is said once, and no session is kept.
-    assert listed(client, CLASSIC)["sales"]["_meta"]["ui"] == {"resourceUri": "ui://agents/sales.html"}
-
-
-@pytest.mark.parametrize("version", [MODERN, CLASSIC])
-def test_a_card_holds_the_facts_of_its_action_and_loads_nothing(open_client, version):
-    [card] = read(make_client(open_client), "ui://agents/sales.html", version)["result"]["contents"]
-    assert card["mimeType"] == MEDIA_TYPE
-    assert card["_meta"]["ui"]["csp"] == {}
-    assert card["text"].count("</script>") == 2
-    facts = json.loads(re.search(r'id="action">(.*?)</script>', card["text"])[1])  # type: ignore[index]
-    assert facts["title"] == "Sales"
-    assert facts["inputs"]["properties"]["days"]["maximum"] == 100
-    assert facts["outputs"]["type"] == "array"
-    assert not re.search(r"(src|href)=|@import|url\(|fetch\(", card["text"])
-
-
-def test_a_card_of_an_action_that_is_not_for_everybody_tells_nothing_of_it(open_client):
-    client = make_client(open_client, authenticate=BearerToken({"t": "ann"}))
-    assert "stock" not in listed(client, capabilities=SHOWS_CARDS)
-    tools = listed(client, capabilities=SHOWS_CARDS, authorization="Bearer t")
-    assert tools["stock"]["_meta"]["ui"] == {"resourceUri": "ui://agents/card.html"}
-    [card] = read(client, "ui://agents/card.html")["result"]["contents"]
-    assert 'id="action">null</script>' in card["text"]
-    for unknown in ("stock.html", "count.html", "none.html", "sales", "", "../sales.html", "sales.html?x"):
-        assert read(client, f"ui://agents/{unknown}")["error"]["code"] == -32602
 
 
 # --- In a browser ---

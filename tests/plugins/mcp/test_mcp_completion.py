@@ -6,12 +6,11 @@ from typing import Literal
 
 import pytest
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
 
 from awp_publish import AgentPublisher, Limits
 from awp_publish.problems import DeclarationError
 from tests.guarded import make_shop
-from tests.plugins.mcp.mcp_messages import MODERN, VERSIONS, message, post
+from tests.plugins.mcp.mcp_messages import MODERN, message, post
 
 TITLES = ["Emma", "Dracula", "Moby Dick", "Demian"]
 
@@ -60,22 +59,6 @@ def client(site, app, open_client):
         return title
 
     return lambda: open_client(AgentPublisher(app, site=site))
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_enums_literals_and_yes_or_no_are_suggested(client, version):
-    opened = client()
-    for name, value, values in (
-        ("tone", "", ["warm", "dry"]),
-        ("tone", "D", ["dry"]),
-        ("tone", "R", ["warm", "dry"]),
-        ("length", "2", ["200"]),
-        ("signed", "", ["true", "false"]),
-        ("title", "E", []),
-        ("tone", "nothing", []),
-    ):
-        found = ask(opened, of_prompt("review"), name, value, version)
-        assert (name, found) == (name, {"values": values, "total": len(values), "hasMore": False})
 
 
 def test_a_function_suggests_what_it_says(site, client):
@@ -127,36 +110,6 @@ def test_what_there_is_not_is_invalid_params_and_a_failure_tells_nothing(site, c
         failed = ask(opened, of_prompt(name), "title", "")
         assert failed["code"] == -32603
         assert "secret" not in str(failed)
-
-
-def test_pages_of_several_addresses_are_templates_whose_placeholders_are_completed(site, app, client):
-    @app.get("/books/{slug}", response_class=HTMLResponse)
-    @site.page(complete=lambda value: [one.lower() for one in TITLES if one.lower().startswith(value)])
-    async def book(slug: str) -> str:
-        """A book."""
-        return "<p>Book</p>"
-
-    @app.get("/shelves/{shelf}", response_class=HTMLResponse)
-    @site.page()
-    async def shelf(shelf: Literal["novels", "poems"]) -> str:
-        """A shelf."""
-        return "<p>Shelf</p>"
-
-    @app.get("/about", response_class=HTMLResponse)
-    @site.page()
-    async def about() -> str:
-        """About us."""
-        return "<p>About</p>"
-
-    opened = client()
-    listed = post(opened, message("resources/templates/list")).json()["result"]["resourceTemplates"]
-    uris = [one["uriTemplate"] for one in listed]
-    own = "https://shop.example"
-    assert uris == [f"{own}/books/{{slug}}", f"{own}/shelves/{{shelf}}", f"{own}/{{+path}}"]
-    assert ask(opened, of_template(uris[0]), "slug", "d")["values"] == ["dracula", "demian"]
-    assert ask(opened, of_template(uris[1]), "shelf", "p")["values"] == ["poems"]
-    assert ask(opened, of_template(uris[2]), "path", "a")["values"] == ["about"]
-    assert ask(opened, of_template(uris[1]), "slug", "p")["code"] == -32602
 
 
 def test_the_capability_is_there_where_something_can_be_completed(site, client, open_client):

@@ -66,23 +66,6 @@ def make_app(plugins: Sequence[str] = (), **options: Any) -> Starlette:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_declared_pages_are_listed_before_the_documents(mode):
-    async with connect(make_app(), mode) as client:
-        listed = (await client.list_resources()).resources[:2]
-    assert [(one.uri, one.name, one.title, one.description, one.mime_type) for one in listed] == [
-        (f"{OWN}/about", "/about", "About us", "What we are.", "text/markdown"),
-        (f"{OWN}/kept", "/kept", "Kept", "Stays the same.", "text/markdown"),
-    ]
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_template_says_that_any_page_can_be_read(mode):
-    async with connect(make_app(), mode) as client:
-        (template,) = (await client.list_resource_templates()).resource_templates
-    assert (template.uri_template, template.mime_type) == (f"{OWN}/{{+path}}", "text/markdown")
-
-
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("path", "text"), [("/about", "us"), ("/about?a=1&b=2", "a=1&b=2"), ("/moved", "moved")])
 async def test_a_page_is_read_as_markdown_and_as_nobody_in_particular(mode, path, text):
     async with connect(make_app(), mode, headers={"cookie": "session=a", "authorization": "Bearer b"}) as client:
@@ -128,21 +111,6 @@ async def test_a_page_that_fails_is_an_error_of_the_site(mode):
         with pytest.raises(MCPError) as failed:
             await client.read_resource(f"{OWN}/fail")
     assert (failed.value.error.code, failed.value.error.message) == (INTERNAL_ERROR, "The page failed.")
-
-
-FRESHNESS = {
-    "/about": (300_000, "public"),
-    "/kept": (60_000, "public"),
-    "/own": (0, "private"),
-    "/languages": (0, "private"),
-    "/visit": (0, "private"),
-}
-
-
-@pytest.mark.parametrize(("path", "expected"), FRESHNESS.items())
-def test_a_page_is_as_fresh_as_it_says(open_client, path, expected):
-    told = post(open_client(make_app()), message("resources/read", {"uri": OWN + path})).json()["result"]
-    assert (told["ttlMs"], told["cacheScope"]) == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -14,17 +14,12 @@ from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
 from tests.guarded import ANN, Watched, known_callers, make_shop
-from tests.plugins.mcp.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, open_stream
+from tests.plugins.mcp.mcp_messages import MODERN, headers_of, message, open_stream
 from tests.plugins.sessions.test_sessions import make_app as sessions_app
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS: dict[str, Any] = {"extensions": {EXTENSION: {}}}
 ASKS: dict[str, Any] = {**TASKS, "elicitation": {}}
-METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("tasks/get", {}),
-    ("tasks/cancel", {}),
-    ("tasks/update", {"inputResponses": {}}),
-)
 
 
 class Client:
@@ -92,81 +87,6 @@ def app(ran):
     return AgentPublisher(FastAPI(), site=site)
 
 
-async def test_a_background_action_is_a_task_for_clients_that_take_tasks(app, ran):
-    async with running(app):
-        client = Client(app)
-        begun = await client.call("print_book", title="Emma")
-        assert begun["resultType"] == "task"
-        assert begun.keys() >= {"taskId", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"}
-        assert "content" not in begun
-        task = await client.ended(begun["taskId"])
-    assert (task["resultType"], task["status"]) == ("complete", "completed")
-    assert task["result"]["isError"] is False
-    assert task["result"]["structuredContent"]["result"] == {"printed": "Emma"}
-    assert task["createdAt"] == begun["createdAt"]
-    assert ran == ["Emma"]
-
-
-async def test_a_call_with_the_same_key_is_the_same_task(app, ran):
-    async with running(app):
-        client = Client(app, **{"idempotency-key": "k-1"})
-        first, second = [await client.call("print_book", title="Emma") for _ in range(2)]
-        await client.ended(first["taskId"])
-    assert first["taskId"] == second["taskId"]
-    assert ran == ["Emma"]
-
-
-@pytest.mark.parametrize(("title", "status"), [("refuse", "completed"), ("crash", "failed")])
-async def test_a_refusal_is_a_result_and_a_crash_is_an_error(app, title, status):
-    async with running(app):
-        client = Client(app)
-        task = await client.ended((await client.call("print_book", title=title))["taskId"])
-    assert task["status"] == status
-    if status == "completed":
-        assert task["result"]["isError"] is True
-        assert task["result"]["_meta"]["awp/problem"]["detail"] == "Out of paper."
-    else:
-        assert task["error"]["code"] == -32603
-        assert "result" not in task
-        assert "secret" not in str(task)
-
-
-async def test_a_task_tells_how_far_it_is_and_can_be_cancelled_more_than_once(app):
-    async with running(app):
-        client = Client(app)
-        task_id = (await client.call("print_book", title="long"))["taskId"]
-        async with asyncio.timeout(50):
-            while (await client.ask("tasks/get", taskId=task_id)).get("statusMessage") != "page 1":  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        for _ in range(2):
-            assert (await client.ask("tasks/cancel", taskId=task_id)).keys() <= {"resultType", "_meta"}
-        assert (await client.ended(task_id))["status"] == "cancelled"
-        assert (await client.ask("tasks/cancel", taskId=task_id))["resultType"] == "complete"
-
-
-async def test_a_person_is_asked_before_the_task_goes_on(app, ran):
-    async with running(app):
-        client = Client(app, ASKS)
-        begun = await client.call("burn_book", title="Emma")
-        assert (begun["resultType"], begun["status"]) == ("task", "input_required")
-        assert "inputRequests" not in begun
-        asked = await client.ask("tasks/get", taskId=begun["taskId"])
-        assert asked["inputRequests"]["confirmation"]["params"]["message"] == 'Burn "Emma"?'
-        ignored = {"other": {"action": "accept"}}
-        await client.ask("tasks/update", taskId=begun["taskId"], inputResponses=ignored)
-        assert (await client.ask("tasks/get", taskId=begun["taskId"]))["status"] == "input_required"
-        assert ran == []
-        agreed = {"confirmation": {"action": "accept", "content": {}}}
-        acknowledged = await client.ask("tasks/update", taskId=begun["taskId"], inputResponses=agreed)
-        assert acknowledged.keys() <= {"resultType", "_meta"}
-        task = await client.ended(begun["taskId"])
-        again = await client.ask("tasks/update", taskId=begun["taskId"], inputResponses=agreed)
-        assert again["resultType"] == "complete"
-    assert (task["status"], task["taskId"]) == ("completed", begun["taskId"])
-    assert task["result"]["structuredContent"]["result"] == "ashes"
-    assert ran == ["Emma"]
-
-
 async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monkeypatch):
     store = Watched(MemoryStore())
     site = make_shop(plugins=["mcp"], store=store)
@@ -201,17 +121,6 @@ async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monk
     assert ran == ["Emma"]
 
 
-async def test_a_no_ends_the_task_and_nothing_is_done(app, ran):
-    async with running(app):
-        client = Client(app, ASKS)
-        task_id = (await client.call("burn_book", title="Emma"))["taskId"]
-        await client.ask("tasks/update", taskId=task_id, inputResponses={"confirmation": {"action": "decline"}})
-        task = await client.ask("tasks/get", taskId=task_id)
-    assert (task["status"], task["result"]["isError"]) == ("completed", True)
-    assert "declined" in task["result"]["content"][0]["text"]
-    assert ran == []
-
-
 async def test_of_two_yeses_at_once_one_counts(app, ran):
     async with running(app):
         client = Client(app, ASKS)
@@ -220,100 +129,6 @@ async def test_of_two_yeses_at_once_one_counts(app, ran):
         await asyncio.gather(*(client.ask("tasks/update", taskId=task_id, inputResponses=agreed) for _ in range(4)))
         assert (await client.ended(task_id))["status"] == "completed"
     assert ran == ["Emma"]
-
-
-async def test_a_task_that_waits_for_its_person_can_be_cancelled(app, ran):
-    async with running(app):
-        client = Client(app, ASKS)
-        task_id = (await client.call("burn_book", title="Emma"))["taskId"]
-        await client.ask("tasks/cancel", taskId=task_id)
-        await client.ask("tasks/update", taskId=task_id, inputResponses={"confirmation": {"action": "accept"}})
-        assert (await client.ask("tasks/get", taskId=task_id))["status"] == "cancelled"
-    assert ran == []
-
-
-async def test_who_cannot_ask_its_user_is_told_that_a_confirmation_is_required(app):
-    async with running(app):
-        told = await Client(app).call("burn_book", title="Emma")
-    assert told["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
-
-
-async def test_nobody_else_finds_a_task(app):
-    async with running(app):
-        mine = Client(app, ASKS, authorization="Bearer ann-secret-token")
-        other = Client(app, ASKS, authorization="Bearer ben-secret-token")
-        ids = [(await mine.call(name, title="Emma"))["taskId"] for name in ("print_book", "burn_book")]
-        for task_id in ids:
-            assert (await mine.ask("tasks/get", taskId=task_id))["taskId"] == task_id
-            for method, more in METHODS:
-                assert (await other.ask(method, taskId=task_id, **more))["code"] == -32602
-        assert (await mine.ask("tasks/get", taskId="nothing"))["code"] == -32602
-
-
-async def test_the_methods_are_refused_without_the_extension_and_in_older_revisions(app):
-    async with running(app):
-        client = Client(app, {})
-        for method, more in METHODS:
-            answer = await client.send(method, {"taskId": "x", **more})
-            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32021)
-            assert answer.json()["error"]["data"] == {"requiredCapabilities": TASKS}
-        assert (await client.send("tasks/get", {"taskId": "x"}, CLASSIC)).json()["error"]["code"] == -32601
-        for removed in ("tasks/list", "tasks/result"):
-            assert (await Client(app).ask(removed))["code"] == -32601
-
-
-async def test_a_header_that_names_another_task_is_refused(app):
-    async with running(app):
-        client = Client(app)
-        task_id = (await client.call("print_book", title="Emma"))["taskId"]
-        answer = await client.send("tasks/get", {"taskId": task_id}, **{"mcp-name": "another"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
-
-
-async def test_replies_of_another_shape_are_invalid_params(app):
-    async with running(app):
-        client = Client(app, ASKS)
-        task_id = (await client.call("burn_book", title="Emma"))["taskId"]
-        wrong: tuple[Any, ...] = ({"confirmation": 5}, {"confirmation": {"action": "maybe"}}, [], None)
-        for replies in wrong:
-            assert (await client.ask("tasks/update", taskId=task_id, inputResponses=replies))["code"] == -32602
-        assert (await client.ask("tasks/get", taskId=task_id))["status"] == "input_required"
-
-
-async def test_the_extension_is_offered_where_there_are_background_actions(app):
-    plain = make_shop(plugins=["mcp"])
-
-    @plain.agent("count_books", effect="read")
-    async def count_books() -> int:
-        """Count."""
-        return 3
-
-    for one, offered in ((app, True), (AgentPublisher(FastAPI(), site=plain), False)):
-        async with running(one):
-            capabilities = (await Client(one).ask("server/discover"))["capabilities"]
-            names = [tool["name"] for tool in (await Client(one).ask("tools/list"))["tools"]]
-        assert (EXTENSION in capabilities.get("extensions", {})) is offered
-        assert ("get_job" in names) is offered
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_clients_without_the_extension_get_the_job_and_a_tool_to_poll_it(app, version):
-    async with running(app):
-        client = Client(app, {})
-
-        async def call(name, **given) -> Any:
-            return (await client.send("tools/call", {"name": name, "arguments": given}, version)).json()["result"]
-
-        job = (await call("print_book", title="Emma"))["structuredContent"]
-        assert job["status"] == "accepted"
-        async with asyncio.timeout(50):
-            while (told := await call("get_job", job_id=job["job_id"]))["structuredContent"]["status"] != "done":  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        assert told["structuredContent"]["result"] == {"printed": "Emma"}
-        unknown = await call("get_job", job_id="nothing")
-        assert (unknown["isError"], unknown["_meta"]["awp/problem"]["code"]) == (True, "UNKNOWN_JOB")
-        for wrong in ({}, {"job_id": 5}, {"job_id": job["job_id"], "more": 1}):
-            assert (await call("get_job", **wrong))["_meta"]["awp/problem"]["code"] == "INVALID_INPUT"
 
 
 async def sign_in(client) -> str:
@@ -417,15 +232,6 @@ async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeyp
                 assert told["params"]["status"] == "working"
         assert told["result"]["resultType"] == "complete"
         over.set()
-
-
-@pytest.mark.parametrize(("capabilities", "code"), [({}, -32021), (TASKS, -32602)])
-async def test_listening_for_tasks_needs_the_extension_and_ids(app, capabilities, code):
-    wanted = {"taskIds": ["x"]} if code == -32021 else {"taskIds": "x"}
-    refused = await Client(app, capabilities).ask("subscriptions/listen", notifications=wanted)
-    assert refused["code"] == code
-    if code == -32021:
-        assert refused["data"] == {"requiredCapabilities": TASKS}
 
 
 async def test_what_waits_for_a_person_is_kept_in_bounds_and_the_call_is_answered_all_the_same(app, monkeypatch):

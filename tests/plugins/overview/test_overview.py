@@ -25,7 +25,6 @@ from awp_publish import (
     Approval,
     BearerToken,
     DeclarationError,
-    Limits,
     Mcp,
     Overview,
     Paths,
@@ -116,36 +115,6 @@ def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
     monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", "perhaps")
     with pytest.raises(DeclarationError, match="AWP_PUBLISH_OVERVIEW must be 1 or 0"):
         make_site()
-
-
-def test_it_says_what_is_published_in_words(open_client):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"], limits=Limits(rate_limit="100/hour"))))
-    said = text_of(client.get("/agents"))
-    for words in (
-        "Shop Operational https://shop.example Sells books.",
-        "Doors: WoA, Plain HTTP, MCP, A2A, AWP Limit: 100 an hour for each caller, over all actions",
-        "Order book order_book Order a book by its slug. changes a person confirms 30 a minute",
-        "books 1 Find find Find books <by> words. reads",
-        "/.well-known/woa.json no findings",
-        "/robots.txt",
-        "cache-control",
-        "tokens",
-        "Choose a gift.",
-    ):
-        assert words in said, words
-    said = text_of(client.get("/agents/try/order_book"))
-    for words in (
-        "Effect changes something on every call",
-        "Limit 30 a minute for each caller",
-        "Site limit 100 an hour for each caller, over all actions",
-        "Confirmation a person confirms each call",
-        "at least 1, at most 20, default 1",
-        "Names the order.",
-        "This is a real call: it changes something on every call. Sending through all doors makes 6 calls.",
-        "Fill in the form with example 1",
-    ):
-        assert words in said, words
-    assert "list of text" in text_of(client.get("/agents/try/find"))
 
 
 def test_its_first_screen_says_how_the_site_is_doing(open_client):
@@ -286,27 +255,6 @@ def test_it_is_given_in_the_formats_of_pages(open_client, headers, path, kind):
     assert "Order a book by its slug." in answer.text
 
 
-def test_a_form_shows_the_exact_request_of_each_door(open_client):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    shown = unescape(client.get("/agents/try/find?words=sea&words=whale&deep=true").text)
-    assert '"words": [\n      "sea",\n      "whale"\n    ],\n    "deep": true' in shown
-    for line in (
-        "POST /agents/find/invoke HTTP/1.1",
-        "/agents/actions/find",
-        '"method": "tools/call"',
-        "MCP-Protocol-Version: 2026-07-28",
-        "MCP-Protocol-Version: 2025-11-25",
-        '"method": "SendMessage"',
-        '"method": "skills.invoke"',
-        "curl -i https://shop.example/agents/find/invoke",
-        "client.call(\"find\", words=['sea', 'whale'], deep=True)",
-        "def test_find():",
-        "with AgentClient(app) as client:",
-        "/agents/try/find?words=sea%0Awhale&deep=true",
-    ):
-        assert line in shown, line
-
-
 @pytest.mark.parametrize(
     ("expose", "titles"),
     [(["mcp"], TITLES[2:4]), (["plain", "a2a"], [TITLES[1], TITLES[4]]), (["awp"], TITLES[5:]), (["woa"], TITLES[:1])],
@@ -417,50 +365,6 @@ def test_a_picture_is_the_same_at_every_door(open_client):
     routes = [Route("/cover", lambda request: Response(b"\x89PNG\x00\xff", media_type="image/png"))]
     answers = answers_of(open_client(make_app(site, routes)).post("/agents/try/cover", data={"awp-do": "all"}))
     assert [title for title, said in answers.items() if "the same as WoA" in said] == TITLES[1:]
-
-
-def test_a_wrong_input_is_refused_alike_at_every_door(open_client):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    page = client.post("/agents/try/order_book", data={"slug": "emma", "copies": "many", "awp-do": "all"})
-    answers = answers_of(page)
-    assert list(answers) == TITLES
-    for said in answers.values():
-        assert "INVALID_INPUT" in said
-        assert "/copies" in said
-
-
-@pytest.mark.parametrize("key", ["woa", "plain", "mcp", "mcp-2025-11-25", "a2a", "awp"])
-def test_a_person_reads_the_question_and_agrees(open_client, key):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    filled = {"slug": "emma", "copies": "2", "awp-door": key}
-    page = client.post("/agents/try/order_book", data=filled)
-    assert "<blockquote>Order 2 of &quot;emma&quot;</blockquote>" in page.text
-    form = page.text[page.text.index("<blockquote>") :].partition("</form>")[0]
-    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form))
-    assert fields["awp-door"] == key
-    agreed = client.post("/agents/try/order_book", data={name: unescape(value) for name, value in fields.items()})
-    [said] = answers_of(agreed).values()
-    assert '"order_id": 7' in said
-
-
-def test_a_background_action_shows_its_job(open_client):
-    site = make_site(plugins=["overview"])
-
-    @site.agent("pack", execution="async")
-    def pack(box: int) -> str:
-        """Pack a box."""
-        return "packed"
-
-    client = open_client(make_app(site))
-    page = client.post("/agents/try/pack", data={"box": "3"})
-    assert "<progress" in page.text
-    job = re.search(r'"job_id": "([^"]+)"', unescape(page.text))
-    assert job is not None
-    for _ in range(100):
-        again = client.post("/agents/try/pack", data={"box": "3", "awp-do": "job", "awp-job": job[1]})
-        if "data-job" not in again.text:
-            break
-    assert "packed" in again.text
 
 
 @pytest.mark.parametrize("is_outermost", [True, False])

@@ -103,32 +103,6 @@ def test_the_files_of_a_folder_belong_to_the_skill_but_not_what_is_hidden_or_out
     assert client.get("/.well-known/agent-skills/refunds/.git/secret").status_code == 404
 
 
-def test_directories_are_read_one_level_at_a_time(client):
-    def children(uri):
-        return [(one["name"], one["mimeType"]) for one in ask(client, "resources/directory/read", uri=uri)["resources"]]
-
-    assert children("skill://refunds") == [
-        ("refunds", "text/markdown"),
-        ("references", "inode/directory"),
-        ("run.js", "text/plain"),
-    ]
-    assert children("skill://refunds/references") == [("FORMS.md", "text/markdown"), ("deep", "inode/directory")]
-    for uri in (
-        "skill://refunds/SKILL.md",
-        "skill://refunds/nothing",
-        "skill://nothing",
-        "skill://refunds/",
-        "skill://re",
-    ):
-        assert ask(client, "resources/directory/read", uri=uri)["code"] == -32602
-
-
-def test_what_there_is_not_is_invalid_params(client):
-    for uri in ("skill://nothing/SKILL.md", "skill://refunds", "skill://refunds/references/FORMS.md", "SKILL.md"):
-        assert ask(client, "skills/get", uri=uri)["code"] == -32602
-    assert ask(client, "resources/read", uri="skill://refunds/../outside.txt")["code"] == -32602
-
-
 def test_lists_are_cached_as_others_and_the_capability_says_so(client):
     assert ask(client, "server/discover")["capabilities"]["extensions"][EXTENSION] == {"directoryRead": True}
     for answer in (ask(client, "skills/list"), ask(client, "skills/get", uri="skill://shop/SKILL.md")):
