@@ -181,10 +181,10 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
 
 
 def transcripts_of(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
-    """Return the tests of a mutant's room that compare whole what it gives."""
+    """Return the tests of a mutant's room that compare whole what it gives, and those of all documents."""
     room = "/".join(mutant.path.split("/")[1 : 3 if "/plugins/" in mutant.path else 2])
-    found = [test for test in seconds if test.startswith(f"tests/{room}/") and "transcript" in test.partition("::")[0]]
-    return sorted(found, key=lambda test: seconds[test])
+    whole = re.compile(rf"tests/{room}/(?:.*/)?test_[a-z0-9_]*(?:transcript|whole)|tests/documents/test_whole")
+    return sorted(filter(whole.match, seconds), key=lambda test: seconds[test])
 
 
 def in_order(
