@@ -284,6 +284,16 @@ _MCP: Final = DoorFacts("mcp", "2025-11-25", "/ai/mcp")
 _A2A: Final = DoorFacts("a2a", "1.0", "/a2a")
 _QUEUE: Final = {"broker": "amqps://broker.example"}
 
+_FLOW: Final = {"tokenUrl": "/token", "scopes": {"books": "Read books."}}
+_SCHEMES: Final[dict[str, JsonObject]] = {
+    "key": {"type": "apiKey", "in": "header", "name": "X-Key", "description": "Ask us for one."},
+    "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+    "login": {
+        "type": "oauth2",
+        "flows": {"authorizationCode": {**_FLOW, "authorizationUrl": "/login"}, "password": _FLOW},
+    },
+}
+
 CATALOGS: Final[Mapping[str, Catalog]] = {
     "bookshop": BOOKSHOP,
     "nothing": make_catalog(doors=()),
@@ -304,6 +314,51 @@ CATALOGS: Final[Mapping[str, Catalog]] = {
         make_action(idempotency=Idempotency(), execution="async"),
         doors=(_A2A,),
         site={"authentication": Authentication("api_key", ("api_key",), api_key_header="X-Key")},
+    ),
+    "tokens": make_catalog(
+        make_action(asker="site", scopes=("orders",)),
+        doors=(WOA_DOOR, _A2A),
+        site={
+            "authentication": Authentication(
+                "oauth2",
+                ("jwt", "session"),
+                refresh_endpoint="/refresh",
+                endpoints={"token": "/token", "authorize": "https://login.example/authorize"},
+                session_cookie="sid",
+                scopes={"buy": "order books"},
+            ),
+            "contact": Contact(email="a@books.example"),
+        },
+    ),
+    "tokens for machines": make_catalog(
+        make_action(asker="site"),
+        doors=(_A2A,),
+        site={"authentication": Authentication("oauth2", endpoints={"token": "/token"})},
+    ),
+    "tokens of others": make_catalog(
+        make_action(asker="site"),
+        doors=(_A2A,),
+        site={"authentication": Authentication("oauth2", authorization_servers=_SERVERS[1:])},
+    ),
+    "routes that ask": make_catalog(
+        make_action(
+            "read",
+            asker="scheme",
+            security=({"key": ()}, {"login": ("books",), "bearer": ()}),
+            security_schemes={**_SCHEMES, "unknown": {"type": "own"}},
+        ),
+        make_action(
+            "write",
+            asker="code",
+            security=({"key": ()}, {"connect": ("all",)}),
+            security_schemes={
+                "key": {"type": "apiKey", "in": "cookie", "name": "sid"},
+                "connect": {"type": "openIdConnect", "openIdConnectUrl": "/.well-known/openid-configuration"},
+            },
+        ),
+        make_action("nothing", asker="code"),
+        doors=(WOA_DOOR, _A2A),
+        site={"authentication": Authentication("bearer", ("bearer",))},
     ),
     "editor": make_catalog(*_operations("default", "shorten"), doors=(WOA_DOOR, _MCP)),
     "editor without default": make_catalog(*_operations("shorten", "extend"), url="http://localhost:8000"),

@@ -3,9 +3,8 @@
 from typing import Any
 
 import orjson
-import pytest
 
-from awp_publish.model import Authentication, Catalog, Contact, DoorFacts
+from awp_publish.model import Catalog, DoorFacts
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.agent_json import document as agent_json
 from awp_publish.plugins.awas import bridge_manifests
@@ -48,85 +47,6 @@ def test_skills_are_the_actions_with_examples_that_can_be_sent_as_they_are() -> 
     assert (skill["id"], skill["tags"], plain["tags"]) == ("order", ["shop"], ["action"])
     assert [orjson.loads(one) for one in skill["examples"]] == [{"skill": "order", "input": {"title": "Emma"}}]
     assert "examples" not in plain
-
-
-def test_an_extension_carries_the_schemas() -> None:
-    action = make_function_action("order", TITLE, outputs={"type": "string"}, needs_confirmation=True)
-    [extension] = card_of(make_site(action))["capabilities"]["extensions"]
-    assert extension["uri"] == "https://books.example/a2a/skills"
-    assert extension["params"]["skills"]["order"] == {
-        "inputSchema": TITLE,
-        "outputSchema": {"type": "string"},
-        "execution": "sync",
-        "confirmation": True,
-    }
-
-
-def test_a_contact_on_the_web_is_the_provider() -> None:
-    contact = Contact(email="a@books.example", url="https://books.example/about")
-    assert card_of(make_site(contact=contact))["provider"] == {
-        "url": "https://books.example/about",
-        "organization": "Bookshop",
-    }
-    assert "provider" not in card_of(make_site(contact=Contact(email="a@books.example")))
-
-
-BEARER = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
-SCOPES = {"orders": "orders"}
-
-
-@pytest.mark.parametrize(
-    ("authentication", "schemes"),
-    [
-        (None, None),
-        (Authentication("none"), None),
-        (Authentication(methods=("session",)), None),
-        (
-            Authentication(methods=("session",), session_cookie="sid"),
-            {"session": {"apiKeySecurityScheme": {"location": "cookie", "name": "sid"}}},
-        ),
-        (Authentication("bearer", ("bearer",), session_cookie="sid"), {"bearer": BEARER}),
-        (Authentication("api_key"), None),
-        (Authentication("bearer", ("bearer",)), {"bearer": BEARER}),
-        (
-            Authentication("bearer", ("jwt",)),
-            {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "bearerFormat": "JWT"}}},
-        ),
-        (
-            Authentication("api_key", ("api_key",), api_key_header="X-API-Key"),
-            {"api_key": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}}},
-        ),
-        (
-            Authentication("oauth2", endpoints={"token": "/token"}),
-            {
-                "oauth2": {
-                    "oauth2SecurityScheme": {
-                        "flows": {"clientCredentials": {"tokenUrl": "https://books.example/token", "scopes": SCOPES}}
-                    }
-                }
-            },
-        ),
-        (
-            Authentication("oauth2", authorization_servers=("https://login.example/shop",)),
-            {
-                "oauth2": {
-                    "httpAuthSecurityScheme": {
-                        "description": "Tokens of https://login.example/.well-known/oauth-authorization-server/shop.",
-                        "scheme": "Bearer",
-                    }
-                }
-            },
-        ),
-    ],
-)
-def test_security_schemes_say_how_callers_make_themselves_known(
-    authentication: Authentication | None, schemes: object
-) -> None:
-    action = make_action(asker="site", scopes=("orders",))
-    card = card_of(make_site(action, authentication=authentication))
-    assert card.get("securitySchemes") == schemes
-    required = [{"schemes": {name: {"list": ["orders"]}}} for name in schemes] if isinstance(schemes, dict) else None
-    assert card["skills"][0].get("securityRequirements") == required
 
 
 def test_other_documents_point_at_the_card_while_the_door_is_open() -> None:
