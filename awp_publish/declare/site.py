@@ -11,17 +11,14 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 from urllib.parse import urlsplit
 
-from awp_publish.calls.application_users import SessionUser
-from awp_publish.calls.authenticators import published_facts, read_authenticators
+from awp_publish.calls.authenticators import read_authenticators
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.callers import Authenticator, TokenAuthenticator
-from awp_publish.calls.challenges import PROOF_ALGORITHMS
+from awp_publish.calls.callers import Authenticator
 from awp_publish.calls.guard import in_order
 from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import refuse_private_memory
@@ -29,8 +26,6 @@ from awp_publish.declare.agents import ACTION_OPTIONS, AGENT_OPTIONS, AgentHandl
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
-from awp_publish.declare.discover.routes import has_sign_in_name
-from awp_publish.declare.discover.starlette import session_cookies
 from awp_publish.declare.implementations import TargetApplication
 from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
 from awp_publish.declare.order import refuse_impossible_order
@@ -49,15 +44,12 @@ from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionOptions, AgentOptions, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageOptions
-from awp_publish.declare.settings.rates import read_rate
-from awp_publish.declare.settings.site import SITE, Limits, OAuth, SiteSettings
+from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
+from awp_publish.declare.site_facts import facts_of, session_of
 from awp_publish.model import (
     DOORS,
     PUBLIC,
-    Action,
-    Authentication,
     Catalog,
-    Contact,
     DoorFacts,
     LeftOut,
     SiteFacts,
@@ -103,66 +95,6 @@ def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
     raise DeclarationError("site", f"store: {store!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def _authentication_of(oauth: OAuth | None, authenticators: Sequence[Authenticator]) -> Authentication | None:
-    """Return what documents say of how callers are identified, None if they are not."""
-    if not authenticators and oauth is None:
-        return None
-    scheme, methods = published_facts(authenticators)
-    if oauth is not None:
-        scheme = "oauth2"
-    else:
-        oauth = OAuth()
-    session = next((each for each in authenticators if isinstance(each, SessionUser)), None)
-    tokens = [each for each in authenticators if isinstance(each, TokenAuthenticator)]
-    return Authentication(
-        type=scheme,
-        methods=methods,
-        token_expiry=oauth.token_expiry,
-        refresh_endpoint=oauth.refresh_endpoint,
-        endpoints={**oauth.endpoints, **(session.endpoints if session is not None else {})},
-        authorization_servers=oauth.authorization_servers,
-        api_key_header=next((each.header for each in authenticators if isinstance(each, ApiKey)), None),
-        session_cookie=session.cookie if session is not None else None,
-        audiences=tuple(audience for token in tokens for audience in token.audience),
-        proof_algorithms=PROOF_ALGORITHMS if tokens else (),
-        proof_required=bool(tokens) and all(token.dpop_required for token in tokens),
-    )
-
-
-def _session_of(app: object, actions: Sequence[Action]) -> Authentication | None:
-    """Return what is known of the application's own sessions, if an action begins them."""
-    credentials = (credential for action in actions for credential in action.route_credentials)
-    of_routes = [credential.name for credential in credentials if credential.place == "cookie"]
-    begins = (action.target.path for action in actions if action.is_write and action.target is not None)
-    login = next(filter(has_sign_in_name, begins), None)
-    cookies = [*session_cookies(app), *of_routes]
-    if login is None or not cookies:
-        return None
-    return Authentication(methods=("session",), session_cookie=cookies[0], endpoints={"login": login})
-
-
-def _facts_of(settings: SiteSettings, authenticators: Sequence[Authenticator]) -> SiteFacts:
-    """Return the facts that documents publish about a site."""
-    about = settings.about
-    return SiteFacts(
-        name=settings.name,
-        description=settings.description,
-        provenance=dict(about.provenance),
-        version=about.version,
-        contact=Contact(about.email, about.contact) if about.email or about.contact else None,
-        authentication=_authentication_of(settings.oauth, authenticators),
-        rate_limit=read_rate(limit) if (limit := settings.limits.rate_limit) is not None else None,
-        errors=dict(settings.errors),
-        hints=dict(about.hints),
-        allowed_origins=tuple(settings.allow_origins),
-        workflows=tuple(about.workflows),
-        documentation=about.documentation,
-        license=about.license,
-        updated=cast(datetime | None, about.updated),
-        extensions=dict(about.extensions),
-    )
-
-
 class Site:
     """A site that agents can use: facts about it, and the decorators that declare its actions, agents and pages.
 
@@ -179,7 +111,7 @@ class Site:
         given_authenticators = self.settings.authenticate
         self._own_authenticators = read_authenticators(given_authenticators) if given_authenticators is not None else ()
         self.authenticators: tuple[Authenticator, ...] = self._own_authenticators
-        self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
+        self.facts: SiteFacts = facts_of(self.settings, self.authenticators)
         self.plugins = read_plugins(self.settings.plugins, self)
         """The plug-ins of the site by name, each with its options and its state."""
         self.store: Store = _open_store(self.settings, self.plugins)
@@ -280,7 +212,7 @@ class Site:
         listed = (setup.plugin.authenticators(setup) for setup in self.plugins.values())
         if of_plugins := [authenticator for authenticators in listed for authenticator in authenticators]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
-            self.facts = _facts_of(self.settings, self.authenticators)
+            self.facts = facts_of(self.settings, self.authenticators)
 
     @takes_id(ActionOptions)
     def action(self, action_id: str, options: Options) -> Callable[[F], F]:
@@ -441,7 +373,7 @@ class Site:
         )
         facts = self.facts
         if facts.authentication is None:
-            facts = replace(facts, authentication=_session_of(app, actions))
+            facts = replace(facts, authentication=session_of(app, actions))
         catalog = Catalog(
             url=self.settings.urls[0],
             site=facts,
