@@ -8,7 +8,7 @@ from fastapi import FastAPI, Form, Path, Response
 
 from awp_publish import Refused, Site
 from awp_publish.calls.call import Call
-from awp_publish.plugins.confirmation.summaries import quoted
+from awp_publish.plugins.confirmation.quoting import quoted
 from demo_site import baskets, orders
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database

@@ -5,26 +5,20 @@ input and to the text that the person read; it expires, and is used up by the ca
 only the route knows the caller, it is bound to the credentials sent to it.
 """
 
-import asyncio
-import inspect
 import logging
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
-
-from starlette.exceptions import HTTPException
 
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.challenges import ask_to_sign_in
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import GuardedSite, need_keys
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.model import Action, Catalog, seconds_of, utc_text
 from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
-from awp_publish.plugins.confirmation.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
+from awp_publish.plugins.confirmation.summarizing import Summaries
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationForeign,
@@ -33,15 +27,12 @@ from awp_publish.problems import (
     ConfirmationSpent,
     ConfirmationStale,
     ConfirmationTampered,
-    HandlerFailed,
     JobQueueFull,
     Problem,
     StoreUnavailable,
     TooManyJobs,
     is_condition,
-    raised,
 )
-from awp_publish.schema.redaction import input_redactor
 from awp_publish.stores.store import Add, Look, Seen, Swap
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -73,14 +64,10 @@ class _Confirmation(GateCheck[_Consent]):
     def __init__(self, action: Action, facts: Facts, tokens: Tokens) -> None:
         self._action = action
         self._store = facts.guards.store
-        self._codes = facts.guards.codes
         self._tokens = tokens
         self._check = facts.check
         self._rehearse = facts.rehearse if action.rehearsal is not None else None
-        self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
-        self._in_order = in_order(action.inputs)
-        words = action.confirmation_summary
-        self._summary_takes_call = callable(words) and takes_call(words)
+        self._summaries = Summaries(action, facts.guards.codes)
 
     def ask(self, call: Call) -> _Consent:
         """Read the call's token, and look whether it was used. What the person read is compared later."""
@@ -121,7 +108,7 @@ class _Confirmation(GateCheck[_Consent]):
         if self._rehearse is not None and ask.spend is None:
             await self._rehearse(call)
         try:
-            summary = await self._summarize(call)
+            summary = await self._summaries.of(call)
         except Problem as problem:  # a basket is empty once its order is placed
             raise ConfirmationSpent(_USED) if is_spent else problem from None
         if is_spent:
@@ -176,41 +163,6 @@ class _Confirmation(GateCheck[_Consent]):
         expires_at = utc_text(datetime.fromtimestamp(expires, UTC))
         question = {"token": token, "summary": summary, "expires_at": expires_at}
         return kind(detail, members={"confirmation": question})
-
-    async def _summarize(self, call: Call) -> str:
-        """Return what a call would do. Raises HandlerFailed if the site's own function fails or takes too long."""
-        action, words = self._action, self._action.confirmation_summary
-        inputs = self._in_order(call.input)
-        if not callable(words):
-            return self._summary(inputs)
-        if self._redact_input is not None:
-            inputs = self._redact_input(inputs)
-        arguments = (inputs, call) if self._summary_takes_call else (inputs,)
-        make = partial(words, *arguments)
-
-        def make_here() -> object:
-            try:
-                return make()
-            except StopIteration as error:  # a future cannot hold it, so that the caller would wait forever
-                raise RuntimeError("The summary raised StopIteration.") from error
-
-        limit = asyncio.timeout(action.timeout)
-        try:
-            async with limit:
-                made = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
-                summary = await made if inspect.isawaitable(made) else made
-            if not isinstance(summary, str) or not summary.strip():
-                raise TypeError(f"A summary must be a non-empty text, not {type(summary).__name__}.")
-        except Problem:
-            raise
-        except HTTPException as error:
-            raise raised(error, self._codes) from error
-        except Exception as error:
-            how = "took too long" if limit.expired() else "failed"
-            where = (action.id, how, call.request_id)
-            logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *where)
-            raise HandlerFailed(f"The summary for the confirmation of action {action.id} {how}.") from error
-        return cut(visible, summary, MAX_SUMMARY)
 
 
 def _check(catalog: Catalog, site: GuardedSite) -> None:

@@ -1,13 +1,9 @@
-"""Summaries: what a person reads before they confirm a call.
+"""Summaries of calls from a template of the site, or in our words.
 
-They are in the site's own words, or in ours. Callers write the input, and a person must be able to see where it begins
-and ends: their texts are quoted as JSON, cut, and contain nothing invisible. What the schema marks as secret is hidden,
-also from the site's own function. In the text that such a function returns, invisible characters are made visible, but
-only the function knows which parts are values."""
+Callers write the input, and a person must be able to see where it begins and ends: their texts are quoted and cut. What
+the schema marks as secret is hidden.
+"""
 
-import inspect
-import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Final, cast
@@ -15,25 +11,9 @@ from typing import Final, cast
 import orjson
 
 from awp_publish.model import Action, JsonObject
+from awp_publish.plugins.confirmation.quoting import cut, quoted
 from awp_publish.schema import named_subschemas, parts_of, subschemas
 from awp_publish.schema.redaction import HIDDEN, input_redactor
-
-MAX_SUMMARY: Final = 2000
-"""Characters of a summary by a function of the site."""
-
-
-def takes_call(summary: Callable[..., object]) -> bool:
-    """Return True if a summary function takes the input and the call, not the input alone."""
-    try:
-        parameters = inspect.signature(summary).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return (
-        sum(parameter.kind in positional and parameter.default is inspect.Parameter.empty for parameter in parameters)
-        > 1
-    )
-
 
 _SECRET: Final = object()
 """A placeholder for a secret. A text could have been written by a caller."""
@@ -88,50 +68,6 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
         return " ".join([*sentences, *(["This cannot be undone."] if action.is_irreversible else [])])
 
     return summarize
-
-
-_QUOTES: Final = re.compile(r'["\\]')
-
-_UNSEEN: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that are invisible although Unicode counts them as visible."""
-
-_LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u05f4\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02]")
-"""Characters that a person may take for a quotation mark."""
-
-
-def quoted(text: str) -> str:
-    """Return a text quoted as JSON, with look-alikes of quotation marks and everything invisible escaped."""
-    escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
-    return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
-
-
-def visible(text: str) -> str:
-    """Return a text with its control, format, private and unassigned characters written as JSON escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    parts = (
-        character if character.isprintable() or unicodedata.category(character) == "Zs" else _escaped(character)
-        for character in text
-    )
-    return _UNSEEN.sub(_escape, "".join(parts))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return _escaped(match[0])
-
-
-def _escaped(character: str) -> str:
-    """Return JSON escapes: two beyond the Basic Multilingual Plane (RFC 8259 section 7)."""
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def cut(show: Callable[[str], str], text: str, most: int) -> str:
-    """Return the beginning of a text, rendered by `show`, and how much more there is."""
-    more = len(text) - most
-    return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
 
 
 class _Values:
