@@ -46,14 +46,7 @@ from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.declare.site_facts import facts_of, session_of
-from awp_publish.model import (
-    DOORS,
-    PUBLIC,
-    Catalog,
-    DoorFacts,
-    LeftOut,
-    SiteFacts,
-)
+from awp_publish.model import DOORS, PUBLIC, Catalog, DoorFacts, LeftOut, SiteFacts
 from awp_publish.plugin import Finding, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
 from awp_publish.schema.options import ID, TEXTS, check

@@ -6,29 +6,26 @@ answers `outcome-unknown` until its window ends.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 
-from awp_publish.calls.call import (
-    KNOWN_SHARE,
-    PART_OF_ANSWER,
-    REPLAYED,
-    Call,
-    Content,
-    Outcome,
-    Result,
-    read_key,
-    share_of,
-)
+from awp_publish.calls.call import KNOWN_SHARE, Call, Outcome, Result, read_key, share_of
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import too_many
 from awp_publish.calls.tokens import Tokens
 from awp_publish.model import Action, Idempotency
 from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
+from awp_publish.plugins.idempotency.records import (
+    RECORDED_HEADERS,
+    answer_again,
+    write_answer,
+    write_running,
+    write_state,
+)
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,
@@ -41,9 +38,9 @@ from awp_publish.problems import (
     OutcomeUnknown,
     StoreUnavailable,
 )
-from awp_publish.schema import media, member_names
+from awp_publish.schema import member_names
 from awp_publish.schema.redaction import answer_redactor
-from awp_publish.stores.store import Add, Count, Counted, Look, Reserve, Seen, Step, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Reserve, Seen, Step, Swap
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -88,13 +85,8 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """What becomes of a key, by how its call ended: for repeatable, other and irreversible actions."""
 
-_RECORDED_HEADERS: Final = PART_OF_ANSWER | {b"location", media.HEADER}
-"""Headers of an answer that are recorded. A Set-Cookie is secret and given only once."""
-
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 """StoreUnavailable is one of them because a job may have been accepted although the store did not answer."""
-
-_FIRST: Final = "The first call with this idempotency key"
 
 
 class _Claim(Ask):
@@ -123,7 +115,7 @@ class _Keys(GateCheck[_Claim]):
         self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
         self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
         self._redact = answer_redactor(action.outputs)
-        self._recorded_headers = _RECORDED_HEADERS | action.answer_headers
+        self._recorded_headers = RECORDED_HEADERS | action.answer_headers
         self._window = float(keys.seconds)
         self._total_name = f"answer-bytes:{self._window:g}"
         self._keep = self._longest if self._is_repeatable else max(keys.seconds, self._longest)
@@ -150,24 +142,24 @@ class _Keys(GateCheck[_Claim]):
             return None
         fingerprints = self._fingerprints(call)
         until = int((self._clock() + self._longest) * 1000)  # in milliseconds
-        running = {"state": "running", "for": fingerprints[0], "until": until, "by": call.request_id}
+        running = write_running(fingerprints[0], until, call.request_id)
         principal = call.principal
         if principal is not None:
-            claim = Add(f"{{user:{principal.key}}}{self._prefix}{key}", orjson.dumps(running), self._keep)
+            claim = Add(f"{{user:{principal.key}}}{self._prefix}{key}", running, self._keep)
             return _Claim(claim, fingerprints, (claim,))
-        claim = Add(self._prefix + key, orjson.dumps(running), self._keep)
+        claim = Add(self._prefix + key, running, self._keep)
         most = Count(f"{{ip:{call.presented.address}}}keys", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
         return _Claim(claim, fingerprints, (claim, most))
 
     def judge(self, call: Call, ask: _Claim, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Return the recorded answer, where the store was only looked at."""
         recorded = seen[0] if seen else None
-        return self._answer_again(ask, recorded) if isinstance(recorded, bytes) else None
+        return answer_again(recorded, ask.fingerprints, self._clock()) if isinstance(recorded, bytes) else None
 
     async def refused(self, call: Call, ask: _Claim, failed: int, seen: Seen) -> Outcome:
         """Return the recorded answer of a key that is claimed. Raises RateLimited if an address has too many keys."""
         if failed == 0:
-            return self._answer_again(ask, cast(bytes, seen))
+            return answer_again(cast(bytes, seen), ask.fingerprints, self._clock())
         who = "Anonymous callers from one address may use"
         detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
         raise too_many(detail, cast(Counted, seen))
@@ -204,14 +196,14 @@ class _Keys(GateCheck[_Claim]):
             else:
                 ending = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
             fate = CLAIM_AFTER[ending][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
-            return (_state("unknown", ask) if fate == "unknown" else None), ()
+            return (write_state("unknown", ask.fingerprints[0]) if fate == "unknown" else None), ()
         if self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
-            return _state("given once", ask), ()
-        record, principal = _write(result, ask, self._recorded_headers), call.principal
+            return write_state("given once", ask.fingerprints[0]), ()
+        record, principal = write_answer(result, ask.fingerprints[0], self._recorded_headers), call.principal
         size = len(record)
         if size > (MAX_ANONYMOUS_ANSWER_BYTES if principal is None else MAX_ANSWER_BYTES):
             logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
-            return (None if self._is_repeatable else _state("too large", ask)), ()
+            return (None if self._is_repeatable else write_state("too large", ask.fingerprints[0])), ()
         if principal is None and size <= SMALL_ANSWER_BYTES:
             return record, ()
 
@@ -226,7 +218,7 @@ class _Keys(GateCheck[_Claim]):
 
     def _without_answer(self, swap: Swap, ask: _Claim) -> Swap:
         """Return the step that takes the place of one for whose record there is no room."""
-        return swap._replace(new=None if self._is_repeatable else _state("not recorded", ask))
+        return swap._replace(new=None if self._is_repeatable else write_state("not recorded", ask.fingerprints[0]))
 
     def _key_among_inputs(self, sent: object, key: str | None) -> str:
         """Return the key that was sent among the inputs, beside `key`. Raises InvalidIdempotencyKey."""
@@ -249,64 +241,6 @@ class _Keys(GateCheck[_Claim]):
             presented = shown_by(call.presented, action.route_credentials, cookies=action.route_authenticates)
             content += b"\n" + presented.encode("utf-8", "surrogatepass") if presented else b""
         return (sha256(content).hexdigest(),) if self._tokens is None else self._tokens.digests(content)
-
-    def _answer_again(self, ask: _Claim, record: bytes) -> Outcome:
-        """Return the answer that is recorded under a key. Raises the Problem of a key without one."""
-        try:
-            facts, answer = _read(record)
-            state, meant_for = facts["state"], facts["for"]
-            is_running = state == "running" and self._clock() * 1000 < facts["until"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
-            raise unavailable("The record of this idempotency key is damaged.") from error
-        if meant_for not in ask.fingerprints:
-            raise IdempotencyKeyReused("This idempotency key was used before with another input or other credentials.")
-        if is_running:
-            raise IdempotencyKeyInFlight(f"{_FIRST} has not ended yet.", headers=[("Retry-After", "1")])
-        return answer if answer is not None else _refuse(state)
-
-
-_NOT_KEPT: Final = {
-    "too large": "its answer was too large to be kept",
-    "not recorded": "its answer could not be recorded",
-    "given once": "its answer is returned only once",
-}
-"""States of keys whose calls succeeded, but whose answers are not recorded, and the reason."""
-
-
-def _refuse(state: object) -> NoReturn:
-    if reason := _NOT_KEPT.get(str(state)):
-        raise AnswerNotKept(f"{_FIRST} succeeded; {reason}.")
-    raise OutcomeUnknown(f"{_FIRST} ended without an answer and may have taken effect.")
-
-
-def _state(state: str, ask: _Claim) -> bytes:
-    return orjson.dumps({"state": state, "for": ask.fingerprints[0]}) + b"\n"
-
-
-def _write(outcome: Outcome, ask: _Claim, kept: Collection[bytes]) -> bytes:
-    """Return the record of an answer with the headers that are kept: one line of JSON, then the unchanged body."""
-    headers: Sequence[tuple[str, str]] = ()
-    if outcome.headers:
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in outcome.headers if name in kept]
-    facts: dict[str, object] = {"state": "done", "for": ask.fingerprints[0], "status": outcome.status}
-    facts["headers"] = headers
-    if outcome.content is not None:
-        facts["content"] = list(outcome.content)
-    return orjson.dumps(facts) + b"\n" + outcome.body
-
-
-def _read(record: bytes) -> tuple[dict[str, Any], Outcome | None]:
-    """Return the facts of a record, and its answer if it has one. Raises ValueError, KeyError, TypeError."""
-    line, _, body = record.partition(b"\n")
-    facts = orjson.loads(line)
-    if not isinstance(facts["for"], str):
-        raise TypeError
-    if facts["state"] != "done":
-        return facts, None
-    headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
-    content = Content(*facts["content"]) if "content" in facts else None
-    return facts, Outcome(body, orjson.loads(body), int(facts["status"]), ((REPLAYED, b"true"), *headers), content)
 
 
 def idempotency_gate(setup: Setup) -> Gate:
