@@ -17,7 +17,7 @@ from awp_publish.checks.recognition import specifications
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console
-from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
+from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch_document
 from awp_publish.cli.limits import MAP_LIMITS
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.http.startup import check_published
@@ -192,7 +192,8 @@ def _read(target: str) -> tuple[bytes, str]:
             )
         return Path(target).read_bytes(), target
     # An address that a person names may be on this machine; what it imports may not.
-    return fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
+    fetched = fetch_document(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
+    return fetched.body, fetched.url
 
 
 def _is_site(target: str) -> bool:
@@ -250,7 +251,8 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
                 allow = is_web and is_private(urlsplit(base).hostname or "")
                 remaining = max(0.1, deadline - time.monotonic())
                 limit = rules.MAX_IMPORT_BYTES
-                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=remaining)
+                fetched = fetch_document(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=remaining)
+                body, place = fetched.body, fetched.url
             else:
                 folder = Path(base).resolve().parent
                 path = (folder / uri).resolve()

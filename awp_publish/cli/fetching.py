@@ -1,7 +1,5 @@
 """Fetches documents for commands that a person runs; nothing here is used while a site is served."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -26,12 +24,6 @@ class FetchedDocument:
     url: str
     media_type: str = ""
     charset: str = ""
-
-
-def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: float = SECONDS) -> tuple[bytes, str]:
-    """Return the body at an address and the address that it came from. Raises FetchRefused."""
-    fetched = fetch_document(url, max_bytes=max_bytes, allow_private=allow_private, seconds=seconds)
-    return fetched.body, fetched.url
 
 
 def fetch_document(

@@ -8,7 +8,6 @@ because that is what such a client sends as `name`; `x-input` is the input's nam
 
 import json
 from typing import Final, NamedTuple
-from urllib.parse import urlencode
 
 from awp_publish.documents.members import present
 from awp_publish.model import Action, Catalog, JsonObject
@@ -17,13 +16,8 @@ from awp_publish.schema.reading import NOTHING, members, object_facts, required_
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
 
-def query_of(inputs: JsonObject) -> str:
-    """Return an input as the query of a URL: lists are repeated, objects are JSON."""
-    return urlencode(query_fields(inputs))
-
-
 def query_fields(inputs: JsonObject) -> list[tuple[str, str]]:
-    """Return an input as the fields of a query."""
+    """Return an input as the fields of a query: lists are repeated, objects are JSON."""
     return [
         (name, item if isinstance(item, str) else json.dumps(item, ensure_ascii=False))
         for name, value in inputs.items()

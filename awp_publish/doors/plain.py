@@ -96,7 +96,6 @@ class UnknownActionDoor(Endpoint):
         self._unknown = unknown
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Raise the problem for an unknown action, with suggestions."""
         raise self._unknown(named or "")
 
 
@@ -131,17 +130,17 @@ class PlainDoor(CallEndpoint):
         """The reader of fields. Most actions of a large site are never called here."""
         return FieldReader(self._action.inputs, keeps_names=True)
 
-    def refuse_foreign(self, fields: Fields) -> None:
+    @staticmethod
+    def refuse_foreign(fields: Fields, own_origins: frozenset[str]) -> None:
         """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
-        refuse_foreign_pages(fields, self._own_origins)
+        refuse_foreign_pages(fields, own_origins)
         scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
-        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_origins):
+        if scheme in BROWSER_SCHEMES and is_cross_site(fields, own_origins):
             raise CrossSiteCookies(
                 "The call has a browser's own credentials, but it comes from a page of another site."
             )
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Run one call."""
         inputs: dict[str, object] = {}
         beside: dict[str, object] = {}
         objection: Problem | None = None

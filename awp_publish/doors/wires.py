@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from awp_publish.calls.wire import (
     Answer,
@@ -19,7 +19,7 @@ from awp_publish.calls.wire import (
     root_in,
 )
 from awp_publish.documents import woa
-from awp_publish.documents.plain_request import query_of
+from awp_publish.documents.plain_request import query_fields
 from awp_publish.model import DEFAULT_OPERATION, QUERY_METHODS, Paths
 from awp_publish.plugin import Plugin
 
@@ -50,7 +50,7 @@ def _write_plain(call: WireCall, path: str) -> WireRequest:
 
 def _plain_request(call: WireCall, address: str, method: str) -> WireRequest:
     if call.declared is not None and method in QUERY_METHODS:
-        query = query_of(call.inputs)
+        query = urlencode(query_fields(call.inputs))
         return WireRequest(method, f"{address}?{query}" if query else address, call.headers())
     return WireRequest(method, address, call.headers(), call.inputs)
 

@@ -38,7 +38,6 @@ def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
 
 
 def read_admission_of(settings: SiteSettings, actions: Collection[Action] = ()) -> Admission:
-    """Return the limits that a site declares."""
     usual = settings.limits.max_body_bytes
     return Admission(
         largest_body(settings, actions),

@@ -26,8 +26,7 @@ from awp_publish.http.admission import read_admission_of
 from awp_publish.http.dispatch import RouteCaller
 from awp_publish.http.documents import Prepared, prepare
 from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
-from awp_publish.http.later_doors import LaterDoors
-from awp_publish.http.lifespan import run_lifespan
+from awp_publish.http.lifespan import LaterDoors, run_lifespan
 from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.running import INSPECTED
@@ -198,7 +197,7 @@ class AgentPublisher:
                 await stack.enter_async_context(serving.setup.plugin.running(serving))
             for running in (running for published in self._published for running in published.running):
                 await stack.enter_async_context(running())
-            await stack.enter_async_context(self._later_doors)
+            await stack.enter_async_context(self._later_doors.running())
             yield
 
     def _open(self, scope: Scope) -> tuple[ServedAddress, ...]:
@@ -278,7 +277,7 @@ class AgentPublisher:
         for context in contexts.values():
             forward = context.setup.plugin.around(context, forward)
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
-        self._later_doors.run(running)
+        self._later_doors.open(running)
         return ServedAddress(
             host=host_of(catalog),
             actions=catalog.actions,

@@ -1,9 +1,9 @@
 """Request bodies, limited in size and time."""
 
 import asyncio
-from collections.abc import Callable, Generator
-from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Generator
+from types import coroutine
+from typing import Any, Final, TypeVar
 
 from awp_publish.http.exchange import Fields, Message, Receive, Scope
 from awp_publish.problems import BodyTimeout, BodyTooLarge
@@ -113,7 +113,7 @@ async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: An
     """Wait for a message that was not available at once. `size` bytes have arrived since the time `begun`."""
     try:
         async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / MIN_BYTES_PER_SECOND):
-            return await _Resumed(steps, pending)
+            return await _resumed(steps, pending)
     except TimeoutError as error:
         # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
         close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
@@ -121,31 +121,19 @@ async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: An
         raise BodyTimeout(detail, headers=close) from error
 
 
-class _Resumed(Generic[T]):
-    """Resumes an awaitable whose first step has yielded `pending`."""
-
-    __slots__ = ("_pending", "_steps")
-
-    def __init__(self, steps: Generator[Any, Any, T], pending: Any) -> None:
-        self._steps = steps
-        self._pending = pending
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        pending = self._pending
-        while True:
-            resume: Callable[[], Any]
-            try:
-                resume = partial(self._steps.send, (yield pending))
-            except GeneratorExit:
-                self._steps.close()
-                raise
-            except BaseException as error:
-                resume = partial(self._steps.throw, error)
-            try:
-                pending = resume()
-            except StopIteration as there:
-                result: T = there.value
-                return result
+@coroutine
+def _resumed(steps: Generator[Any, Any, T], pending: Any) -> Generator[Any, Any, T]:
+    """Resume an awaitable whose first step has yielded `pending`."""
+    try:
+        yield pending
+    except BaseException as error:
+        try:
+            pending = steps.throw(error)
+        except StopIteration as there:
+            result: T = there.value
+            return result
+        return (yield from _resumed(steps, pending))
+    return (yield from steps)
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

@@ -4,7 +4,6 @@ A door reads its envelope and names the action; everything else is the same at e
 said how its credentials are read is a call by nobody.
 """
 
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -144,10 +143,6 @@ class CallEndpoint(Endpoint):
         """The actions that are offered here, by id. Not all of them are public."""
         return {action.id: action for action in self._catalog.actions}
 
-    @abstractmethod
-    async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a request with an allowed method. Raises a Problem, which becomes the answer."""
-
     async def read_object(self, request: DoorRequest) -> tuple[dict[str, Any], int]:
         """Return the JSON object in a request's body, and the body's size in bytes.
 
@@ -192,7 +187,6 @@ class CallEndpoint(Endpoint):
         return UnknownAction(f'This site has no action "{named}".')
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Report a request that never became a call."""
         self._invoker.note_refusal(self.door, request.request_id, problem)
 
 
@@ -212,7 +206,6 @@ def describe_type(content_type: bytes) -> str:
 
 
 def not_an_object(inputs: object) -> InvalidInput:
-    """Return the problem of an input that is not an object."""
     detail = f"must be an object, not {json_kind(inputs)}"
     return InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 

@@ -44,7 +44,6 @@ class Cors:
         self.is_closed = not self._origins
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """Return the headers to add to the answer."""
         if not self._origins:
             return ()
         if "*" in self._origins:
@@ -56,7 +55,6 @@ class Cors:
         return ((b"access-control-allow-origin", origin), _EXPOSED, *vary)
 
     def preflight(self, fields: Fields, methods: str) -> Reply:
-        """Return the answer to an OPTIONS request."""
         allowed = dict(self.headers(fields)).get(b"access-control-allow-origin")
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))

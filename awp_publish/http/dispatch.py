@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from time import perf_counter
 from typing import Final, cast
 
 import orjson
@@ -26,8 +27,8 @@ from awp_publish.http.encoding import Encoder
 from awp_publish.http.exchange import Headers, Scope, read_fields
 from awp_publish.http.page_request import PageAnswer
 from awp_publish.http.position import CalledApplication
-from awp_publish.http.redirects import Follower, location_of, seconds_for_page
-from awp_publish.http.route_answers import check_credentials, is_json_type, read_answer
+from awp_publish.http.redirects import PAGE_SECONDS, Follower, location_of
+from awp_publish.http.route_answers import check_credentials, read_answer
 from awp_publish.http.route_exchange import Rehearsal, RouteExchange
 from awp_publish.model import ROUTE_CALL, Catalog, JsonObject, Target
 from awp_publish.problems import HandlerFailed, HandlerRedirected, Problem
@@ -60,7 +61,6 @@ class RouteCaller(Routes):
         self._follower = Follower(catalog.url, app)
 
     def check(self, call: Call) -> None:
-        """Raise InvalidInput if a call cannot be sent to its route."""
         action = call.action
         if action.way is not None:
             encoder, arrive, _ = self._ways[action.id]
@@ -169,15 +169,16 @@ class RouteCaller(Routes):
         if not isinstance(answer, Outcome) or not answer.redirect:
             return answer
         page = None
-        with suppress(TimeoutError):  # it has succeeded already
-            async with asyncio.timeout(seconds_for_page(call)):
+        seconds = min(PAGE_SECONDS, (call.run.deadline - perf_counter()) / 2)
+        with suppress(TimeoutError):  # the call has succeeded already, and must not time out now
+            async with asyncio.timeout(max(0.0, seconds)):
                 page = await follow(call, sent, sets, b"application/json, text/markdown;q=0.9")
         if not isinstance(page, PageAnswer) or page.status != 200:
             return answer
         self._take_cookies(call, page.headers)
         kind = media.media_type_of(read_fields(page.headers).get(b"content-type", b""))
         content: object = page.body.decode("utf-8", "replace") if kind == "text/markdown" else None
-        if is_json_type(kind.encode()):
+        if media.is_json(kind):
             with suppress(orjson.JSONDecodeError):
                 content = orjson.loads(page.body)
         if content is not None:

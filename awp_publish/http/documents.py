@@ -74,7 +74,6 @@ class Prepared:
 
     @property
     def codings(self) -> tuple[str, ...]:
-        """The content codings of `variants`."""
         return tuple(self.encodings.encoded)
 
     @cached_property

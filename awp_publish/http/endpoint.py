@@ -41,9 +41,10 @@ class Endpoint(ABC):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a request with an allowed method. Raises a Problem, which becomes the answer, or ClientDisconnect."""
 
-    def refuse_foreign(self, fields: Fields) -> None:
+    @staticmethod
+    def refuse_foreign(fields: Fields, own_origins: frozenset[str]) -> None:
         """Refuse a request from another site's page. Called only for requests with one of BROWSER_FIELDS."""
-        refuse_foreign_pages(fields, self._own_origins)
+        refuse_foreign_pages(fields, own_origins)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Record that `handle` has raised a problem. Most doors do not."""
@@ -67,7 +68,7 @@ class Endpoint(ABC):
                 if method != "HEAD" or not self._takes_head:
                     raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self.methods)])
             if request.is_of_browser:
-                self.refuse_foreign(request.fields)
+                self.refuse_foreign(request.fields, self._own_origins)
             await self.handle(request, named)
         except ClientDisconnect:
             return

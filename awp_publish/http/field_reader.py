@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import repeat
 from typing import Final
 
 from awp_publish.http.forms import Fields, Upload
@@ -97,8 +96,10 @@ class _Member:
     def readings(self, values: list[str | bytes]) -> list[object]:
         """Return the possible values, the most likely first."""
         as_list = [
-            self._file(value) if self._is_base64 and isinstance(value, bytes) else _readings(_text_of(value), kinds)[0]
-            for value, kinds in zip(values, repeat(self._item_kinds))
+            self._file(value)
+            if self._is_base64 and isinstance(value, bytes)
+            else _readings(_text_of(value), self._item_kinds)[0]
+            for value in values
         ]
         if len(values) > 1 and "array" not in self.kinds and self.kinds:
             raise _UnusableValueError(f"was sent {len(values)} times, and takes one value")

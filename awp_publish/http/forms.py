@@ -15,7 +15,6 @@ class Upload(bytes):
     media_type: str
 
     def __new__(cls, content: bytes, filename: str = "", media_type: str = "") -> Self:
-        """Create it."""
         file = super().__new__(cls, content)
         file.filename, file.media_type = filename, media_type
         return file

@@ -6,8 +6,8 @@ messages in any task.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeAlias
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
@@ -100,3 +100,43 @@ class _Lifespan:
                 self._has_failed = True
                 message = {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
         await self._send(message)
+
+
+class LaterDoors:
+    """Opens doors while the application runs, because the site's actions have changed.
+
+    They stay open until the application stops. Before it has started, they are opened with it.
+    """
+
+    def __init__(self) -> None:
+        self._stop: asyncio.Event | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Let doors be opened, and close them at the end."""
+        self._stop = stop = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._stop = None
+            stop.set()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    def open(self, doors: Iterable[Opened]) -> None:
+        """Open doors, each in a task of its own. On the application's event loop."""
+        if self._stop is None:
+            return
+        for opened in doors:
+            task = asyncio.create_task(self._keep(opened, self._stop), name="awp_publish door")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    @staticmethod
+    async def _keep(opened: Opened, stop: asyncio.Event) -> None:
+        try:
+            async with opened():
+                await stop.wait()
+        except Exception:
+            logger.exception("a door that was opened while the application runs has failed")

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from time import perf_counter
 from typing import Final, cast
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
@@ -136,11 +135,6 @@ class Follower:
         except Exception:
             logger.exception("the page at %s, where a route redirects to, failed", path)
         return exchange.answered.result() if exchange.answered.done() else None
-
-
-def seconds_for_page(call: Call) -> float:
-    """Return how long the page after a write may take: the call has succeeded already, and must not time out now."""
-    return max(0.0, min(PAGE_SECONDS, (call.run.deadline - perf_counter()) / 2))
 
 
 def location_of(headers: Iterable[tuple[bytes, bytes]] | Fields) -> str:

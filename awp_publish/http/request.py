@@ -99,7 +99,6 @@ class DoorRequest:
         await wait_for_disconnect(self.receive)
 
     async def deliver(self, result: Result) -> None:
-        """Answer the request."""
         added: RawHeaders = ()
         if (call := self.call) is not None:  # break the reference cycle between the request and its call
             added, self.call = call.headers, None
@@ -132,7 +131,6 @@ class DoorRequest:
         return STATIC_HEADERS, outcome.body
 
     async def reply(self, reply: Reply) -> None:
-        """Answer the request with a prepared reply."""
         await send_reply(reply, self._send)
 
 

@@ -79,7 +79,7 @@ def read_answer(
         if status in AFTER_WRITE and action.is_write:
             sent: object = None
             with suppress(orjson.JSONDecodeError):
-                sent = orjson.loads(body) if body and is_json_type(content_type) else None
+                sent = orjson.loads(body) if body and media.is_json(media.media_type_of(content_type)) else None
             output = {**(sent if isinstance(sent, dict) else {}), "location": location}
             return Outcome(orjson.dumps(output), output, 200, tuple(others), redirect=location)
     if status != 200 and not 200 <= status < 300:
@@ -95,7 +95,7 @@ def read_answer(
         status = 200
     if not body:
         return Outcome(b"null", None, status, tuple(carried))
-    if content_type != b"application/json" and not is_json_type(content_type):
+    if content_type != b"application/json" and not media.is_json(media.media_type_of(content_type)):
         return _read_content(action, status, content_type, disposition, carried, body)
     try:
         content = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
@@ -137,11 +137,6 @@ _OLD_FASTAPI_REFUSALS: Final = frozenset(
 """Bodies with which FastAPI before 0.122 answered 403 if credentials were missing or of another scheme."""
 
 
-def is_json_type(content_type: bytes) -> bool:
-    media_type = content_type.split(b";", 1)[0].strip().lower()
-    return media_type == b"application/json" or media_type.endswith(b"+json")
-
-
 def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
     action = call.action
     if 300 <= status < 400:
@@ -151,7 +146,7 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         words = f"Action {action.id} answered {status} with a redirect."
         return HandlerRedirected(words, members={"location": location})
     content_type, document = fields.get(b"content-type", b""), cast(object, None)
-    if is_json_type(content_type):
+    if media.is_json(media.media_type_of(content_type)):
         with suppress(orjson.JSONDecodeError):
             document = orjson.loads(body)
     elif content_type.startswith(b"text/plain"):

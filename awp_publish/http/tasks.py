@@ -20,7 +20,6 @@ class OwnedTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        """Start a task."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._forget)

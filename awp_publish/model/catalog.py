@@ -251,7 +251,10 @@ class Catalog:
 
     def action(self, action_id: str) -> Action:
         """Return the action with this id. Raises KeyError."""
-        return next_by_id(self.actions, action_id)
+        for action in self.actions:
+            if action.id == action_id:
+                return action
+        raise KeyError(action_id)
 
     def door(self, protocol: str) -> DoorFacts | None:
         return next((door for door in self.doors if door.protocol == protocol), None)
@@ -318,10 +321,3 @@ def snake_case(words: str) -> str:
     """Return an id for words or for a name in another spelling: `list_books` for "List books" and listBooks."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words)
     return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
-
-
-def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:
-    for action in actions:
-        if action.id == action_id:
-            return action
-    raise KeyError(action_id)

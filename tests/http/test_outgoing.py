@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from awp_publish import cli
-from awp_publish.cli.fetching import FetchRefused, fetch, fetch_document
+from awp_publish.cli.fetching import FetchRefused, fetch_document
 from awp_publish.client import AgentClient, CallFailed
 from awp_publish.http import outgoing
 from awp_publish.http.outgoing import (
@@ -61,7 +61,6 @@ def test_no_answer_stretches_the_deadline_of_a_check(answer, monkeypatch, capsys
     defaults: Any = fetch_document.__kwdefaults__
     monkeypatch.setitem(defaults, "seconds", SECONDS)
     monkeypatch.setattr("awp_publish.cli.synthesize.REQUEST_SECONDS", SECONDS)
-    monkeypatch.setitem(fetch.__kwdefaults__, "seconds", SECONDS)
     with hostile_server(answer) as server:
         for verb in (["check"], ["markdown"], ["synthesize", "--allow-private"]):
             assert cli.main([*verb, f"{server.url}/agent.json"]) == 2

@@ -59,7 +59,6 @@ class GuardedRoutes:
 
     @property
     def is_needed(self) -> bool:
-        """Return True if any of the routes has a gate."""
         return bool(self._guarded)
 
     def find(self, scope: Scope) -> Action | None:
@@ -173,7 +172,6 @@ class _DirectExchange(Exchange):
         self._codes = codes
 
     async def take(self, part: bytes) -> bool:
-        """Pass a part of a success on."""
         on_part = self.call.on_part if self.call is not None and 200 <= self.status < 300 else None
         return on_part is not None and await on_part(Outcome(b"", None, self.status), part)
 
@@ -205,7 +203,6 @@ class _DirectRequest(PlainRequest):
     __slots__ = ()
 
     async def deliver(self, result: Result) -> None:
-        """Answer the request."""
         exchange = self.call.context if self.call is not None else None
         if (
             self._streams
@@ -247,11 +244,11 @@ class _DirectDoor(CallEndpoint):
         self._context = context
         self._guarded = guarded
 
-    def refuse_foreign(self, fields: Fields) -> None:
+    @staticmethod
+    def refuse_foreign(fields: Fields, own_origins: frozenset[str]) -> None:
         """Do nothing: links from other sites are allowed, and `handle` refuses the rest."""
 
     async def handle(self, request: _DirectRequest, named: str | None) -> None:  # type: ignore[override]
-        """Make a call of the request and run it."""
         fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_origins)

@@ -1,14 +1,7 @@
 """The overview: pages on which people see what agents are offered, and try it."""
 
-from collections.abc import Iterator
-
-from awp_publish.model import Paths
-from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Plugin, Setup
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Plugin
 from awp_publish.plugins.overview.options import Overview, is_switched_on
-
-
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="overview", calls=False, path=paths.root, open=_open)
 
 
 def _open(context: Context) -> Endpoints:
@@ -23,4 +16,10 @@ def _calls(context: Context) -> CallHooks:
     return CallHooks(around=time_call, around_handler=time_handler)
 
 
-PLUGIN = Plugin(name="overview", options=Overview, is_default=is_switched_on, doors=_doors, calls=_calls)
+PLUGIN = Plugin(
+    name="overview",
+    options=Overview,
+    is_default=is_switched_on,
+    doors=lambda setup, paths: [Door(name="overview", calls=False, path=paths.root, open=_open)],
+    calls=_calls,
+)

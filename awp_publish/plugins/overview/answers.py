@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final
 
+from awp_publish.documents.members import whole
 from awp_publish.http.html import Html, inner, tag
 from awp_publish.plugins.overview.markup import pretty
-from awp_publish.schema.large_numbers import EXACT
 
 MAX_COMPARED_LINES: Final = 400
 JOB_ID: Final = re.compile(r"[A-Za-z0-9._~=-]{1,512}")
@@ -58,7 +58,7 @@ def aligned(value: object, like: object) -> object:
     if isinstance(value, list):
         others = like if isinstance(like, list) else []
         return [aligned(item, others[n] if n < len(others) else None) for n, item in enumerate(value)]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < EXACT else value
+    return whole(value)
 
 
 def differing(answer: ReceivedAnswer, first: ReceivedAnswer) -> tuple[Html, int]:

@@ -14,7 +14,6 @@ MAX_EXPECTED: Final = 2000
 
 
 def python_call(action: Action, inputs: Mapping[str, object]) -> str:
-    """Return a call of the Python client."""
     are_identifiers = all(name.isidentifier() and not iskeyword(name) for name in inputs)
     arguments = [f"{name}={value!r}" for name, value in inputs.items()] if are_identifiers else [repr(dict(inputs))]
     return f"client.call({', '.join([json.dumps(action.id), *arguments])})"

@@ -23,7 +23,6 @@ from awp_publish.http.documents import Encodings, Prepared
 from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import (
     NO_SNIFFING,
-    Fields,
     RawHeaders,
     Receive,
     Reply,
@@ -116,6 +115,7 @@ class OverviewDoor(Endpoint):
 
     methods = "GET, HEAD, POST, OPTIONS"
     usage = "The overview is read with GET, and its forms are sent with POST"
+    refuse_foreign = staticmethod(refuse_foreign_host)  # forms from pages of other sites are refused in `_page`
 
     def __init__(self, door: Context) -> None:
         super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
@@ -128,10 +128,6 @@ class OverviewDoor(Endpoint):
         self._tokens = Tokens(door.site.keys, f"approval:{door.settings.namespace}", APPROVABLE_FOR)
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
         self.wires = tuple(wire for wire in door.application.wires.values() if wire.path_of(door.catalog) is not None)
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""
-        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with a page. Refusals are pages too if the client accepts HTML."""

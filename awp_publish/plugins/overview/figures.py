@@ -26,12 +26,12 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.1f} %" if share < 10 else f"{share:.0f} %"
 
 
-def month(report: RecordedTraffic, title: str = "Calls and page reads", height: int = 220) -> Html:
+def month(report: RecordedTraffic, title: str = "Calls and page reads") -> Html:
     """Return the days as a chart with a legend."""
     legend = [
         tag("li", tag("i", class_=f"swatch {kind}", aria_hidden="true"), words) for kind, words in _LEGEND.items()
     ]
-    picture = Html(report.chart(height=height, legend=False))
+    picture = Html(report.chart(height=220, legend=False))
     return fill("month", title=title, picture=picture, legend=legend, days=len(report.days))
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from awp_publish.http.cors import Cors
 from awp_publish.http.documents import prepare
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import Fields, Reply
+from awp_publish.http.exchange import Reply
 from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
@@ -34,15 +34,12 @@ class SomDoor(Endpoint):
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Pages are read with GET or HEAD"
+    refuse_foreign = staticmethod(refuse_foreign_host)  # CORS decides what pages of other sites may read
 
     def __init__(self, reader: PageReader, own_origins: frozenset[str]) -> None:
         super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_origins)
         self._reader = reader
         self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse rebound hosts only. CORS decides what pages of other sites may read."""
-        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""

@@ -103,7 +103,6 @@ class PageRenderer:
         """Called for each page that is read, with its URL, the format, the status and the reader's headers."""
 
     def cached(self, key: RenderKey) -> Rendering | None:
-        """Return the cached rendering of a page, None if there is none."""
         with self._lock:
             rendering = self._cache.get(key)
             if rendering is not None:

@@ -31,7 +31,6 @@ def is_published(catalog: Catalog) -> bool:
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """Return the directory."""
     site, own, endpoint = catalog.site, urlsplit(catalog.url), endpoint_of(catalog)
     pages = [catalog.absolute(page.path) for page in catalog.pages if not page.is_template]
     for link in (site.documentation, site.contact.url if site.contact else None):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from awp_publish.calls.challenges import PROOF_ALGORITHMS
 from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
-from awp_publish.model import Catalog, Paths
+from awp_publish.model import Catalog
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
 from awp_publish.plugins.sign_in import metadata
 from awp_publish.plugins.sign_in.options import SignIn
@@ -106,14 +106,6 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
         yield Finding("warning", "sign-in-scope", f"/{needed[scope]}", wrong, remedy, "")
 
 
-def _keeps(setup: Setup, catalog: Catalog) -> str | None:
-    return "what people have allowed"
-
-
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="sign_in", calls=False, path=SignInPaths(paths.root).authorize, open=_open)
-
-
 def _open(context: Context) -> Endpoints:
     from awp_publish.plugins.sign_in.authorize import AuthorizeEndpoint
     from awp_publish.plugins.sign_in.connections import ConnectionsEndpoint
@@ -141,11 +133,11 @@ PLUGIN = Plugin(
     authenticators=_authenticators,
     derive=_derive,
     check=_check,
-    keeps=_keeps,
+    keeps=lambda setup, catalog: "what people have allowed",
     documents=(metadata.PROTOCOL,),
     serve=_serve,
     at=_at,
     calls=_calls,
-    doors=_doors,
+    doors=lambda setup, paths: [Door(name="sign_in", calls=False, path=SignInPaths(paths.root).authorize, open=_open)],
     panel=PANEL,
 )

@@ -80,7 +80,6 @@ class SignInAt:
         return with_parameters(self.here(page), **{self.options.next: back})
 
     def address_of(self, request: DoorRequest) -> str:
-        """Return the address of a request's client."""
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
 
     def check_resources(self, resources: Sequence[str]) -> None:

@@ -88,7 +88,6 @@ class SignedInCalls:
         return call.credentials if call.has_credentials else lambda: self.credentials_of(cast(Scope, call.context))
 
     def credentials_of(self, scope: Scope) -> Credentials:
-        """Return the credentials in a request."""
         return read_credentials(scope, read_fields(scope["headers"]), self._proxies)
 
     def address_of(self, action: Action) -> WebAddress:

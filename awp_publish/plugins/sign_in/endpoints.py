@@ -1,6 +1,5 @@
 """What the endpoints of sign-in share: parameters, and refusals as programs and people expect them."""
 
-import binascii
 import logging
 from base64 import b64decode
 from functools import partial
@@ -10,7 +9,7 @@ from urllib.parse import parse_qsl, unquote_plus
 from awp_publish.http.body import ClientDisconnect, read_body
 from awp_publish.http.cors import Cors
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import Fields, Reply
+from awp_publish.http.exchange import Reply
 from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
@@ -119,18 +118,14 @@ class ProgramEndpoint(Endpoint):
 
     methods = "POST, OPTIONS"
     usage = "This endpoint is called with POST"
+    refuse_foreign = staticmethod(refuse_foreign_host)
     request_type = ProgramRequest
 
     def __init__(self, at: SignInAt) -> None:
         super().__init__(ProblemRenderer(at.catalog), Cors(("*",)), at.admission.own_origins)
         self.at = at
 
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser's request whose Host is not the site's."""
-        refuse_foreign_host(fields, self._own_origins)
-
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a request."""
         program = cast(ProgramRequest, request)
         try:
             await self.answer_program(program)
@@ -197,7 +192,7 @@ def _read_basic(header: bytes) -> tuple[str, str] | None:
         return None
     try:
         name, colon, secret = b64decode(encoded.strip(), validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return None
     return (unquote_plus(name), unquote_plus(secret)) if colon else None
 
@@ -207,17 +202,13 @@ class PageEndpoint(Endpoint):
 
     methods = "GET, HEAD, POST, OPTIONS"
     usage = "This page is opened with GET"
+    refuse_foreign = staticmethod(refuse_foreign_host)  # what forms send is checked by their tokens
 
     def __init__(self, at: SignInAt) -> None:
         super().__init__(ProblemRenderer(at.catalog), Cors(()), at.admission.own_origins)
         self.at = at
 
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser's request whose Host is not the site's. What forms send is checked by their tokens."""
-        refuse_foreign_host(fields, self._own_origins)
-
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a request with a page, or a redirect."""
         message = partial(self.at.pages.message, request.scope)
         try:
             await self.answer_person(request)

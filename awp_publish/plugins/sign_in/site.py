@@ -35,7 +35,6 @@ class SignInSite:
 
     @property
     def permissions(self) -> frozenset[str]:
-        """The permissions of the site's actions."""
         return self.permissions_of(self._site.catalog)
 
     def permissions_of(self, catalog: Catalog) -> frozenset[str]:
@@ -74,7 +73,6 @@ class SignInSite:
 
     @cached_property
     def grants(self) -> Grants:
-        """The grants that people have made."""
         seconds = 60 * self.options.minutes
         return Grants(self._site.store, self.tokens("grant"), seconds, end_session=self.framework.end_session)
 

@@ -1,11 +1,10 @@
 """The present status of a site (agent.json section 13): what works is said by its owner, and found out by probes."""
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 
-from awp_publish.model import Catalog, Paths
-from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
+from awp_publish.model import Catalog
+from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
 from awp_publish.plugins.status.liveness import Liveness
 
 NAME = "status"
@@ -15,14 +14,6 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     liveness: Liveness = setup.state
     liveness.check(catalog.actions)
     return replace(catalog, status=liveness.status)
-
-
-def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
-    return serving.state.keeping() if serving.state.probes else nullcontext()
-
-
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name=NAME, calls=False, path=paths.status, open=_open)
 
 
 def _open(context: Context) -> Endpoints:
@@ -42,6 +33,6 @@ PLUGIN = Plugin(
         "refresh": Liveness.publish,
     },
     derive=_derive,
-    running=_running,
-    doors=_doors,
+    running=lambda serving: serving.state.keeping() if serving.state.probes else nullcontext(),
+    doors=lambda setup, paths: [Door(name=NAME, calls=False, path=paths.status, open=_open)],
 )

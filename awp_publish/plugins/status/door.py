@@ -18,15 +18,12 @@ class StatusDoor(Endpoint):
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Read the status with GET"
+    refuse_foreign = staticmethod(refuse_foreign_host)  # cookies have no effect here
 
     def __init__(self, context: Context) -> None:
         super().__init__(ProblemRenderer(context.catalog), PublicCors(), context.admission.own_origins)
         self._actions = context.catalog.public.actions
         self._liveness: Liveness = context.state
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser's request with a foreign Host. Cookies have no effect here."""
-        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the status, after running the probes if their results are out of date."""
@@ -51,9 +48,7 @@ class PublicCors(Cors):
         super().__init__("*")
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """Return the headers to add to the answer."""
         return (ANY_ORIGIN,)
 
     def preflight(self, fields: Fields, methods: str) -> Reply:
-        """Return the answer to an OPTIONS request."""
         return preflight(methods)

@@ -12,10 +12,6 @@ from awp_publish.plugins.traffic.record import TrafficRecord
 from awp_publish.problems import DeclarationError
 
 
-def _start(setup: Setup) -> TrafficRecord:
-    return TrafficRecord(lambda: setup.site.store, setup.options.days)
-
-
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     metrics = setup.options.metrics
     if isinstance(metrics, str) and not setup.site.authenticators:
@@ -47,7 +43,7 @@ PLUGIN = Plugin(
     name="traffic",
     options=Traffic,
     is_default=True,
-    start=_start,
+    start=lambda setup: TrafficRecord(lambda: setup.site.store, setup.options.days),
     check=_check,
     counter=lambda setup: setup.state,
     doors=_doors,

@@ -12,7 +12,7 @@ from awp_publish.calls.call import Principal, scopes_of
 from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Endpoint
-from awp_publish.http.exchange import NO_SNIFFING, Fields, Reply
+from awp_publish.http.exchange import NO_SNIFFING, Reply
 from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
@@ -41,16 +41,13 @@ class MetricsDoor(Endpoint):
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Metrics are read with GET"
+    refuse_foreign = staticmethod(refuse_foreign_host)
 
     def __init__(self, door: Context, traffic: TrafficRecord, gate: AuthenticationGate | None) -> None:
         super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
         self._door = door
         self._traffic = traffic
         self._gate = gate
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser's request with a foreign Host."""
-        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the totals of the actions that the caller may know of."""
@@ -71,7 +68,6 @@ class MetricsDoor(Endpoint):
 
 
 def write_metrics(report: TrafficReport) -> bytes:
-    """Return a report as OpenMetrics text."""
     from prometheus_client.openmetrics.exposition import generate_latest
     from prometheus_client.registry import Collector, CollectorRegistry
 

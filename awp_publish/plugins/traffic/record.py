@@ -132,7 +132,6 @@ class TrafficRecord:
         return self.pending.setdefault(kind, [])
 
     def sum_up(self) -> None:
-        """Add the pending calls to the sums."""
         with self._lock:
             pending, self.pending = self.pending, {}
             cells = self._sums.setdefault(self._today, {}) if pending else {}

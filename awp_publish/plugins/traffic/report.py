@@ -93,7 +93,6 @@ class Figures:
 
     @property
     def calls(self) -> int:
-        """The number of calls."""
         return sum(self.kinds.values())
 
     @property
