@@ -48,7 +48,6 @@ class _Walk:
         self._deadline = thread_time() + DESCRIPTION_TIME
 
     def note(self, path: _Path, detail: str) -> None:
-        """Record a violation."""
         self.count += 1
         if len(self.found) < MAX_VIOLATIONS:
             self.found.append(Violation(pointer_to(path), detail))

@@ -1,14 +1,7 @@
 """Schemas to nest in other ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from awp_publish.model import Action, JsonObject
+from awp_publish.model import Action, JsonObject
 from awp_publish.schema.reading import references
-
-HOISTED: Final = frozenset({"$schema", "$defs"})
 
 
 def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
@@ -21,7 +14,9 @@ def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
     inside = [reference for reference in references(schema) if reference == "#" or reference.startswith("#/")]
     if not all(reference.startswith("#/$defs/") for reference in inside):
         return {"$id": identifier, **schema}, None
-    return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
+    nested = dict(schema)
+    nested.pop("$schema", None)
+    return nested, nested.pop("$defs", None)
 
 
 def answer_schema(action: Action) -> JsonObject:

@@ -19,7 +19,6 @@ def child(pointer: str, token: object) -> str:
 
 
 def pointer_to(path: Iterable[str | int]) -> str:
-    """Return the pointer of a path."""
     return "".join(child("", part) for part in path)
 
 

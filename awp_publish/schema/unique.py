@@ -18,17 +18,15 @@ class UniqueItems:
 
     def validate(self, instance: object) -> None:
         """Raise ValueError for a list that has the same item twice although the keyword says so."""
-        if self._is_on and isinstance(instance, list) and not are_unique(instance):
+        if self._is_on and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
             raise ValueError("not unique")
 
 
-def are_unique(items: list[Any]) -> bool:
-    """Return True if no two items are equal in the sense of JSON Schema: 1 is 1.0, and no boolean is a number."""
-    return len(set(map(_canonical, items))) == len(items)
-
-
 def _canonical(value: object) -> str:
-    """Return a text that only equal values have. Values may be nested as deeply as they like."""
+    """Return a text that only values have which are equal in the sense of JSON Schema: 1 is 1.0, and true is not 1.
+
+    Values may be nested as deeply as they like.
+    """
     if isinstance(value, str):
         return repr(value)
     parts: list[str] = []

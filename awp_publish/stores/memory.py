@@ -175,7 +175,6 @@ class MemoryStore:
             lock.release()
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
-        """Return up to `most` due members of a queue, longest due first. Each is due again after `lease` seconds."""
         with self._lock:
             now, timed = self._clock(), self._queues.get(queue)
             if timed is None:
