@@ -8,5 +8,4 @@ scan = cache(entry_points)
 
 
 def announced(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, by name."""
     return sorted(scan().select(group=group), key=lambda point: point.name)

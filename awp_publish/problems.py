@@ -684,7 +684,6 @@ def _first_reason(source: Mapping[str, object], kinds: type | tuple[type, ...], 
 
 
 def phrase_of(status: int) -> str:
-    """Return the phrase of a status code."""
     try:
         return f"{http.HTTPStatus(status).phrase}."
     except ValueError:

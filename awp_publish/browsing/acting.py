@@ -1,7 +1,5 @@
 """The actions of `page.act`, by name: each takes an `Act` and returns its `Effect`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Clicks, and the sending of forms (activation behaviour, HTML 6.4.4)."""
 
-from __future__ import annotations
-
 from awp_publish.browsing.act import NOTHING, Act, Effect
 from awp_publish.browsing.addresses import Visit
 from awp_publish.browsing.errors import refuse

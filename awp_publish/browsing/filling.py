@@ -1,7 +1,5 @@
 """Values for controls: `type`, `clear`, `select`, `toggle`, and `semantic.fill_form` for a whole form (paper 6.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final

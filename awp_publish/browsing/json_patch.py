@@ -1,7 +1,5 @@
 """JSON Patch (RFC 6902) between two JSON documents, in about linear time. Objects in lists are matched by their ids."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeGuard

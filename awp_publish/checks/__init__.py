@@ -8,8 +8,6 @@
 Checking never raises because of a document's content: whatever is wrong becomes a `Finding`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache

@@ -4,8 +4,6 @@ All rules count the same; an action's score is the percentage of rules that it f
 instead.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,7 +244,6 @@ def _mentions(words: str, value: str) -> bool:
 
 
 def resolve(schema: object, root: JsonObject) -> JsonObject:
-    """Return a schema, following its references."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
             return {}

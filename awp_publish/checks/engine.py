@@ -5,8 +5,6 @@ level, section and hint; the docstring says what is checked. A row may also clai
 kind of document, which is evaluated once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -239,7 +237,6 @@ def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[F
 
 
 def unknown_names(document: JsonObject, names: Container[str], *places: str) -> Iterator[Finding]:
-    """Find names of unknown actions."""
     for pointer, name in strings(document, *places):
         if name not in names:
             yield finding(pointer, f"No action has the id {shown(name)}.")

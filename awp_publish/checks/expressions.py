@@ -5,8 +5,6 @@ and matches in bounded time, so it does all matching. For valid syntax that it r
 well; only what neither can compile is reported.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Checks for JSON Schemas inside a document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote, urljoin

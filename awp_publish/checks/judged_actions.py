@@ -1,7 +1,5 @@
 """Actions whose descriptions are judged, of a catalog or of any manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|
 are skipped: the schemas report them. Documents are plain dicts and lists, as returned by `text.read`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from awp_publish.schema.pointers import child, part_at, tokens
@@ -69,7 +67,6 @@ def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
 
 
 def exists(document: object, pointer: str) -> bool:
-    """Return True if a pointer resolves."""
     return part_at(document, pointer, _NOWHERE) is not _NOWHERE
 
 

@@ -1,9 +1,7 @@
 """The kinds of documents that are checked, and how one is recognised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 from awp_publish.announced import announced
@@ -31,11 +29,6 @@ def specifications() -> tuple[Specification, ...]:
     return (*specifications, WOA)
 
 
-@cache
-def _most_distinctive_first() -> tuple[Specification, ...]:
-    return tuple(sorted(specifications(), key=lambda kind: kind.rank))
-
-
 def recognise(document: JsonObject | None, path: str = "") -> Specification | None:
     """Return the kind of a document: by distinctive members, else by its path, else by resemblance.
 
@@ -44,13 +37,13 @@ def recognise(document: JsonObject | None, path: str = "") -> Specification | No
     at_path = _kind_at(path)
     if document is None:
         return at_path
-    marked = next((kind for kind in _most_distinctive_first() if kind.marks(document)), None)
+    most_distinctive_first = sorted(specifications(), key=lambda kind: kind.rank)
+    marked = next((kind for kind in most_distinctive_first if kind.marks(document)), None)
     if marked or path.endswith(tuple(_OTHERS)):
         return marked
-    return at_path or next((kind for kind in _most_distinctive_first() if kind.resembles(document)), None)
+    return at_path or next((kind for kind in most_distinctive_first if kind.resembles(document)), None)
 
 
-@lru_cache(maxsize=512)  # checking a site asks for the same paths repeatedly
 def _kind_at(path: str) -> Specification | None:
     exact = next((kind for kind in specifications() if path in kind.paths), None)
     below = (kind for kind in specifications() if path.endswith(tuple(kind.paths)))  # a site may be below a path

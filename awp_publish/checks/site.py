@@ -1,7 +1,5 @@
 """Checks that the documents of one site (path to document) agree with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

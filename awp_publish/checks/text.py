@@ -3,8 +3,6 @@
 `read` reports faults in the text of a document while parsing it; the rows explain these findings.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 Nothing here accesses the network.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Container, Iterator

@@ -1,7 +1,5 @@
 """WoA (draft-gaikwad-woa-00): the checks of a `woa.json`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -47,7 +47,6 @@ def write(text: str, *, is_block: bool = False, to: TextIO | None = None, end: s
 
 
 def write_json(value: object, *, is_indented: bool = True) -> None:
-    """Print a value as JSON."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if is_indented else 0, default=str).decode()
     except TypeError:  # half a surrogate pair, or an integer of more than 64 bits
@@ -74,7 +73,6 @@ class Console:
             self._rich = RichConsole(highlight=False)
 
     def say(self, *lines: str) -> None:
-        """Print lines."""
         if not self.as_json:
             for line in lines:
                 write(line)

@@ -19,7 +19,6 @@ SECONDS: Final = 60.0
 
 
 def show_som(console: Console, options: Namespace) -> int:
-    """Print a page as SOM."""
     page = read_page(options.target, options.url)
     from awp_publish.pages import Budget, compile_som
 
@@ -30,7 +29,6 @@ def show_som(console: Console, options: Namespace) -> int:
 
 
 def show_markdown(console: Console, options: Namespace) -> int:
-    """Print a page as Markdown."""
     page = read_page(options.target, options.url)
     from awp_publish.pages.markdown import write_markdown
 

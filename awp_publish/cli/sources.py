@@ -26,7 +26,6 @@ class FileChange:
     after: str
 
     def diff(self) -> str:
-        """Return the change as a unified diff."""
         name = self.path.as_posix()
         lines = difflib.unified_diff(
             (self.before or "").splitlines(keepends=True),

@@ -1,7 +1,5 @@
 """Attachments: affordances that a map puts beside elements of a page (V1, attachments)."""
 
-from __future__ import annotations
-
 from awp_publish.maps import reading
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.maps.states import States

@@ -1,7 +1,5 @@
 """Checks of a map: probes of the present page, with evidence (V1, checks)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 from urllib.parse import urljoin

@@ -1,7 +1,5 @@
 """A map as it is run: valid, with its imports included."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

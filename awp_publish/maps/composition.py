@@ -1,7 +1,5 @@
 """Composing an actions.json with the maps that it imports: names in a namespace, and no silent merge (V1, imports)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias

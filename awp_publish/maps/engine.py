@@ -4,8 +4,6 @@ It holds the interpreter lock while it evaluates, so a thread would not help; ev
 what the timeout cannot stop (`$pad`) is limited here.
 """
 
-from __future__ import annotations
-
 import threading
 from functools import cache
 from importlib import import_module

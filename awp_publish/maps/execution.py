@@ -1,7 +1,5 @@
 """The steps of `x_actions.execution`, which workflows have replaced."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence

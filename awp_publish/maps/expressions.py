@@ -1,7 +1,5 @@
 """Expressions of an actions.json: JSONata in slots `{% ... %}`, checked, and evaluated on documents of bounded size."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

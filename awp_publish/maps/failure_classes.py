@@ -1,7 +1,5 @@
 """Failures of workflows: their codes, and the classes that say whether a retry may help (V1, workflow)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """`RuntimeFailure`: a call, a reading or a check that failed, with the codes of the Actions Bridge Protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 

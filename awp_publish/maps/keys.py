@@ -1,7 +1,5 @@
 """Keys of `keyboard.press`: a key, or a chord such as `Control+End`, for every kind of page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

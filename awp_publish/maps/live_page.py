@@ -4,8 +4,6 @@ A page finds, reads and acts. The runner resolves targets, chooses among matches
 of page give the same results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol

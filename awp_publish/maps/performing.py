@@ -1,7 +1,5 @@
 """Primitives on a page. Those that read and find are implemented here for every kind of page, in one table."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias

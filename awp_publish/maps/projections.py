@@ -1,7 +1,5 @@
 """State projections: the state of a page, its summaries and changes, and postconditions (V1, state_projections)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Roles of elements, which every kind of page derives from tag and attributes (HTML-AAM 1.0)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -7,8 +7,6 @@
 A call returns a `ToolResult` or raises `RuntimeFailure`, whose codes are those of the Actions Bridge Protocol.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ a function of the caller's: over the bridge to a visitor's tab, or through Playw
 With Playwright, pointer, keyboard and navigation are the browser's own. Only pages of the given origins are opened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias

@@ -1,7 +1,5 @@
 """Signals: events of a page that a map forwards to agents (V1, signals)."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 

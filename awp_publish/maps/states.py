@@ -1,7 +1,5 @@
 """The states of a map on the present page, and the context blocks that they select."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from awp_publish.maps import reading, rules

@@ -4,8 +4,6 @@ An element matches a target if all of the target's predicates hold. The AWP door
 (`browsing.targets`): it tries text, role and CSS one after the other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence

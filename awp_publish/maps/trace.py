@@ -1,7 +1,5 @@
 """The progress of a call, step by step."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

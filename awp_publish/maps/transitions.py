@@ -1,7 +1,5 @@
 """Transitions: what the calls of a tool lead to, and how often they may be repeated (V1, transitions)."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Workflows: steps with conditions, loops, attempts and pacing (V1, workflow)."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

@@ -25,10 +25,6 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     yield from ()
 
 
-def _keeps(setup: Setup, catalog: Catalog) -> str:
-    return "the tasks of the A2A door"
-
-
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
     features = frozenset({PUSHES} if "events" in setup.site.plugins else ())
     yield Door(name="a2a", title="A2A", version=VERSION, path=paths.a2a, open=_open, features=features)
@@ -51,7 +47,7 @@ PLUGIN = Plugin(
     needs={"a2a": "a2a"},
     documents=(PROTOCOL,),
     check=_check,
-    keeps=_keeps,
+    keeps=lambda setup, catalog: "the tasks of the A2A door",
     doors=_doors,
     wires=(WIRE,),
 )

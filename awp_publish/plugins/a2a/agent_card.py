@@ -75,7 +75,6 @@ def is_published(catalog: Catalog) -> bool:
 
 
 def extension_uri(catalog: Catalog) -> str:
-    """Return the URI of the extension that selects skills."""
     return catalog.absolute(extension_path(catalog))
 
 
@@ -85,7 +84,6 @@ def extension_path(catalog: Catalog) -> str:
 
 
 def render_extension(catalog: Catalog) -> bytes:
-    """Return the page that explains the extension."""
     return EXTENSION_TEXT.encode()
 
 

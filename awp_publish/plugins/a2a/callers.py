@@ -20,7 +20,6 @@ class Callers:
         self._identify_uncounted = replace(self._identify, store=None)
 
     def address(self, request: DoorRequest) -> str:
-        """Return the address that a request came from."""
         return client_address(request.scope, request.fields, self._trusted)
 
     async def principal(self, request: DoorRequest, *, of_call: bool = False) -> Principal | None:
@@ -41,7 +40,6 @@ class Callers:
         return key_of(await self.principal(request, of_call=of_call))
 
     async def may_see(self, action: Action, request: DoorRequest) -> bool:
-        """Return True if the caller of a request may know of an action."""
         if action.is_public:
             return True
         principal = await self.principal(request, of_call=True)

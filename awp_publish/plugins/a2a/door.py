@@ -115,7 +115,6 @@ class RequestContexts(ServerCallContextBuilder):
     """The context that the SDK passes to our handler: our request, and the headers for its check of the version."""
 
     def build(self, request: Request) -> ServerCallContext:
-        """Return the context of one request."""
         ours: A2aRequest = request.scope[REQUEST]
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in ours.fields.items()}
         state = {"headers": headers, REQUEST: ours}

@@ -12,12 +12,10 @@ from awp_publish.schema.files import file_inputs
 
 
 def is_file(part: Part) -> bool:
-    """Return True if a part has the bytes of a file."""
     return bool(part.WhichOneof("content") == "raw")
 
 
 def takes_files(action: Action) -> bool:
-    """Return True if an action has an input for a file."""
     return next(file_inputs(action.inputs), None) is not None
 
 

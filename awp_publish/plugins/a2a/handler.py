@@ -194,7 +194,6 @@ class A2aHandler(RequestHandler):
                     yield update
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
-        """GetTask."""
         with self._answering(context, params) as request:
             validate_history_length(params)
             return apply_history_length((await self._find(params.id, request)).task, params)
@@ -243,7 +242,6 @@ class A2aHandler(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """GetTaskPushNotificationConfig."""
         with self._answering(context, params) as request:
             return await self._pushes.find(await self._find(params.task_id, request), params.id)
 
@@ -258,12 +256,10 @@ class A2aHandler(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """DeleteTaskPushNotificationConfig."""
         with self._answering(context, params) as request:
             await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
-        """Refuse: the agent card has no extended form."""
         raise UnsupportedOperationError("The agent card has no extended form.")
 
     @contextmanager

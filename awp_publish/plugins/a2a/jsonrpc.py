@@ -45,7 +45,6 @@ class RpcRequest(A2aRequest):
     envelope: Mapping[str, Any] | None = None
 
     def refusal(self, problem: Problem) -> Reply:
-        """Return the response for a problem."""
         return self.make_reply(problem.status, self.describe_error(problem), problem)
 
     def describe_error(self, problem: Problem, kind: type[A2AError] | None = None) -> dict[str, Any]:
@@ -83,7 +82,6 @@ class RpcDoor(A2aDoor):
     request_type = RpcRequest
 
     def routes_of(self, handler: A2aHandler, contexts: ServerCallContextBuilder) -> list[BaseRoute]:
-        """Return the SDK's route."""
         return [*create_jsonrpc_routes(handler, "/", contexts, enable_v0_3_compat=True)]
 
     async def read(self, request: A2aRequest) -> bool:

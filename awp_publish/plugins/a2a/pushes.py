@@ -131,7 +131,6 @@ class Pushes:
         return stored
 
     async def listed(self, record: TaskRecord) -> list[TaskPushNotificationConfig]:
-        """Return the configs of a task."""
         return [ParseDict(hook.about["config"], TaskPushNotificationConfig()) for hook in await self._configs(record)]
 
     async def find(self, record: TaskRecord, config_id: str) -> TaskPushNotificationConfig:
@@ -143,7 +142,6 @@ class Pushes:
         return matches[0]
 
     async def delete(self, record: TaskRecord, config_id: str) -> None:
-        """Delete a config of a task, if it exists."""
         for hook in await self._configs(record):
             if hook.about["config"]["id"] == config_id:
                 await self._webhooks.remove(hook)

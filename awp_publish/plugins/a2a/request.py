@@ -144,6 +144,5 @@ class A2aRequest(DoorRequest, ABC):
         return (*pairs, _NO_STORE, NO_SNIFFING, request_id, *self.cookies, *self.headers)
 
     def make_reply(self, status: int, answer: dict[str, Any], problem: Problem | None = None) -> Reply:
-        """Return a response of ours."""
         body = orjson.dumps(answer)
         return Reply(status, (_JSON, (b"content-length", b"%d" % len(body)), *self.own_headers(problem)), body)

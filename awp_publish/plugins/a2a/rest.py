@@ -57,6 +57,5 @@ class RestDoor(A2aDoor):
         return [route for route in routes if isinstance(route, Route)]
 
     async def read(self, request: A2aRequest) -> bool:
-        """Read the body of a request, if it has one."""
         await self.read_document(request, may_be_empty=True)
         return True

@@ -91,7 +91,6 @@ class SkillSelector:
         self._only = readable[0] if len(readable) == 1 else None
 
     def find(self, skill: str) -> Action | None:
-        """Return the action of a skill, or None."""
         return self._actions.get(skill)
 
     def named_skill(self, params: object) -> tuple[str, JsonObject]:

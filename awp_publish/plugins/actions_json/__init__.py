@@ -35,7 +35,9 @@ def _declare_tool(setup: Setup) -> None:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="bridge", version=VERSION, path=paths.bridge, open=_open)
+    yield Door(
+        name="bridge", version=VERSION, path=paths.bridge, open=lambda context: context.ask("bridge").endpoints()
+    )
 
 
 def _open(context: Context) -> Endpoints:

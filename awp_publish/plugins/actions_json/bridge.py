@@ -69,7 +69,6 @@ class BridgeDoor:
         )
 
     def endpoints(self) -> Endpoints:
-        """Return what the bridge answers."""
         paths = self.door.catalog.paths
         exact = {paths.bridge: self.answer_http, paths.script: self.answer_script}
         return Endpoints(exact=exact, running=self.running, sockets={paths.bridge: self.answer})

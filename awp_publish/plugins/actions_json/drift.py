@@ -4,8 +4,6 @@ Every declared page is rendered, in process or in a browser, and compared with t
 addresses is visited at the first one that another page links to. Only forms of read-only actions are submitted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Attributes and forms of a page, compared with the declared actions and inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urljoin, urlsplit

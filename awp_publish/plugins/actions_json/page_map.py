@@ -29,7 +29,6 @@ def map_of(page: Page) -> JsonObject:
 
 
 def targets_of(page: Page) -> Mapping[str, JsonObject]:
-    """Return the named targets of a page."""
     return reading.part(map_of(page), "targets")  # type: ignore[return-value]
 
 

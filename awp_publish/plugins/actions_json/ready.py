@@ -1,7 +1,5 @@
 """`runtime_ready`: what a runtime says of itself when it connects (Actions Bridge Protocol)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
@@ -48,6 +46,5 @@ class Ready:
 
 
 def by_name(listed: object) -> dict[str, JsonObject]:
-    """Return the objects of a list by their names."""
     objects = listed if isinstance(listed, list) else []
     return {str(item["name"]): item for item in objects if isinstance(item, dict) and isinstance(item.get("name"), str)}

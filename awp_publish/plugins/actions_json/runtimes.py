@@ -402,7 +402,6 @@ class SiteRuntime(ReachableRuntime):
 
     @property
     def url(self) -> str:
-        """The address that it shows."""
         return self.session.url or ""
 
     async def drive(self, steps: Steps) -> JsonObject:

@@ -129,11 +129,9 @@ class Visits:
         self._visits.move_to_end(visit.id)
 
     def end(self, visit: SiteRuntime) -> None:
-        """Forget a page."""
         self._visits.pop(visit.id, None)
 
     def end_all(self) -> None:
-        """Forget all pages."""
         self._visits.clear()
 
     @asynccontextmanager

@@ -4,16 +4,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
 
-from awp_publish.model import Catalog, Paths
+from awp_publish.model import Catalog
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup, refuse_unasked_lists
 from awp_publish.plugins.awp.options import Awp
 from awp_publish.plugins.awp.wire import WIRE
 
 VERSION: Final = "0.1"
-
-
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="awp", title="AWP", version=VERSION, path=paths.awp, open=_open)
 
 
 def _open(context: Context) -> Endpoints:
@@ -43,5 +39,10 @@ def _is_installed(name: str) -> bool:
 
 
 PLUGIN = Plugin(
-    name="awp", options=Awp, needs={"selectolax": "awp", "msgpack": "awp"}, check=_check, doors=_doors, wires=(WIRE,)
+    name="awp",
+    options=Awp,
+    needs={"selectolax": "awp", "msgpack": "awp"},
+    check=_check,
+    doors=lambda setup, paths: [Door(name="awp", title="AWP", version=VERSION, path=paths.awp, open=_open)],
+    wires=(WIRE,),
 )

@@ -221,7 +221,6 @@ class AwpClient:
         return {"session_id": opened.id, "resume_token": opened.token, **times}
 
     async def create_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.create."""
         params = request.params
 
         async def run() -> JsonObject:
@@ -251,7 +250,6 @@ class AwpClient:
         return await self._answers.answer_once(request, run)
 
     async def close_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.close."""
         opened = self._find(caller, request)
         async with self._turn(opened):
             self.door.sessions.close(opened)
@@ -301,7 +299,6 @@ class AwpClient:
         return await self._answers.answer_once(request, run)
 
     async def list_skills(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer skills.list."""
         return self.door.skills.list(caller.principal)
 
     async def invoke_skill(self, caller: Identity, request: AwpRequest) -> JsonObject:

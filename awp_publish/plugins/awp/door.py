@@ -65,7 +65,6 @@ class Connection(SocketConnection):
 
     @property
     def is_greeted(self) -> bool:
-        """Return True after the handshake."""
         return self._client.identity is not None
 
     def leave(self) -> None:

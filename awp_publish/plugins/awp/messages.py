@@ -139,7 +139,6 @@ def make_error(request_id: str, error: AwpError, trace: str | None = None) -> Js
 
 
 def new_trace() -> str:
-    """Make a trace id of ours."""
     return secrets.token_hex(16)
 
 

@@ -203,7 +203,6 @@ class Sessions:
             self.close(min(waiting, key=lambda opened: opened.last_used))
 
     def close(self, opened: OpenSession) -> None:
-        """End a session."""
         opened.is_open = False
         self._open.pop(opened.id, None)
 
@@ -239,7 +238,6 @@ class Sessions:
         opened.last_used = self._clock()
 
     def summarise(self, opened: OpenSession) -> JsonObject:
-        """Describe a session for its client."""
         return {
             "session_id": opened.id,
             "url": opened.session.url,
@@ -265,7 +263,6 @@ class Sessions:
                 self.close(opened)
 
     def clear(self) -> None:
-        """End all sessions."""
         for opened in tuple(self._open.values()):
             self.close(opened)
 

@@ -81,7 +81,6 @@ class AwpSkills:
         return InnerCall(action, arguments, members, request.trace, signed, size=request.size, unknown=unknown)
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
-        """Return the refusal for an unknown skill."""
         problem = self._invoker.offers.unknown(PROTOCOL, skill, operation)
         if not isinstance(problem, UnknownAgent):
             return problem

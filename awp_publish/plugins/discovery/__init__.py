@@ -50,10 +50,6 @@ class Guides:
         return llms_txt.listed_pages(catalog)
 
 
-def _start(setup: Setup) -> Guides:
-    return Guides(setup.options.robots_proposals)
-
-
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     """Log, when a site that is developed starts, what only its owner can say and crawlers look for."""
     catalog = serving.site.catalog
@@ -86,7 +82,7 @@ PLUGIN = Plugin(
     is_default=True,
     derive=_derive,
     running=_running,
-    start=_start,
+    start=lambda setup: Guides(setup.options.robots_proposals),
     documents=(
         llms_txt.PROTOCOL,
         agent_skills.PROTOCOL,

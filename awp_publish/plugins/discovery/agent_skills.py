@@ -47,7 +47,6 @@ def skills_of(catalog: Catalog) -> tuple[Skill, ...]:
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """Return the index."""
     skills = [
         {
             "name": skill.name,
@@ -76,7 +75,6 @@ def media_type_of(path: str) -> str:
 
 
 def declared_files(catalog: Catalog) -> Iterator[Document]:
-    """Yield the files of the declared skills."""
     for skill in catalog.skills:
         for path, body in skill.files.items():
 
@@ -87,7 +85,6 @@ def declared_files(catalog: Catalog) -> Iterator[Document]:
 
 
 def render_skill(catalog: Catalog) -> bytes:
-    """Return SKILL.md."""
     site = catalog.site
     lines = [
         "---",

@@ -43,7 +43,6 @@ SITEMAP_MD_PATH: Final = "/sitemap.md"
 
 
 def render(catalog: Catalog) -> bytes:
-    """Return llms.txt."""
     site = catalog.site
     lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}"]
     lines += ["", *called] if (called := usage(catalog)) else []

@@ -28,7 +28,6 @@ def agentmap_line(catalog: Catalog) -> str:
 
 
 def render_robots(catalog: Catalog) -> bytes:
-    """Return robots.txt."""
     declared = catalog.site.robots or Robots()
     signals = [f"{name}={value}" for name, value in declared.content_signal.items()]
     preferences = [f"Content-Signal: {', '.join(signals)}"] if signals else []

@@ -21,7 +21,6 @@ def has_pages(catalog: Catalog) -> bool:
 
 
 def has_sitemap(catalog: Catalog) -> bool:
-    """Return True if we publish a sitemap."""
     return has_pages(catalog) and catalog.publishes("sitemap")
 
 

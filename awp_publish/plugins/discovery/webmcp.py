@@ -21,12 +21,10 @@ _TEXTLESS_TYPES: Final = ("integer", "number", "boolean", "null")
 
 
 def address_of(catalog: Catalog) -> str:
-    """Return the path of the script."""
     return catalog.paths.root + SUFFIX
 
 
 def render(catalog: Catalog) -> bytes:
-    """Return the script."""
     tools = []
     for action in catalog.actions:
         # A text may be somebody else's; numbers and enumerated values are not.

@@ -9,7 +9,7 @@ from awp_publish.calls.call import Principal
 from awp_publish.calls.callers import AgentAuthenticator
 from awp_publish.calls.verifiers import people_of
 from awp_publish.http.running import INSPECTED
-from awp_publish.model import PUBLIC, Catalog
+from awp_publish.model import PUBLIC
 from awp_publish.plugin import Plugin, Serving, Setup
 from awp_publish.plugins.events.delivery import EventDelivery
 from awp_publish.plugins.events.log import Events
@@ -68,14 +68,6 @@ def _start(setup: Setup) -> Events:
     return Events(lambda: setup.site.store, setup.site.refuse_when_frozen, people)
 
 
-def _derive(setup: Setup, catalog: Catalog) -> Catalog:
-    return replace(catalog, events=setup.state.all())
-
-
-def _keeps(setup: Setup, catalog: Catalog) -> str | None:
-    return "what has happened" if catalog.events else None
-
-
 def _serve(serving: Serving) -> ServedEvents:
     webhooks = Webhooks(lambda: serving.site.store, serving.state)
     return ServedEvents(serving.state, webhooks, EventDelivery(serving.state, webhooks))
@@ -101,8 +93,8 @@ PLUGIN = Plugin(
     is_default=True,
     start=_start,
     declares={"event": _event, "emit": _emit},
-    derive=_derive,
-    keeps=_keeps,
+    derive=lambda setup, catalog: replace(catalog, events=setup.state.all()),
+    keeps=lambda setup, catalog: "what has happened" if catalog.events else None,
     serve=_serve,
     running=_running,
 )

@@ -33,9 +33,14 @@ class EventDelivery:
     webhooks: Webhooks
 
     @staticmethod
-    def watermark(hook: Webhook) -> Positions:
-        """Return the positions up to which everything was delivered to a webhook or given up."""
-        return watermark(hook)
+    def watermark(hook: Webhook, positions: Positions | None = None, but: object = None) -> Positions:
+        """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
+        safe = dict(positions_of(hook) if positions is None else positions)
+        for key, _, _ in hook.retries:
+            log, epoch, number = key
+            if key != but and safe.get(log, ("", 0))[0] == epoch:
+                safe[log] = (epoch, min(safe[log][1], number - 1))
+        return safe
 
     async def carry(
         self,
@@ -63,7 +68,7 @@ class EventDelivery:
                 continue
             answer, entry = None, await events.find_entry(event, *key) if key[0] in current.logs else None
             if entry is not None:
-                answer = await webhooks.send(current, write(current, entry, watermark(current, but=key)))
+                answer = await webhooks.send(current, write(current, entry, self.watermark(current, but=key)))
                 if ends(answer):
                     return None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
@@ -76,7 +81,7 @@ class EventDelivery:
                 await webhooks.send(current, gap(current, batch.before))
             for entry, after in batch.steps():
                 key = [entry.log, after[entry.log][0], entry.number]
-                answer = await webhooks.send(current, write(current, entry, watermark(current, after, key)))
+                answer = await webhooks.send(current, write(current, entry, self.watermark(current, after, key)))
                 if ends(answer):
                     return None
                 current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
@@ -100,16 +105,6 @@ def _next_retry(hook: Webhook) -> float:
 def positions_of(hook: Webhook) -> Positions:
     """Return the positions up to which a webhook's logs have been read."""
     return {log: (epoch, number) for log, (epoch, number) in hook.about["positions"].items()}
-
-
-def watermark(hook: Webhook, positions: Positions | None = None, but: object = None) -> Positions:
-    """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
-    safe = dict(positions_of(hook) if positions is None else positions)
-    for key, _, _ in hook.retries:
-        log, epoch, number = key
-        if key != but and safe.get(log, ("", 0))[0] == epoch:
-            safe[log] = (epoch, min(safe[log][1], number - 1))
-    return safe
 
 
 def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Webhook) -> None:

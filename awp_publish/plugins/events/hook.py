@@ -1,7 +1,6 @@
 """A webhook: a registered URL, the state of its deliveries, and its signed messages (standardwebhooks.com)."""
 
 import base64
-import binascii
 import hmac
 import re
 import secrets
@@ -88,7 +87,6 @@ class Webhook:
 
     @property
     def key(self) -> str:
-        """Its key in the store."""
         return f"{WEBHOOK}{self.id}"
 
     @property
@@ -97,7 +95,6 @@ class Webhook:
         return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
 
     def has_expired(self) -> bool:
-        """Return True if it has expired."""
         return self.expires is not None and self.expires <= time.time()
 
     def due_in(self, seconds: float) -> Schedule:
@@ -155,12 +152,10 @@ class Webhook:
         self.retries = [retry for retry in self.retries if retry[0] != key]
 
     def write(self) -> bytes:
-        """Serialize it for the store."""
         return orjson.dumps({name: getattr(self, name) for name in self.__slots__ if name != "raw"})
 
 
 def read_webhook(raw: bytes) -> Webhook:
-    """Read a webhook from its record in the store."""
     members = orjson.loads(raw)
     old = members.pop("old_secret")
     retries = [(key, attempts, due) for key, attempts, due in members.pop("retries")]
@@ -180,7 +175,7 @@ def reason_of(answer: Posted | Failure) -> Reason | None:
 def read_secret(secret: str) -> bytes:
     """Return the key of a Standard Webhooks secret. Raises RefusedCallback."""
     match = _SECRET.fullmatch(secret)
-    with suppress(binascii.Error):
+    with suppress(ValueError):
         key = base64.b64decode(match[1], validate=True) if match is not None else b""
         if 24 <= len(key) <= 64:
             return key

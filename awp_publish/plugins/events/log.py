@@ -226,10 +226,11 @@ class Events:
         if unique is not None and not (isinstance(unique, str) and 0 < len(unique) <= 256):
             raise DeclarationError(f'event "{event_id}"', "unique: must be a text of at most 256 characters.")
         occurrence_id = unique or f"evt_{secrets.token_urlsafe(16)}"
-        facts = {"id": occurrence_id, "at": now_text()}
+        facts = {"id": occurrence_id, "at": utc_text(datetime.now(UTC), "microseconds")}  # so that they can be ordered
         body = orjson.dumps(facts)[:-1] + b',"data":' + self._write(declared, data) + b"}"
         log = log_of(event_id, whom)
-        once = f"{{events}}id:{_digest(f'{log}:{unique}')}" if unique is not None else ""
+        source = sha256(f"{log}:{unique}".encode("utf-8", "surrogatepass")).hexdigest()
+        once = f"{{events}}id:{source}" if unique is not None else ""
         await self._append(log, _Entry(body, once))
         for listener in self._listeners:
             listener(log)
@@ -480,15 +481,6 @@ class Events:
                     await self._store().run([postpone._replace(delay=0.0)])
                 return True
         return False
-
-
-def now_text() -> str:
-    """Return the current time as RFC 3339 in UTC, with microseconds so that events can be ordered."""
-    return utc_text(datetime.now(UTC), "microseconds")
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _head_key(log: str) -> str:

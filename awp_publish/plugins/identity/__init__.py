@@ -36,10 +36,6 @@ class IdentitySite:
         return Assertions(self._site.store)
 
 
-def _derive(setup: Setup, catalog: Catalog) -> Catalog:
-    return replace(catalog, metadata_path=PATH) if is_published(catalog) else catalog
-
-
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     """Find metadata that has clients ask for tokens which the site does not take (RFC 9728 section 3.3)."""
     declared = catalog.site.authentication
@@ -59,5 +55,10 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
 
 
 PLUGIN = Plugin(
-    name="identity", is_default=True, start=IdentitySite, derive=_derive, check=_check, documents=(PROTOCOL,)
+    name="identity",
+    is_default=True,
+    start=IdentitySite,
+    derive=lambda setup, catalog: replace(catalog, metadata_path=PATH) if is_published(catalog) else catalog,
+    check=_check,
+    documents=(PROTOCOL,),
 )

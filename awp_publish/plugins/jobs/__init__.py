@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from awp_publish.http.running import INSPECTED
-from awp_publish.model import KNOWN, Catalog, Paths
+from awp_publish.model import KNOWN, Catalog
 from awp_publish.plugin import (
     CallHooks,
     Command,
@@ -87,10 +87,6 @@ def _calls(context: Context) -> CallHooks:
     return CallHooks(accept=background.accepting(context.catalog) if background is not None else None)
 
 
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="jobs", calls=False, path=paths.jobs, open=_open)
-
-
 def _open(context: Context) -> Endpoints:
     if context.service is None:
         return Endpoints()
@@ -120,6 +116,6 @@ PLUGIN = Plugin(
     serve=_serve,
     running=_running,
     calls=_calls,
-    doors=_doors,
+    doors=lambda setup, paths: [Door(name="jobs", calls=False, path=paths.jobs, open=_open)],
     commands={"worker": Command(help=WORKER, run=_work)},
 )

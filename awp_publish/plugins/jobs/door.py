@@ -85,7 +85,7 @@ class JobsDoor(Endpoint):
         """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
         super().__init__(renderer, cors, own_origins)
         self._sessions = sessions
-        self._restricted = restricted(actions)
+        self._restricted = {action.id: action for action in actions if not action.is_public}
         self._jobs = jobs
         self._address = address
         self._identify = identify
@@ -125,11 +125,6 @@ class JobsDoor(Endpoint):
                 if await self._sessions.find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
-
-
-def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
-    """Return the actions for a limited audience, by id."""
-    return {action.id: action for action in actions if not action.is_public}
 
 
 def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:

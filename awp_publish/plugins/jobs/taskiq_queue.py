@@ -70,7 +70,6 @@ class TaskiqQueue:
         await self.broker.startup()
 
     async def close(self) -> None:
-        """Disconnect."""
         await self.broker.shutdown()
 
     async def carry(self, job_id: str) -> None:
@@ -88,7 +87,6 @@ class TaskiqQueue:
             await self._jobs.put_back(waiting, RETRY_SECONDS)
 
     async def reclaim(self, job_id: str, taken_at: datetime) -> None:
-        """Decide about a job whose lease has ended. Raises StoreUnavailable."""
         await self._jobs.reclaim(job_id, self._is_repeatable, taken_at)
 
     def stop(self) -> None:

@@ -1,17 +1,13 @@
 """MCP over Streamable HTTP: the site's actions as tools, its pages and skills as resources, its prompts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from awp_publish.model import Catalog, Paths
+from awp_publish.model import Catalog
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup, refuse_unasked_lists
 from awp_publish.plugins.mcp.options import Mcp
 from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
 from awp_publish.plugins.mcp.servers import MCP_SERVERS
 from awp_publish.plugins.mcp.wire import WIRES
-
-
-def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="mcp", title="MCP", version=VERSIONS[-1], path=paths.mcp, open=_open)
 
 
 def _open(context: Context) -> Endpoints:
@@ -36,6 +32,6 @@ PLUGIN = Plugin(
     needs={"mcp": "mcp"},
     check=_check,
     documents=(PROTOCOL, MCP_SERVERS),
-    doors=_doors,
+    doors=lambda setup, paths: [Door(name="mcp", title="MCP", version=VERSIONS[-1], path=paths.mcp, open=_open)],
     wires=WIRES,
 )

@@ -127,7 +127,6 @@ class McpDoor(CallEndpoint):
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer one message."""
         exchange, fields = cast(McpExchange, request), request.fields
         exchange.addresses = self._addresses
         body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)

@@ -101,7 +101,6 @@ class EventExtension:
         self._is_closing = False
 
     def register(self, server: Server[Any]) -> None:
-        """Make the SDK's server offer the extension."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler("events/list", ListParams, self.list_events)
         server.add_request_handler("events/poll", PollParams, self.poll)

@@ -71,7 +71,6 @@ class Pending:
 
     @classmethod
     def read(cls, raw: bytes) -> Self:
-        """Read a record of the store."""
         members = orjson.loads(raw)
         question, receipts = tuple(members.pop("question") or ()) or None, tuple(members.pop("receipts"))
         return cls(**members, question=question, receipts=receipts)
@@ -85,7 +84,6 @@ class PendingCalls:
         self._seconds: float = jobs.result_seconds
 
     def now(self) -> str:
-        """Return the present time."""
         return utc_text(self._jobs.clock(), "milliseconds")
 
     async def add(self, pending: Pending, call: Call | None = None) -> str | None:

@@ -114,5 +114,4 @@ class PlainContext:
 
     @property
     def client_capabilities(self) -> types.ClientCapabilities:
-        """The capabilities of the client of this call."""
         return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)

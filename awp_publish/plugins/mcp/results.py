@@ -47,7 +47,6 @@ class Results:
         self._challenges = challenges
 
     def set_stamp(self, stamp: Mapping[str, object]) -> None:
-        """Set the server information for all results."""
         self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     def write_plain(self, message_id: object, request_id: str, body: bytes) -> bytes:
@@ -145,7 +144,6 @@ def _added_texts(call: Call) -> list[WireResult]:
 
 
 def text_block(text: str) -> WireResult:
-    """Return the content block of a text."""
     return {"type": "text", "text": text}
 
 

@@ -10,7 +10,6 @@ SERVERS_PATH: Final = "/.well-known/mcp/servers.json"
 
 
 def render_servers(catalog: Catalog) -> dict[str, object]:
-    """Return the list."""
     server: dict[str, object] = {
         "name": server_card.name_of(catalog),
         "title": catalog.site.name,

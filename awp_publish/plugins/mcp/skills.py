@@ -50,7 +50,6 @@ class SkillResources:
         return skills
 
     def register(self, server: Server[Any]) -> None:
-        """Make the SDK's server offer the extension."""
         server.extensions[SKILLS] = {"directoryRead": True}
         server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
         server.add_request_handler("skills/get", SkillParams, self.get_skill)

@@ -126,7 +126,6 @@ class TaskExtension:
         self._takes_job = compile_schema(entry["inputSchema"]).is_valid
 
     def register(self, server: Server[Any]) -> None:
-        """Make the SDK's server offer the extension."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler("tasks/get", TaskParams, self.get_task)
         server.add_request_handler("tasks/update", UpdateTaskParams, self.update_task)
@@ -256,7 +255,6 @@ class TaskExtension:
         return news
 
     async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
-        """Answer a call of the tool `get_job`."""
         exchange, arguments = exchange_of(context), params.get("arguments") or {}
         try:
             if not self._takes_job(arguments):
@@ -266,7 +264,7 @@ class TaskExtension:
             job = await self._show(arguments["job_id"], None, caller)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            tool = self._tools.tool_of(next(iter(self._actions)), context)
+            tool = self._tools.tools_for(context)[next(iter(self._actions))]
             return self._results.render(exchange, tool, context, problem)
         described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
@@ -324,7 +322,7 @@ class TaskExtension:
     async def _resume(self, context: RequestContext, task_id: str, pending: Pending, *, agrees: bool) -> None:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
-        exchange, tool, now = exchange_of(context), self._tools.tool_of(pending.action, context), self._pending.now()
+        exchange, tool, now = exchange_of(context), self._tools.tools_for(context)[pending.action], self._pending.now()
         claimed = replace(pending, taken=now, updated=now)
         if not await self._pending.replace(task_id, pending, claimed):
             return
@@ -388,7 +386,7 @@ class TaskExtension:
             return task
         if job.status == "cancelled":
             return task | {"status": "cancelled"}
-        tool = self._tools.tool_of(job.action, context)
+        tool = self._tools.tools_for(context)[job.action]
         if job.problem is None:
             result: Result = Outcome(orjson.dumps(described), None, 200, job.result.headers if job.result else ())
         else:

@@ -138,10 +138,6 @@ class Tools:
         """Return the tools by name, in the client's generation of the protocol."""
         return self.modern if is_modern(context) else self._classic
 
-    def tool_of(self, action_id: str, context: RequestContext) -> Tool:
-        """Return the tool of an action in the client's generation of the protocol."""
-        return self.tools_for(context)[action_id]
-
     def unknown(self, context: RequestContext, name: str) -> Problem:
         """Return the problem for an unknown tool, and for one that the caller may not know of."""
         public = [public for public, tool in self.tools_for(context).items() if tool.action.is_public]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from awp_publish.model import Catalog
-from awp_publish.plugin import Plugin, Setup
+from awp_publish.plugin import Plugin
 from awp_publish.plugins.prompts.prompts import Prompts
 
 
@@ -25,14 +24,10 @@ def _prompt(
     return prompts.declare(prompt_id, title, description, complete)
 
 
-def _derive(setup: Setup, catalog: Catalog) -> Catalog:
-    return replace(catalog, prompts=setup.state.resolve())
-
-
 PLUGIN = Plugin(
     name="prompts",
     is_default=True,
     start=lambda setup: Prompts(setup.site),
     declares={"prompt": _prompt},
-    derive=_derive,
+    derive=lambda setup, catalog: replace(catalog, prompts=setup.state.resolve()),
 )

@@ -89,7 +89,6 @@ class RedisClusterStore:
         return await run_stretches(steps, self._slot_of, run)
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
-        """Return up to `most` due members of a queue, due again after `lease` seconds. Raises StoreUnavailable."""
         slot = key_slot(queue_name(self._namespace, queue))
         end = time.monotonic() + self._timeout
         return cast(tuple[str, ...], await self._ask(slot, TakeDue(queue, lease, most), end))

@@ -81,7 +81,6 @@ class SqlitePageIndex:
         self._note("version", VERSION)
 
     def search(self, query: str, most: int) -> list[tuple[str, str]]:
-        """Return the paths and titles of the best pages, the best first. Accepts any text."""
         if not (match := match_of(query)):
             return []
         weights = ", ".join(map(str, WEIGHTS))
@@ -93,7 +92,6 @@ class SqlitePageIndex:
         ).fetchall()
 
     def page(self, path: str) -> IndexedPage | None:
-        """Return an indexed page."""
         row = self._connection.execute(
             f"SELECT title, text, description, modified FROM {self._pages} WHERE path = ?", (path,)
         ).fetchone()
@@ -103,20 +101,16 @@ class SqlitePageIndex:
         return IndexedPage(path=path, title=title, text=text, description=description, modified=modified)
 
     def known(self) -> dict[str, Known]:
-        """Return what is remembered of each page, by path."""
         rows = self._connection.execute(f"SELECT path, etag, modified, digest, checked, size FROM {self._pages}")
         return {path: Known(*rest) for path, *rest in rows}
 
     def begun(self) -> float:
-        """Return when the last reading of all pages began, 0 if there was none."""
         return self._moment("begun")
 
     def ended(self) -> float:
-        """Return when the last reading of all pages ended, 0 if there was none."""
         return self._moment("ended")
 
     def claim(self, now: float) -> bool:
-        """Claim the right to write, or keep it. Returns False if another process has it."""
         with self._writing():
             holder, until = self._fact("holder"), self._moment("until")
             is_held = now < until <= now + 2 * LEASE_SECONDS  # the clock may have been set back
@@ -127,23 +121,19 @@ class SqlitePageIndex:
             return True
 
     def release(self) -> None:
-        """Give up the right to write."""
         with self._writing():
             if self._fact("holder") == self._holder:
                 self._note("until", 0)
 
     def begin(self, now: float) -> None:
-        """Note that a reading of all pages begins."""
         with self._writing():
             self._note("begun", now)
 
     def end(self, now: float) -> None:
-        """Note that all pages were read."""
         with self._writing():
             self._note("ended", now)
 
     def put(self, page: IndexedPage, now: float) -> None:
-        """Index a page, in place of what it was before."""
         with self._writing():
             self._remove(page.path)
             values = (page.title, page.text, page.description, page.modified, page.etag, page.digest, page.size, now)
@@ -158,12 +148,10 @@ class SqlitePageIndex:
             )
 
     def confirm(self, path: str, now: float) -> None:
-        """Note that a page has not changed."""
         with self._writing():
             self._connection.execute(f"UPDATE {self._pages} SET checked = ? WHERE path = ?", (now, path))
 
     def remove(self, path: str) -> None:
-        """Forget a page."""
         with self._writing():
             self._remove(path)
 

@@ -1,7 +1,7 @@
 """Sessions of callers without a cookie jar: what actions set in cookies is kept in the store under an id."""
 
 from awp_publish.calls.tokens import Tokens
-from awp_publish.plugin import CallHooks, Context, Plugin, Serving
+from awp_publish.plugin import CallHooks, Plugin, Serving
 from awp_publish.plugins.sessions.calls import SessionCalls
 from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, has_session_callers
 
@@ -31,12 +31,10 @@ def _identifying(serving: Serving) -> frozenset[str]:
     return frozenset({*of_routes, *(name for name in by_site if isinstance(name, str)), *of_middleware})
 
 
-def _at(context: Context) -> SessionCalls | None:
-    return SessionCalls(context) if context.service is not None else None
-
-
-def _calls(context: Context) -> CallHooks:
-    return CallHooks(carry=context.ask("sessions"))
-
-
-PLUGIN = Plugin(name="sessions", is_default=True, serve=_serve, at=_at, calls=_calls)
+PLUGIN = Plugin(
+    name="sessions",
+    is_default=True,
+    serve=_serve,
+    at=lambda context: SessionCalls(context) if context.service is not None else None,
+    calls=lambda context: CallHooks(carry=context.ask("sessions")),
+)

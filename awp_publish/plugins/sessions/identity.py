@@ -9,7 +9,6 @@ session without such a member is told by its simple values.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeAlias
@@ -49,7 +48,7 @@ def _of_value(value: str, names: Collection[str]) -> object:
         return value
     try:
         facts = orjson.loads(base64.b64decode(encoded, validate=True))
-    except (binascii.Error, ValueError):
+    except ValueError:
         return value
     if not isinstance(facts, dict):
         return value

@@ -1,7 +1,5 @@
 """Checks of expressions: in workflows, and of projections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final

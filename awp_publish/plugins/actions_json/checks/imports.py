@@ -1,7 +1,5 @@
 """Checks of imports (V1, imports)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

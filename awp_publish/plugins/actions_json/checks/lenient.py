@@ -1,7 +1,5 @@
 """Checks of a parsed map, and what a lenient reader forgives maps that are older than version 1."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Checks of names and ids (V1, Safe Identifiers)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, repeated, shown

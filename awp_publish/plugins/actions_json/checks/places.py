@@ -1,7 +1,5 @@
 """Places in an actions.json that several checks look at, as patterns (`checks.places`)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from awp_publish.maps.rules import TARGETS as TARGETS

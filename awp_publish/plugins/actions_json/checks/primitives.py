@@ -1,7 +1,5 @@
 """Checks of the primitives of steps, and of their arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Checks of state projections."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Checks of names that other parts of the map have to declare (V1, Validation Rules)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Checks of signals and attachments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from awp_publish.checks.engine import ERROR, WARNING, Finding, JsonObject, finding, shown

@@ -1,7 +1,5 @@
 """actions.json V1 for the checks: the rules that a JSON Schema can express, and the decorator of all others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final

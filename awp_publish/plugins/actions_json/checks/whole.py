@@ -1,7 +1,5 @@
 """Checks of a map as a whole: protocol, version, sizes, and types of members."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

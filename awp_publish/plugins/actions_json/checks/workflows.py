@@ -3,8 +3,6 @@
 Most maps have hundreds of correct steps: a first pass looks at them without tracking their places.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 

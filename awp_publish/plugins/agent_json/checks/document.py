@@ -1,7 +1,5 @@
 """AWP agent.json 0.1 and 0.2: the checks of an `agent.json`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """agent.json's notation of types: `string`, `enum[a, b]`, `array[flight]`, `object[flight]`, own names."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -4,8 +4,6 @@ These are AWAS's own formats: neither an MCP server card nor an A2A agent card. 
 the catalogue of actions, and a few sections.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 

@@ -5,8 +5,6 @@ manifest of 1.0 is checked against the schema that our sites serve, and so are t
 except that none of them is required there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final
