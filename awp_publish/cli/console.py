@@ -62,6 +62,8 @@ def warn(text: str) -> None:
 class Console:
     """The standard output of one command. With `as_json` only `json` prints."""
 
+    warn = staticmethod(warn)
+
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         self._rich: Any = None
@@ -81,10 +83,6 @@ class Console:
         """Print text that has line breaks of its own."""
         if not self.as_json:
             write(text, is_block=True)
-
-    def warn(self, text: str) -> None:
-        """Print a line to standard error."""
-        warn(text)
 
     def heading(self, text: str) -> None:
         """Print a heading, at a terminal only."""

@@ -6,17 +6,13 @@ recursive ones. They always terminate, never raise, and return nothing for what 
 followed inside the schema only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from awp_publish.model import JsonObject
+from awp_publish.schema.parts import list_of, subschemas
 from awp_publish.schema.pointers import local_pointer, part_at
-
-if TYPE_CHECKING:
-    from awp_publish.model import JsonObject
-
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -68,7 +64,7 @@ def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> 
     if COMBINING.isdisjoint(schema):
         return schema
     followed = set() if seen is None else seen
-    parts = _sequence(schema.get("allOf"))
+    parts = list_of(schema, "allOf")
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference not in followed:
         followed.add(reference)
@@ -184,26 +180,13 @@ def reference_of(schema: object) -> str | None:
     reference = schema.get("$ref")
     if isinstance(reference, str):
         return reference
-    parts = [*_sequence(schema.get("allOf")), *branches(schema)]
+    parts = [*list_of(schema, "allOf"), *branches(schema)]
     return reference_of(parts[0]) if len(parts) == 1 else None
 
 
 def references(schema: object) -> list[str]:
     """Return every `$ref` in a schema, in a stable order."""
-    references: list[str] = []
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, OBJECT):
-            reference = node.get("$ref")
-            references += [reference] if isinstance(reference, str) else []
-            waiting += [value for value in node.values() if not isinstance(value, _SCALAR)]
-        elif isinstance(node, list):
-            waiting += node
-    return references
-
-
-_SCALAR: Final = (str, int, float, type(None))
+    return [reference for part in subschemas(schema) if isinstance(reference := part.get("$ref"), str)]
 
 
 def follow(reference: str, root: JsonObject) -> object:
@@ -220,25 +203,20 @@ def _merge(into: dict[str, object], part: JsonObject) -> None:
     if "properties" in into and "properties" in part:
         together["properties"] = {**members(into), **members(part)}
     if "required" in into and "required" in part:
-        together["required"] = [*_sequence(into["required"]), *_sequence(part["required"])]
+        together["required"] = [*list_of(into, "required"), *list_of(part, "required")]
     into |= part
     into |= together
 
 
 def _branches(schema: JsonObject, keyword: str) -> list[object]:
     values: list[object] = []
-    listed = schema.get(keyword)
-    for branch in listed if isinstance(listed, list) else ():
+    for branch in list_of(schema, keyword):
         is_null = isinstance(branch, OBJECT) and (
             branch.get("type") == "null" or ("const" in branch and branch["const"] is None)
         )
         if not is_null:
             values.append(branch)
     return values
-
-
-def _sequence(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 _CONTAINERS: Final = frozenset((dict, list))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from awp_publish.checks.urls import is_loopback
-from awp_publish.model import Catalog, Page
+from awp_publish.model import Catalog
 from awp_publish.plugin import Document, Plugin, Serving, Setup
 from awp_publish.plugins.discovery import agent_skills, llms_txt
 from awp_publish.plugins.discovery.api_catalog import API_CATALOG
@@ -35,6 +35,7 @@ class Guides:
     skills_of = staticmethod(agent_skills.skills_of)
     digest_of = staticmethod(agent_skills.digest_of)
     media_type_of = staticmethod(agent_skills.media_type_of)
+    pages_of = staticmethod(llms_txt.listed_pages)
 
     def is_own_skill(self, document: Document) -> bool:
         """Return True for the document with the skill that is made of the site's actions."""
@@ -44,10 +45,6 @@ class Guides:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
         llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
         return llms, catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
-
-    def pages_of(self, catalog: Catalog) -> list[Page]:
-        """Return the pages that robots may read, with each address of a page whose placeholders have few values."""
-        return llms_txt.listed_pages(catalog)
 
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:

@@ -108,6 +108,7 @@ class Webhooks:
 
     # For plug-ins that ask for the webhooks by the name of this one.
     new = Webhook
+    check_secret = staticmethod(read_secret)
     RefusedCallback = RefusedCallback
     TooMany = TooMany
     PAUSES = PAUSES
@@ -135,10 +136,6 @@ class Webhooks:
     def is_durable(self) -> bool:
         """True if webhooks survive the process."""
         return self._store().is_shared
-
-    def check_secret(self, secret: str) -> None:
-        """Refuse a secret that is none of Standard Webhooks. Raises RefusedCallback."""
-        read_secret(secret)
 
     def check_address(self, url: str) -> None:
         """Check a URL without resolving its host. Raises RefusedCallback."""
