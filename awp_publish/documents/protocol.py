@@ -76,8 +76,4 @@ def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Docum
 
 def to_json(render: Callable[[Catalog], dict[str, object]]) -> Render:
     """Turn a renderer of dicts into one of bytes: compact UTF-8, because agents pay for every byte."""
-
-    def render_bytes(catalog: Catalog) -> bytes:
-        return orjson.dumps(render(catalog))
-
-    return render_bytes
+    return lambda catalog: orjson.dumps(render(catalog))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -26,36 +26,19 @@ class Paths:
     awp: str = "/awp"
     bridge: str = "/actions-bridge"
 
+    actions: str = field(init=False, default="/actions")
+    problems: str = field(init=False, default="/problems")
+    jobs: str = field(init=False, default="/jobs")
+    status: str = field(init=False, default="/status")
+    som: str = field(init=False, default="/som")
+    metrics: str = field(init=False, default="/metrics")
+    script: str = field(init=False, default="/actions.js")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "invoke", self.invoke or f"{self.root}/{{agent_id}}/invoke")
-
-    @property
-    def actions(self) -> str:
-        return f"{self.root}/actions"
-
-    @property
-    def problems(self) -> str:
-        return f"{self.root}/problems"
-
-    @property
-    def jobs(self) -> str:
-        return f"{self.root}/jobs"
-
-    @property
-    def status(self) -> str:
-        return f"{self.root}/status"
-
-    @property
-    def som(self) -> str:
-        return f"{self.root}/som"
-
-    @property
-    def metrics(self) -> str:
-        return f"{self.root}/metrics"
-
-    @property
-    def script(self) -> str:
-        return f"{self.root}/actions.js"
+        for below in fields(self):
+            if not below.init:
+                object.__setattr__(self, below.name, f"{self.root}{below.default}")
 
 
 @dataclass(frozen=True, slots=True)

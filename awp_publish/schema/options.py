@@ -105,7 +105,7 @@ def unpack(value: object) -> object:
     One that can be called, such as an authenticator, is used as it is.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
-        return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
     return value
 
 

@@ -83,10 +83,6 @@ def extension_path(catalog: Catalog) -> str:
     return catalog.paths.a2a + EXTENSION
 
 
-def render_extension(catalog: Catalog) -> bytes:
-    return EXTENSION_TEXT.encode()
-
-
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the card, in the order of the specification's message."""
     site, contact, of_routes = catalog.site, catalog.site.contact, schemes_of_routes(catalog)
@@ -319,7 +315,7 @@ PROTOCOL = Protocol(
         Document(
             Paths().a2a + EXTENSION,
             EXTENSION_TYPE,
-            render_extension,
+            lambda catalog: EXTENSION_TEXT.encode(),
             title="How an A2A message selects a skill",
             condition=is_published,
             moved=extension_path,

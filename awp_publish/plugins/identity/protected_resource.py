@@ -60,11 +60,6 @@ def metadata_url(catalog: Catalog) -> str | None:
     return catalog.absolute(PATH) if is_published(catalog) else None
 
 
-def path_of_mcp(catalog: Catalog) -> str:
-    """Return the path of the MCP endpoint's document, which ends with that of the endpoint."""
-    return PATH + catalog.paths.mcp
-
-
 def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
     """Return the metadata of the site, or of a `resource` at another address of it (section 2)."""
     site = catalog.site
@@ -103,7 +98,7 @@ _OF_MCP: Final = Document(
     MEDIA_TYPE,
     to_json(lambda catalog: render(catalog, catalog.absolute(catalog.paths.mcp))),
     condition=is_published_of_mcp,
-    moved=path_of_mcp,
+    moved=lambda catalog: PATH + catalog.paths.mcp,
     door=MCP,
 )
 

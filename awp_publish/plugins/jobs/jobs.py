@@ -151,11 +151,6 @@ class Live(Protocol):
     def cancel(self) -> None: ...
 
 
-def read_clock() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)
-
-
 def _absent_pause() -> float:
     return random.uniform(ABSENT_PAUSE / 2, ABSENT_PAUSE)
 
@@ -182,7 +177,7 @@ class JobStore:
         most: int = MAX_JOBS,
         most_of_caller: int = MAX_JOBS_OF_CALLER,
         most_bytes: ByteLimits = ByteLimits(),  # noqa: B008
-        clock: Callable[[], datetime] = read_clock,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = store
         self.lease_seconds = lease_seconds
