@@ -168,8 +168,8 @@ def _judge_controls(by_kind: Mapping[str, list[Marked]]) -> Iterator[Row]:
 
 
 def _sizes(what: str, pages: list[Marked], limit: Limit) -> Row:
-    content = sum(len(write_content(page.html, URL).encode()) for page in pages)
-    whole = sum(len(write_markdown(page.html, URL).encode()) for page in pages)
+    content = sum(len(write_content(page.html, page.url).encode()) for page in pages)
+    whole = sum(len(write_markdown(page.html, page.url).encode()) for page in pages)
     details = f"{content:,} : {whole:,} bytes"
     return Row(f"bytes of {what}, main content as Markdown", "the whole page", content / whole, limit, details)
 
@@ -177,7 +177,7 @@ def _sizes(what: str, pages: list[Marked], limit: Limit) -> Row:
 def _articles(folder: Path) -> Iterator[Marked]:
     for name, truth in json.loads((folder / "ground-truth.json").read_bytes()).items():
         html = gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes())
-        yield Marked(html, "article", truth.get("articleBody", ""))
+        yield Marked(html, "article", truth.get("articleBody", ""), truth["url"])
 
 
 def _pages(folder: Path) -> Iterator[Marked]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from awp_publish.pages.content import HEADINGS, MainContent
+from awp_publish.pages.content import MainContent
 from awp_publish.pages.flags import COVERED, IN_FORM, IN_LANDMARK, IN_SECTIONING
+from awp_publish.pages.masses import HEADINGS
 from awp_publish.pages.tree import COMMENT, Tree
 from awp_publish.pages.visibility import Visibility, text_of
 

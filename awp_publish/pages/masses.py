@@ -11,6 +11,7 @@ from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 MAX_CARD: Final = 1_200
 """Characters that a card has at most; longer blocks are texts."""
 
+HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 SECTIONING: Final = frozenset(("article", "aside", "main", "nav", "section"))
 """Elements whose headers and footers are not those of the page (HTML-AAM)."""
 

@@ -30,10 +30,6 @@ _MIN_NODES: Final = 2 * _MIN_LINKS
 _LINKED: Final = 0.5
 """The part of a menu's text that is links at least."""
 
-_MIN_PARAGRAPHS: Final = 2
-_FLOW: Final = frozenset(("dl", "ol", "p", "table", "ul"))
-"""Paragraphs beside a block of links that make it a part of their text, and the blocks that are one."""
-
 _SHOWN: Final = 3
 """Links for each picture or price up to which they are cards."""
 
@@ -55,29 +51,30 @@ class Pruning:
         self._address = address.partition("#")[0].partition("?")[0]
         self._path = urlsplit(self._address).path
 
-    def leading_elsewhere(self, top: int, start: int, end: int, max_menu: int | None) -> set[int]:
+    def landmarks(self, top: int, start: int = -1, end: int = -1) -> set[int]:
+        """Return the landmarks in an element that lead elsewhere and have nothing from `start` to `end`."""
+        return self.leading_elsewhere(top, start, end, 0)
+
+    def leading_elsewhere(self, top: int, start: int, end: int, max_menu: int) -> set[int]:
         """Return the largest blocks in an element that lead elsewhere and have nothing from `start` to `end`.
 
-        `max_menu` is None if lists are no part of the content; otherwise the characters that a menu has at most.
+        `max_menu` are the characters that a menu has at most; if there are none, only landmarks lead elsewhere.
         """
         tree, found, waiting = self._tree, set[int](), [top]
         while waiting:
             children = [at for at in tree.children(waiting.pop()) if tree.tags[at]]
             shapes = [(tree.tags[at], tree.attributes[at].get("class")) for at in children]
             alike = Counter(shapes) if len(shapes) >= _MIN_ITEMS else {}
-            is_text = max_menu is None and self._is_among_paragraphs(children)
             for at, shape in zip(children, shapes, strict=True):
                 is_beside = at > end or tree.ends[at] <= start
                 if self._is_landmark(at):
                     if is_beside and not self._changes_page(at):
                         found.add(at)
                         continue
-                elif (alike.get(shape, 0) >= _MIN_ITEMS and shape != _SHAPELESS and self._is_item(at, max_menu)) or (
-                    is_text and tree.tags[at] in _FLOW
-                ):
+                elif max_menu and alike.get(shape, 0) >= _MIN_ITEMS and shape != _SHAPELESS and self._is_item(at):
                     continue
-                elif is_beside and self._is_menu(at, has_cards=max_menu is not None):
-                    if max_menu is None or self._masses.chars[at] <= max_menu:
+                elif max_menu and is_beside and self._is_menu(at):
+                    if self._masses.chars[at] <= max_menu:
                         found.add(at)
                     continue
                 if not start <= at <= end and tree.ends[at] - at > _MIN_NODES:
@@ -94,13 +91,9 @@ class Pruning:
             inner = above
         return node
 
-    def _is_item(self, at: int, max_menu: int | None) -> bool:
-        """Return True if one of several alike blocks is a card of a list or, where there is none, has sentences."""
-        return self._masses.chars[at] <= MAX_CARD if max_menu is not None else self._masses.marks[at] > 0
-
-    def _is_among_paragraphs(self, siblings: Sequence[int]) -> bool:
-        texts = (self._tree.tags[at] == "p" and self._masses.marks[at] > 0 for at in siblings)
-        return sum(texts) >= _MIN_PARAGRAPHS
+    def _is_item(self, at: int) -> bool:
+        """Return True if one of several alike blocks is a card of a list."""
+        return self._masses.chars[at] <= MAX_CARD
 
     def _is_landmark(self, at: int) -> bool:
         """Return True for a landmark beside the main one; that of a part of the page is none, unless it is a menu."""
@@ -114,12 +107,12 @@ class Pruning:
                 return False
         return True
 
-    def _is_menu(self, at: int, has_cards: bool) -> bool:
+    def _is_menu(self, at: int) -> bool:
         masses, end = self._masses, self._tree.ends[at]
         links = _count(self._links, at, end)
         if links < _MIN_LINKS or masses.links[at] <= _LINKED * masses.chars[at] or _count(masses.fields, at, end):
             return False
-        return not (has_cards and _SHOWN * _count(self._shown, at, end) >= links) and not self._changes_page(at)
+        return not (_SHOWN * _count(self._shown, at, end) >= links) and not self._changes_page(at)
 
     def _changes_page(self, at: int) -> bool:
         """Return True if what is in an element changes what the page shows: choices, or links to the page itself."""

@@ -6,7 +6,7 @@ from awp_publish.pages import Budget, parse
 from awp_publish.pages.content import find_content
 from awp_publish.pages.markdown import write_content, write_markdown
 from awp_publish.pages.visibility import Visibility
-from tests.pages.reading import compiled
+from tests.pages.reading import URL, compiled
 
 SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "
 STORY = "".join(f"<p>Part {number}: {SENTENCE * 2}</p>" for number in range(6))
@@ -15,17 +15,21 @@ CHROME = f"<header><a href=/>Paper</a></header><nav><ul>{LINKS}</ul></nav>"
 FOOTER = "<footer><p>Copyright. Imprint, privacy, terms, and what else a footer has to say.</p></footer>"
 
 
-def whole(html: str) -> dict[str, list[str]]:
+NEWS = "https://paper.example/news/why-the-boat-left"
+"""The address of an article, with a part of its title."""
+
+
+def whole(html: str, url: str = URL) -> dict[str, list[str]]:
     """The texts of each region, however little room a small page has."""
-    regions = compiled(html, Budget.FULL)["regions"]
+    regions = compiled(html, Budget.FULL, url)["regions"]
     return {
         region["id"]: [element.get("text") or element.get("label", "") for element in region["elements"]]
         for region in regions
     }
 
 
-def main_of(html: str) -> str:
-    return " ".join(text for name, texts in whole(html).items() if name.startswith("r_main") for text in texts)
+def main_of(html: str, url: str = URL) -> str:
+    return " ".join(text for name, texts in whole(html, url).items() if name.startswith("r_main") for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -48,21 +52,23 @@ def test_the_parts_of_an_article_in_blocks_of_their_own_stay_together():
     assert all(f"Part {number}:" in main for number in range(6))
 
 
+PREVIEW = "<meta property=og:type content=article>"
+PUBLISHED = f"{PREVIEW}<meta property=article:published_time content=2026-11-28>"
+
+
 def test_what_is_beside_an_article_in_main_is_not_in_its_region():
     comments = "".join(f"<li><div><p>Comment {number}: I was there.</p></div></li>" for number in range(3))
     more = f"<div><h2>More</h2><ul>{LINKS}</ul></div>"
-    html = f"{CHROME}<main><article><h1>Storm</h1>{STORY}{more}</article><ol>{comments}</ol></main>{FOOTER}"
-    main = main_of(html)
+    html = f"{PREVIEW}{CHROME}<main><article><h1>Storm</h1>{STORY}{more}</article><ol>{comments}</ol></main>{FOOTER}"
+    main = main_of(html, NEWS)
     assert "Part 5:" in main
     assert "Another story" not in main
     assert "Comment 1" not in main
-    elsewhere = str([region for region in compiled(html, Budget.FULL)["regions"] if region["id"] != "r_main"])
+    elsewhere = str([region for region in compiled(html, Budget.FULL, NEWS)["regions"] if region["id"] != "r_main"])
     assert "Comment 1" in elsewhere
     assert "Another story of the week, number 3" in elsewhere
 
 
-PREVIEW = "<meta property=og:type content=article>"
-PUBLISHED = f"{PREVIEW}<meta property=article:published_time content=2026-11-28>"
 ICON = "<svg><path d='M0 0'/></svg>"
 BESIDE = {
     "links of symbols that share the page": f"<div>Share <a href=//x.example/share aria-label=Chirp>{ICON}</a></div>",
@@ -73,13 +79,13 @@ BESIDE = {
 
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
 @pytest.mark.parametrize(("says", "date"), [(PUBLISHED, ""), (PREVIEW, "<time>28 November</time>")])
-def test_what_is_appended_to_an_article_that_says_so_is_not_in_its_markdown(says, date, beside):
+def test_what_is_appended_to_an_article_is_not_in_its_markdown(says, date, beside):
     article = f"<article><h1>Storm</h1>{date}<div class=text>{STORY}</div>{beside}</article>"
     html = f"{says}{CHROME}<main>{article}</main>{FOOTER}"
-    written = write_content(html, "https://paper.example/storm")
+    written = write_content(html, NEWS)
     assert "Part 5:" in written
     assert "Chirp" not in written
-    assert "Chirp" in write_markdown(html, "https://paper.example/storm")
+    assert "Chirp" in write_markdown(html, NEWS)
 
 
 def test_the_headings_and_the_parts_of_an_article_stay_whatever_is_in_its_sections():
@@ -140,10 +146,10 @@ def test_a_text_beside_links_does_not_take_the_place_of_the_article_around_it():
     assert "Part 5:" in write_content(html, "https://paper.example/storm")
 
 
-def test_longer_comments_do_not_take_the_place_of_an_article_that_says_so():
+def test_longer_comments_do_not_take_the_place_of_an_article():
     comments = "".join(f"<div><p>Comment {number}: {SENTENCE * 6}</p></div>" for number in range(9))
     article = f"<article><h1>Storm</h1><div>{STORY}</div></article>"
-    written = write_content(f"{PUBLISHED}<main>{article}<div>{comments}</div></main>", "https://paper.example/storm")
+    written = write_content(f"{PUBLISHED}<main>{article}<div>{comments}</div></main>", NEWS)
     assert "Part 5:" in written
     assert "Comment 1" not in written
 
@@ -360,20 +366,63 @@ def test_fields_and_buttons_stay_when_what_is_around_them_is_left_out(page):
 def test_what_is_between_the_heading_of_a_thread_and_its_text_is_about_it():
     menu = "".join(f"<a href=/m/{number}>M{number}</a>" for number in range(5))
     title = "<div><h1>Storm</h1><div><a href=/c/boats>Boats</a> <a href=/t/sea>sea</a></div></div>"
-    html = f"{CHROME}<div><main>{title}<div>{menu}</div><div>{STORY}</div></main></div>{FOOTER}"
+    html = f"{CHROME}<div><main>{title}<nav>{menu}</nav><div>{STORY}</div></main></div>{FOOTER}"
     written = write_content(html, "https://x.example/t/1")
     assert "[Boats](https://x.example/c/boats)" in written
     assert "[sea](https://x.example/t/sea)" in written
     assert "[M3]" not in written
 
 
-def test_a_large_part_of_a_text_is_no_menu_though_it_is_links():
+def test_links_among_the_paragraphs_of_a_text_stay_unless_they_are_marked_as_navigation():
     services = "".join(f"<div><a href=/s/{number}>Service {number} for boats</a></div>" for number in range(12))
     menu = "".join(f"<a href=/m/{number}>M{number}</a>" for number in range(5))
-    text = f"<h1>Harbour</h1><p>{SENTENCE * 8}</p><div>{menu}</div><div>{services}</div><p>{SENTENCE * 8}</p>"
+    text = f"<h1>Harbour</h1><p>{SENTENCE * 8}</p><nav>{menu}</nav><div>{services}</div><p>{SENTENCE * 8}</p>"
     written = write_content(f"{CHROME}<main>{text}</main>{FOOTER}", "https://x.example/")
     assert "[Service 11 for boats](https://x.example/s/11)" in written
     assert "[M3]" not in written
+
+
+LINKED_DATA = '<script type="application/ld+json">{{"@type": "{}"}}</script>'
+CERTAIN = {
+    "its address": ("", NEWS),
+    "the year in its address, and a title": ("", "https://x.example/2026/11/why-the-boat-left"),
+    "a canonical address": (f"<link rel=canonical href='{NEWS}'>", "https://x.example/?p=17"),
+    "its date, and a title in its address": (PUBLISHED, "https://x.example/why-the-boat-left"),
+    "its type, author and date": (
+        f"{PUBLISHED}{LINKED_DATA.format('NewsArticle')}<meta name=author content=Ada>",
+        "https://x.example/17",
+    ),
+}
+UNCERTAIN = {
+    "nothing": ("", "https://x.example/storm"),
+    "a thread by its address": (PUBLISHED, "https://x.example/forum/why-the-boat-left"),
+    "documentation by its host": (PUBLISHED, "https://docs.example.com/guides/why-the-boat-left"),
+    "a thread by its type": (
+        f"{PUBLISHED}{LINKED_DATA.format('DiscussionForumPosting')}",
+        "https://x.example/why-the-boat-left",
+    ),
+}
+ACTED_UPON = f"<article><h1>Why the boat left</h1>{STORY}{STORY}<div><h2>More</h2><ul>{LINKS}</ul></div></article>"
+
+
+@pytest.mark.parametrize(("says", "address"), CERTAIN.values(), ids=CERTAIN)
+def test_blocks_of_links_are_no_part_of_a_text_that_is_certainly_an_article(says, address):
+    written = write_content(f"{says}{CHROME}<main>{ACTED_UPON}</main>{FOOTER}", address)
+    assert "Part 5:" in written
+    assert "number 7]" not in written
+
+
+@pytest.mark.parametrize(("says", "address"), UNCERTAIN.values(), ids=UNCERTAIN)
+def test_blocks_of_links_stay_in_a_text_on_which_one_may_act(says, address):
+    written = write_content(f"{says}{CHROME}<main>{ACTED_UPON}</main>{FOOTER}", address)
+    assert "Part 5:" in written
+    assert written.count("number 7]") == 1
+
+
+@pytest.mark.parametrize("address", ["http://[", "//", "", "https://x.example/news/a b?c#d", "mailto:ada"])
+def test_any_canonical_address_is_read(address):
+    page = f"<link rel=canonical href='{address}'>{CHROME}<main>{ACTED_UPON}</main>"
+    assert "Part 5:" in write_content(page, "https://x.example/storm")
 
 
 def test_a_page_that_is_a_form_has_it_as_content():

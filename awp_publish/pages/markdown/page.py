@@ -21,7 +21,6 @@ from awp_publish.pages.markdown.tables import Tables
 from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
 from awp_publish.pages.masses import SECTIONING
 from awp_publish.pages.names import AccessibleNames
-from awp_publish.pages.offers import says_article
 from awp_publish.pages.paging import MAX_TEXT, find_paging
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.survey import survey
@@ -221,7 +220,7 @@ class _Page:
         content = self._content
         omitted = self._beside(content)
         navigation, forms = ([], []) if content.is_article else self._chrome_of(omitted)
-        if not says_article(self._tree):
+        if not content.is_certain:
             forms = sorted({*forms, *self._forms_beside(omitted)})
         counts = Counter[str]()
         for one in omitted:
@@ -237,7 +236,7 @@ class _Page:
         }
         self._tell_apart(omitted)
         self._write_main(content.node, omitted)
-        if not says_article(self._tree):
+        if not content.is_certain:
             self._inline.controls.is_apart = True
             controls = islice(self._operated(omitted, (*navigation, *forms)), MAX_APART)
             self._text([piece for control in controls for piece in (" ", *self._inline.pieces(control), " ")])
