@@ -58,56 +58,12 @@ def test_the_published_schema_accepts_it(catalog: Catalog, matches_agent_json: C
     matches_agent_json(_document(catalog))
 
 
-def test_every_required_member_is_there_and_in_the_specifications_order() -> None:
-    document = _document(BOOKSHOP)
-    assert list(document) == [
-        "awp_version",
-        "domain",
-        "intent",
-        "protocols",
-        "capabilities",
-        "auth",
-        "entities",
-        "actions",
-        "errors",
-        "dependencies",
-        "agent_hints",
-        "agent_status",
-        "x-region",
-    ]
-    for action in document["actions"]:
-        required = {"id", "description", "auth_required", "inputs", "outputs", "endpoint", "method"}
-        assert required <= action.keys()
-        assert all("type" in one for one in action["inputs"].values())
-
-
 def test_the_site_introduces_itself() -> None:
     document = _document(make_catalog(url="https://example.com:8443/shop"))
     assert document["awp_version"] == "0.2"
     assert document["domain"] == "example.com:8443"  # endpoints are resolved against it
     assert _document(make_catalog(url="https://example.com/shop"))["domain"] == "example.com"
     assert document["intent"] == "Find and order books."
-
-
-def test_protocols_are_the_doors_that_are_open() -> None:
-    assert _document(BOOKSHOP)["protocols"] == {
-        "x-woa": {
-            "version": "1",
-            "endpoint": "https://books.example/agents/{agent_id}/invoke",
-            "document": "https://books.example/.well-known/woa.json",
-        },
-        "mcp": {"version": "2025-11-25", "endpoint": "https://books.example/mcp"},
-        "a2a": {
-            "version": "1.0",
-            "endpoint": "https://books.example/a2a",
-            "agent_card": "https://books.example/.well-known/agent-card.json",
-        },
-        "x-awp": {"version": "1", "endpoint": "wss://books.example/awp", "transport": "websocket"},
-        "x-awas": {"version": "1.1", "endpoint": "https://books.example/.well-known/ai-actions.json"},
-        "openapi": {"version": "3.1.0", "endpoint": "https://books.example/openapi.json"},
-    }
-    assert list(_document(make_catalog(doors=()))["protocols"]) == ["x-awas"]
-    assert "x-own" in _document(make_catalog(doors=(DoorFacts("x-own", "1", "/own"),)))["protocols"]
 
 
 def test_addresses_of_a_site_below_a_path_are_complete() -> None:
@@ -134,25 +90,6 @@ def test_only_capabilities_that_are_known_are_told() -> None:
     document = _document(make_catalog(turned, site=own))
     assert document["capabilities"] == {"pagination": "cursor", "webhooks": True}
     assert document["source"] == "native"
-
-
-def test_authentication_is_computed_from_the_actions() -> None:
-    assert _document(BOOKSHOP)["auth"] == {
-        "required_for": ["order_book"],
-        "optional_for": ["search_books", "summarize"],
-        "type": "oauth2",
-        "token_expiry": "24h",
-        "refresh_endpoint": "/auth/refresh",
-        "x-credentials": [
-            {"method": "session", "in": "cookie", "sign_in": "/auth/login", "or_header": "AWP-Session"},
-            {"method": "oauth2", "in": "header", "name": "Authorization", "scheme": "Bearer"},
-        ],
-    }
-    assert _document(make_catalog(make_action()))["auth"] == {"type": "none"}
-    assert _document(make_catalog(make_action(asker="site")))["auth"] == {
-        "required_for": ["ping"],
-        "optional_for": [],
-    }
 
 
 @pytest.mark.parametrize(
@@ -209,16 +146,6 @@ def test_recoveries_name_addresses_that_can_be_followed_from_the_origin() -> Non
     assert "/shop/agent.json" in errors["TEMPORARILY_UNAVAILABLE"]["recovery"]
 
 
-def test_only_actions_with_prerequisites_are_dependencies() -> None:
-    assert _document(BOOKSHOP)["dependencies"] == {"order_book": ["search_books"]}
-    assert "dependencies" not in _document(make_catalog(make_action()))
-
-
-def test_hints_are_told() -> None:
-    assert _document(BOOKSHOP)["agent_hints"] == {"prices": "Prices change at midnight UTC."}
-    assert "agent_hints" not in _document(make_catalog())
-
-
 def test_the_status_lists_degraded_actions_in_order() -> None:
     assert _document(BOOKSHOP)["agent_status"] == {
         "operational": True,
@@ -232,30 +159,6 @@ def test_the_status_lists_degraded_actions_in_order() -> None:
 
 
 # --- An action -------------------------------------------------------------------------------------------------------
-
-
-def test_an_action_tells_its_policy() -> None:
-    order = _document(BOOKSHOP)["actions"][1]
-    assert order["auth_required"] is True
-    assert order["rate_limit"] == "5/hour"
-    assert order["execution_model"] == "sync"
-    assert "poll_endpoint" not in order
-    assert order["sensitivity"] == "irreversible"
-    assert order["requires_human_confirmation"] is True
-    assert order["reversible"] is False
-
-
-def test_what_an_action_does_not_have_is_not_mentioned() -> None:
-    assert _described(make_action()) == {
-        "id": "ping",
-        "description": "Say hello.",
-        "auth_required": False,
-        "inputs": {},
-        "outputs": {},
-        "endpoint": "/ping",
-        "method": "GET",
-        "execution_model": "sync",
-    }
 
 
 def test_a_limit_over_several_units_is_told() -> None:
@@ -305,23 +208,6 @@ def test_a_background_action_answers_with_its_job_as_in_awas() -> None:
     assert set(told) == {"job_id", "status", "poll_endpoint", "result"}
 
 
-def test_inputs_tell_their_facts() -> None:
-    search = _document(BOOKSHOP)["actions"][0]
-    assert search["inputs"] == {
-        "q": {
-            "type": "string",
-            "required": True,
-            "description": "What to look for.",
-            "minLength": 1,
-            "maxLength": 80,
-            "pattern": r"\S",
-        },
-        "sort": {"type": "enum", "required": False, "default": "relevance", "options": ["relevance", "price"]},
-        "limit": {"type": "integer", "required": False, "default": 20, "minimum": 1, "maximum": 50},
-        "since": {"type": "ISO8601", "required": False, "format": "date-time"},
-    }
-
-
 def test_inputs_are_what_a_plain_client_sends() -> None:
     sent = (Parameter("isbn", "path", "isbn"), Parameter("api_version", "query", "api-version"))
     show = _described(make_route_action("show", {"isbn": {}, "api_version": {}}, sent, path="/books/{isbn}"))
@@ -334,19 +220,6 @@ def test_inputs_are_what_a_plain_client_sends() -> None:
         assert order["endpoint"] == "/agents/actions/order_book"
         assert order["inputs"]["isbn"] == {"type": "string", "required": False}
         assert order["inputs"]["api_version"] == {"type": "enum", "required": False, "options": ["2"]}
-
-
-def test_extensions_of_an_action_are_told() -> None:
-    assert _document(BOOKSHOP)["actions"][0]["x-team"] == "catalogue"
-
-
-def test_an_action_without_a_route_takes_its_inputs_at_the_plain_door() -> None:
-    summarize = _document(BOOKSHOP)["actions"][2]
-    assert (summarize["method"], summarize["endpoint"]) == ("POST", "/agents/actions/summarize")
-    assert summarize["inputs"] == {
-        "text": {"type": "string", "required": True, "description": "What to summarise."},
-        "max_words": {"type": "integer", "required": False, "default": 100},
-    }
 
 
 # --- Outputs and entities --------------------------------------------------------------------------------------------
@@ -365,39 +238,10 @@ def _told(*outputs: JsonObject, **site: Any) -> Any:
     return document.get("entities"), [action["outputs"] for action in document["actions"]]
 
 
-def test_outputs_are_the_members_of_the_answer() -> None:
-    assert _document(BOOKSHOP)["actions"][0]["outputs"] == {
-        "books": "array[book]",
-        "best": "object[book]",
-        "total": "integer",
-    }
-
-
 def test_an_answer_that_is_no_object_is_one_output() -> None:
     assert _outputs({"type": "array", "items": {"type": "string"}}) == {"$": "array[string]"}
     assert _outputs({"type": ["object", "null"], "properties": {"a": {"type": "string"}}}) == {"a": "string"}
     assert _outputs({"type": "object"}) == {}
-
-
-def test_models_become_entities() -> None:
-    entities = _document(BOOKSHOP)["entities"]
-    assert entities["book"]["fields"] == {
-        "isbn": "string",
-        "price": "float",
-        "published": "ISO8601",
-        "cover": "url",
-        "binding": "enum[paper, cloth]",
-        "author": "object[author]",
-        "sequels": "array[book]",
-    }
-    assert entities["author"]["fields"] == {"name": "string", "alive": "boolean"}
-
-
-def test_declared_entities_come_first_whether_spelled_out_or_modelled() -> None:
-    entities = _document(BOOKSHOP)["entities"]
-    assert next(iter(entities)) == "receipt"
-    assert entities["receipt"] == {"fields": {"number": "string", "paid": "float"}}
-    assert entities["shelf"] == {"fields": {"books": "array[book]"}}
 
 
 def test_a_model_that_several_actions_share_is_one_entity() -> None:
@@ -439,10 +283,6 @@ def test_an_entity_is_never_called_like_a_type() -> None:
     entities, outputs = _told(_holding("Url", Url=BOOK))
     assert entities == {"url_2": {"fields": {"title": "string"}}}
     assert outputs == [{"one": "object[url_2]"}]
-
-
-def test_a_site_without_models_has_no_entities() -> None:
-    assert "entities" not in _document(make_catalog(make_action()))
 
 
 def test_formats_encodings_and_nested_objects_are_told_as_far_as_types_go() -> None:

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from awp_publish.model import Authentication, Catalog, Contact, Idempotency, OpenApi, RateLimit, RouteCredential
+from awp_publish.model import Authentication, Catalog, Idempotency, OpenApi, RateLimit, RouteCredential
 from awp_publish.plugins.awas.manifest import PROTOCOL
 from awp_publish.plugins.awas.schemas import SCHEMAS_PROTOCOL
 from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
@@ -47,14 +47,6 @@ def test_the_alias_is_the_same_document() -> None:
     assert ALIAS.render is MANIFEST.render
 
 
-def test_the_schema_says_where_it_is_served_and_the_manifest_refers_to_it() -> None:
-    assert (
-        read(SCHEMA, BOOKSHOP)["$id"]
-        == _manifest(BOOKSHOP)["$schema"]
-        == "https://books.example/schema/awas-schema.json"
-    )
-
-
 def test_the_manifest_is_valid_against_the_schema_it_refers_to() -> None:
     for catalog in (BOOKSHOP, make_catalog()):
         jsonschema_rs.validate(read(SCHEMA, catalog), _manifest(catalog))
@@ -68,69 +60,7 @@ def test_the_published_schema_of_1_1_accepts_it(catalog: Catalog, matches_awas: 
     matches_awas(_manifest(catalog))
 
 
-def test_every_member_that_1_0_requires_is_there() -> None:
-    manifest = _manifest(BOOKSHOP)
-    assert {"version", "name", "description", "actions"} <= manifest.keys()
-    for action in manifest["actions"]:
-        assert {"id", "name", "description", "path", "method"} <= action.keys()
-        for parameter in action["parameters"]:
-            assert {"name", "type", "required", "description"} <= parameter.keys()
-            assert parameter["description"]
-
-
-def test_the_version_is_the_one_that_1_0_knows_whatever_the_site_has() -> None:
-    assert _manifest(make_catalog())["version"] == _manifest(BOOKSHOP)["version"] == "1.0"
-    assert _manifest(BOOKSHOP)["x-version"] == "2.1"
-    assert "x-version" not in _manifest(make_catalog())
-    assert _manifest(BOOKSHOP)["specVersion"] == "1.1"
-
-
-def test_what_both_versions_call_differently_says_the_same() -> None:
-    search = _action(BOOKSHOP)
-    assert search["path"] == search["endpoint"] == "/agents/actions/search_books"
-    assert [parameter["name"] for parameter in search["parameters"]] == [one["name"] for one in search["inputs"]]
-    assert search["rateLimit"] == {"requests": 30, "window": "1m", "scope": "ip"}
-    assert "rateLimitHint" not in search  # which 1.1 asks for at level 3
-    limit, of_1_1 = search["parameters"][2], search["inputs"][2]
-    assert (limit["type"], of_1_1["type"]) == ("number", "integer")
-    assert limit["example"] == 5
-    assert "examples" not in of_1_1
-    sort, of_1_1 = search["parameters"][1], search["inputs"][1]
-    assert sort["enum"] == of_1_1["validation"]["enum"]
-    assert "validation" not in sort
-
-
 # --- The site --------------------------------------------------------------------------------------------------------
-
-
-def test_the_site_tells_its_facts() -> None:
-    manifest = _manifest(BOOKSHOP)
-    assert manifest["name"] == "Bookshop"
-    assert manifest["description"] == "Find and order books."
-    assert manifest["contact"] == {"email": "help@books.example", "url": "https://books.example/help"}
-    assert manifest["workflows"] == [
-        {
-            "id": "buy",
-            "name": "Buy a book",
-            "description": "From wish to order.",
-            "steps": ["search_books", "order_book"],
-        }
-    ]
-    assert manifest["security"] == {"csrfRequired": False, "allowedOrigins": ["https://books.example"]}
-
-
-def test_a_site_that_says_little_has_a_short_manifest() -> None:
-    assert _manifest(make_catalog(doors=())) == {
-        "$schema": "https://books.example/schema/awas-schema.json",
-        "specVersion": "1.1",
-        "version": "1.0",
-        "name": "Bookshop",
-        "description": "Find and order books.",
-        "baseUrl": "https://books.example",
-        "actions": [],
-        "authentication": {"required": False},
-    }
-    assert "contact" not in _manifest(make_catalog(site={"contact": Contact()}))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +112,6 @@ def test_a_site_below_a_path_is_reached_however_a_client_resolves() -> None:
 # --- Authentication --------------------------------------------------------------------------------------------------
 
 
-def test_authentication_is_computed_from_the_actions() -> None:
-    authentication = _manifest(BOOKSHOP)["authentication"]
-    assert authentication["required"] is False
-    assert authentication["optional_for"] == ["search_books", "summarize"]
-    assert authentication["endpoints"] == {"login": "/auth/login"}
-
-
 def test_authentication_is_required_when_every_action_requires_it() -> None:
     catalog = make_catalog(make_action(asker="site"))
     assert _manifest(catalog)["authentication"] == {"required": True, "optional_for": []}
@@ -223,15 +146,6 @@ def test_methods_follow_from_the_type_where_none_are_named(kind: Any, methods: o
     manifest = _manifest(make_catalog(site={"authentication": Authentication(kind)}))
     assert manifest["authentication"].get("methods") == methods
     assert "x-methods" not in manifest["authentication"]
-
-
-def test_an_action_tells_its_own_requirement() -> None:
-    search, order, _ = _manifest(BOOKSHOP)["actions"]
-    assert search["authentication_required"] is False
-    assert "authentication" not in search
-    assert order["authentication_required"] is True
-    assert order["authentication"] == {"required": True}  # in the site's ways
-    assert order["authScopes"] == ["orders:write"]
 
 
 def test_an_action_whose_route_knows_callers_in_its_own_way_names_that() -> None:
@@ -284,34 +198,6 @@ def test_members_of_a_site_are_added_and_replace_nothing() -> None:
 # --- An action -------------------------------------------------------------------------------------------------------
 
 
-def test_an_action_tells_what_a_call_does() -> None:
-    order = _action(BOOKSHOP, 1)
-    assert (order["type"], order["intent"], order["sideEffect"]) == ("state_change", "write", "destructive")
-    assert (order["method"], order["path"]) == ("POST", "/agents/actions/order_book")
-    assert order["idempotencyKeySupported"] is True
-    assert order["idempotencyKeyHeader"] == "Idempotency-Key"
-    assert order["previewUrl"] == "/orders/preview"
-    assert order["dryRunSupported"] is True
-    assert order["outputs"] == {"type": "application/json", "success_codes": [201]}
-
-
-def test_what_an_action_does_not_have_is_not_mentioned() -> None:
-    assert _action(make_catalog(make_action())) == {
-        "id": "ping",
-        "type": "data_retrieval",
-        "intent": "read",
-        "sideEffect": "safe",
-        "name": "Ping",
-        "description": "Say hello.",
-        "method": "GET",
-        "endpoint": "/ping",
-        "path": "/ping",
-        "authentication_required": False,
-        "conformanceLevel": "L1",
-        "inputSchema": {"type": "object", "properties": {}},
-    }
-
-
 def test_preconditions_name_the_actions_that_come_first() -> None:
     action = make_action("pay", preconditions=("The basket is not empty.",), depends_on=("sign_in", "fill_basket"))
     assert _action(make_catalog(action))["preconditions"] == [
@@ -319,18 +205,6 @@ def test_preconditions_name_the_actions_that_come_first() -> None:
         "sign_in has been called successfully.",
         "fill_basket has been called successfully.",
     ]
-
-
-def test_an_action_tells_where_it_stands_in_the_page() -> None:
-    search = _action(BOOKSHOP)
-    assert search["selector"] == "form[role=search]"
-    assert search["result"] == {
-        "type": "list",
-        "selector": ".books",
-        "itemSelector": ".book",
-        "properties": {"title": ".title"},
-        "pagination": {"selector": ".pages", "nextButton": "a[rel=next]", "currentPage": ".pages strong"},
-    }
 
 
 def test_empty_facts_are_absent_too() -> None:
