@@ -1,6 +1,7 @@
 """A shop whose actions take time, ask people and tell what has happened, for transcripts of the doors of plug-ins."""
 
 import asyncio
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Response, UploadFile
@@ -21,6 +22,12 @@ class Shipped(BaseModel):
 class Sale(BaseModel):
     title: str = Field(title="Title </script><b>")
     total: float
+
+
+class Box(BaseModel):
+    kind: Annotated[str, Field(min_length=2, max_length=9, pattern="^[a-z]+$")]
+    weights: Annotated[list[float], Field(min_length=1, max_length=3)] = [1.5]
+    inner: dict[str, int] | None = None
 
 
 def make_depot(plugins: list[Any], folder: Any, **options: Any) -> FastAPI:
@@ -83,6 +90,18 @@ def make_depot(plugins: list[Any], folder: Any, **options: Any) -> FastAPI:
     async def frame(pictures: list[UploadFile], title: str = "") -> list[str]:
         """Frame pictures."""
         return [f"{picture.filename} {picture.content_type} {(await picture.read()).hex()}" for picture in pictures]
+
+    @site.agent("weigh", effect="idempotent", tags=["boxes"], examples=[{"weight": 1.5, "box": {"kind": "ab"}}])
+    async def weigh(
+        weight: Annotated[float, Field(gt=0, lt=1000, multiple_of=0.5, description="In pounds.")],
+        box: Box,
+        until: date | None = None,
+        note: str | int = "none",
+        size: Literal["small", "large"] = "small",
+        is_fragile: bool = False,
+    ) -> dict[str, Any]:
+        """Weigh a box."""
+        return {"weight": weight, "until": until, "note": "x" * (30_000 if weight > 900 else 3), "box": box}
 
     @site.agent("sales", effect="read")
     async def sales(days: Annotated[int, Field(ge=1, le=9)] = 2) -> list[Sale]:

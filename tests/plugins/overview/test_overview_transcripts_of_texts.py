@@ -18,8 +18,6 @@ from tests.plugins.depot import make_depot
 from tests.transcript import compare
 
 SHOWN = {"input", "select", "option", "textarea", "button", "a", "form", "th", "details", "dialog"}
-FACTS = {"name", "value", "type", "action", "method", "href", "checked", "selected", "disabled", "required", "min"}
-FACTS |= {"max", "open", "aria-current", "aria-sort", "multiple", "accept", "maxlength"}
 INLINE = {"code", "span", "a", "strong", "b", "em", "i", "abbr", "small", "kbd", "time", "svg", "path", "use"}
 CHANGING = [
     (r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f-]{27}", "ID"),
@@ -44,9 +42,11 @@ class Reader(HTMLParser):
         self._skips += tag in ("style", "script", "symbol")
         if tag not in INLINE:
             self.lines.append("")
-        if tag in SHOWN:
-            facts = " ".join(name if value is None else f"{name}={value}" for name, value in attrs if name in FACTS)
+        facts = " ".join(name if value is None else f"{name}={value}" for name, value in attrs if _is_shown(name))
+        if facts or tag in SHOWN:
             self.lines[-1] += f"[{tag} {facts}".rstrip() + "] "
+        if tag == "pre":
+            self.lines.append("")
 
     def handle_endtag(self, tag: str) -> None:
         self._skips -= tag in ("style", "script", "symbol")
@@ -58,6 +58,13 @@ class Reader(HTMLParser):
             first, *others = data.split("\n") if self.get_starttag_text() == "<pre>" else [re.sub(r"\s+", " ", data)]
             self.lines[-1] += first
             self.lines += others
+
+
+UNSEEN = ("id", "style", "d", "viewbox", "for", "aria-labelledby")
+
+
+def _is_shown(attribute: str) -> bool:
+    return attribute not in UNSEEN and not attribute.startswith("data-")
 
 
 def lines_of(page: str) -> str:
