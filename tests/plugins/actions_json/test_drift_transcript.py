@@ -1,0 +1,18 @@
+"""What has drifted of a page and its map, whole: `drift.txt`, in the words of `tests/function_transcripts.py`."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.function_transcripts import compare
+from tests.plugins.actions_json.test_drift import drifts
+
+
+def drift(changes: dict[str, object]) -> list[object]:
+    found = [[str(each), each.level, each.describe()] for each in drifts(**changes)]  # type: ignore[arg-type]
+    told: list[object] = json.loads(re.sub(r'(observed_at\\*": \\*")[^"\\]+', r"\1...", json.dumps(found)))
+    return told
+
+
+def test_what_has_drifted(request):
+    compare(Path(__file__).parent / "drift.txt", {"drift": drift}, request)
