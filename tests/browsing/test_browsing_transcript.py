@@ -71,6 +71,17 @@ def press(html: str, target: str = "#go", *acts: list[str]) -> object:
     return [len(agent.web.asked), last.method, last.path, kind, body]
 
 
+def session(pages: dict[str, str], *calls: list[Any]) -> list[object]:
+    """What each method of a session answers: its name and its params."""
+    agent, told = Agent(pages), list[object]()
+    for method, params in calls:
+        try:
+            told.append(agent.call(method, **params))
+        except AwpError as error:
+            told.append(error.describe())
+    return told
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "address": address,
     "origins": origins,
@@ -83,6 +94,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "number": number,
     "form": form,
     "press": press,
+    "session": session,
 }
 
 

@@ -10,7 +10,8 @@ from tests.plugins.actions_json.test_drift import drifts
 
 def drift(changes: dict[str, object]) -> list[object]:
     found = [[str(each), each.level, each.describe()] for each in drifts(**changes)]  # type: ignore[arg-type]
-    told: list[object] = json.loads(re.sub(r'(observed_at\\*": \\*")[^"\\]+', r"\1...", json.dumps(found)))
+    text = re.sub(r"(observed_at\\*\": \\*\")[^\"\\]+", r"\1...", json.dumps(found))
+    told: list[object] = json.loads(re.sub(r"(duration_ms\\*\": )\d+", r"\1...", text).replace("...,", "0,"))
     return told
 
 
