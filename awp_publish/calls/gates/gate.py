@@ -148,8 +148,9 @@ class Gate:
     """A gate: its place among the others, the options that declare it, and the problems with which it refuses.
 
     `of` returns the check of an action, None if the gate does not concern it. A gate that is not `alone` guards
-    nothing by itself: an action with no other gate is called without any. `check` raises DeclarationError when the site
-    is published, for a declaration that the gate cannot keep there.
+    nothing by itself: an action with no other gate is called without any. One without `acts` does nothing before the
+    handler that others would see, except for an action that `needs_confirmation`. `check` raises DeclarationError when
+    the site is published, for a declaration that the gate cannot keep there.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Gate:
     refuses: tuple[type[Problem], ...]
     options: tuple[str, ...] = ()
     alone: bool = True
+    acts: bool = True
     check: Callable[[Catalog, GuardedSite], None] | None = None
 
 

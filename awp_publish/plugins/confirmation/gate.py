@@ -193,5 +193,6 @@ def confirmation_gate(setup: Setup) -> Gate:
             ConfirmationStale,
         ),
         options=("confirm", 'effect="irreversible"'),
+        acts=False,
         check=_check,
     )

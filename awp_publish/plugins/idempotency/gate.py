@@ -260,4 +260,5 @@ def idempotency_gate(setup: Setup) -> Gate:
         of=of,
         refuses=(InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
         options=("idempotency",),
+        acts=False,
     )

@@ -149,4 +149,6 @@ def limits_gate(of_site: RateLimit | None) -> Gate:
             return _LeasedLimits(limits, facts)
         return _Limits(limits, facts) if limits else None
 
-    return Gate(name="limits", order=400, of=of, refuses=(RateLimited,), options=("rate_limit",), check=_check)
+    return Gate(
+        name="limits", order=400, of=of, refuses=(RateLimited,), options=("rate_limit",), acts=False, check=_check
+    )

@@ -94,7 +94,8 @@ def gates_of(successes: Successes) -> tuple[Gate, Gate]:
             of=required,
             refuses=(PrerequisiteRequired,),
             options=("requires",),
+            acts=False,
             check=_check,
         ),
-        Gate(name="receipts", order=750, of=certified, refuses=()),
+        Gate(name="receipts", order=750, of=certified, refuses=(), acts=False),
     )

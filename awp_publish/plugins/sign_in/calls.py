@@ -37,8 +37,9 @@ class SignedInCalls:
         self._proxies = context.admission.trusted_proxies
         self._guards = context.guards
         self._addresses: dict[str, WebAddress] = {}
-        # Only a confirmation, and gates of plug-ins, do anything before the route that somebody else would see.
-        asks = self.at.people.asks_at_route and not context.guards.gates and self.at.options.as_user is None
+        # Only a confirmation, and gates that act, do anything before the route that somebody else would see.
+        is_quiet = not any(gate.acts for gate in context.guards.gates)
+        asks = self.at.people.asks_at_route and is_quiet and self.at.options.as_user is None
         self.asked_at_route = frozenset(
             action.id
             for action in self.at.catalog.actions
