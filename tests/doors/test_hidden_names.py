@@ -25,6 +25,8 @@ from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import VERSIONS, message, post
 from tests.steps import counting
 
+pytestmark = pytest.mark.needs("limits", "idempotency", "confirmation")
+
 HIDDEN = {"quokka": "of an agent", "quagga": "of a route that is read", "quolls": "that is for known callers"}
 UNKNOWN = "quetza"
 """A name of nothing, as long as those of hidden actions."""
