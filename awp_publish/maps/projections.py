@@ -119,7 +119,8 @@ async def read_projection(
     wrong = () if validator is None else validator(state)
     if wrong:
         errors = [{"path": violation.pointer, "message": violation.detail} for violation in wrong]
-        message = f"The state of {name} does not match its schema: {errors[0]['path']} {errors[0]['message']}"
+        first = f"{errors[0]['path']} {errors[0]['message']}".strip()
+        message = f"The state of {name} does not match its schema: {first}."
         raise ProjectionError(
             "state_schema_validation_failed",
             message,
