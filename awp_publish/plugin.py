@@ -22,6 +22,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any, Final, Protocol as Interface, TypeAlias
 
@@ -438,11 +439,14 @@ def installed() -> Mapping[str, Plugin]:
 
 def _load(point: EntryPoint) -> Plugin | None:
     try:
-        plugin = point.load()
+        module = import_module(point.module)
     except ModuleNotFoundError as error:
         if error.name is not None and (point.module == error.name or point.module.startswith(f"{error.name}.")):
             return None  # it was taken out
         raise
+    if module.__file__ is None:
+        return None  # it was taken out, but for what was compiled
+    plugin = point.load()
     if not isinstance(plugin, Plugin):
         wrong = f'the plug-in "{point.name}" ({point.value}) is a {type(plugin).__name__}.'
         raise DeclarationError("site", wrong, "An entry point of awp_publish.plugins names a Plugin.")

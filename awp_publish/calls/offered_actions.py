@@ -10,7 +10,6 @@ from awp_publish.problems import Problem, UnknownAgent, UnknownOperation, did_yo
 MAX_KNOWN: Final = 20
 """Names that are listed in the refusal of an unknown one."""
 
-
 NOBODY: Final = "\n"
 """A scope that no token has: scopes are separated by white space."""
 

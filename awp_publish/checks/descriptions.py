@@ -244,6 +244,7 @@ def _mentions(words: str, value: str) -> bool:
 
 
 def resolve(schema: object, root: JsonObject) -> JsonObject:
+    """Return a schema, following its references."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
             return {}

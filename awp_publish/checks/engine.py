@@ -237,6 +237,7 @@ def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[F
 
 
 def unknown_names(document: JsonObject, names: Container[str], *places: str) -> Iterator[Finding]:
+    """Find names of unknown actions."""
     for pointer, name in strings(document, *places):
         if name not in names:
             yield finding(pointer, f"No action has the id {shown(name)}.")

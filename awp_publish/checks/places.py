@@ -67,6 +67,7 @@ def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
 
 
 def exists(document: object, pointer: str) -> bool:
+    """Return True if a pointer resolves."""
     return part_at(document, pointer, _NOWHERE) is not _NOWHERE
 
 

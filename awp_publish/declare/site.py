@@ -339,8 +339,22 @@ class Site:
         `doors` are the live endpoints and `documents` the paths that the publisher serves, `protocols` the names of
         those that it serves (None: all). `AgentPublisher` calls it at start-up.
         """
-        if self._catalogs:
-            return self._catalogs[0]
+        if not self._catalogs:
+            declared = dict(self._declarations)
+            try:
+                self._catalogs = self._at_each_address(self._resolve(app, doors, documents, protocols))
+            except BaseException:
+                self._declarations = declared  # what plug-ins have declared they declare again at the next start
+                raise
+        return self._catalogs[0]
+
+    def _resolve(
+        self,
+        app: object,
+        doors: Sequence[DoorFacts],
+        documents: Iterable[str],
+        protocols: Iterable[str] | None,
+    ) -> Catalog:
         setups, before = self.plugins.values(), self._declarations.keys() | set()
         for setup in setups:
             setup.plugin.prepare(setup)
@@ -397,8 +411,7 @@ class Site:
         self.included = included.names
         if self._inclusions:
             included.log()
-        self._catalogs = self._at_each_address(catalog)
-        return self._catalogs[0]
+        return catalog
 
     @property
     def is_frozen(self) -> bool:

@@ -96,6 +96,7 @@ class UnknownActionDoor(Endpoint):
         self._unknown = unknown
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Raise the problem for an unknown action, with suggestions."""
         raise self._unknown(named or "")
 
 

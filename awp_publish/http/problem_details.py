@@ -63,6 +63,7 @@ class ProblemRenderer:
         return described | {name: value for name, value in members if name not in _RESERVED or name in _CARRIED}
 
     def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
+        """Return the problem+json reply for a problem."""
         described = self.describe(problem, instance, request_id)
         try:
             body = orjson.dumps(described)

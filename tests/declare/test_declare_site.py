@@ -21,6 +21,7 @@ from awp_publish import (
     Site,
     Workflow,
 )
+from awp_publish.plugin import Plugin, Setup
 from tests.client import TestClient
 
 
@@ -266,3 +267,18 @@ def test_all_wrong_declarations_are_told_at_once(site):
     assert [one.subject for one in caught.value.errors] == ['action "lost"', 'action "gone"']
     assert caught.value.subject == 'action "lost"'
     assert [line.partition(":")[0] for line in str(caught.value).split("\n")] == ['action "lost"', 'action "gone"']
+
+
+def test_a_start_that_was_refused_is_refused_for_the_same_reason_again():
+    """Plug-ins that declare actions of their own do so at each start."""
+    site: Site
+
+    def prepare(setup: Setup) -> None:
+        declared(site)
+
+    own = Plugin(name="own", prepare=prepare)
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[own])
+    site.declare("buy", method="GET", path="/buy", description="Buy it.", depends_on=["pay"])
+    for _ in range(2):
+        with pytest.raises(DeclarationError, match='depends_on: there is no action "pay"'):
+            site.freeze(Starlette())

@@ -260,6 +260,7 @@ class A2aHandler(RequestHandler):
             await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
+        """Refuse: the agent card has no extended form."""
         raise UnsupportedOperationError("The agent card has no extended form.")
 
     @contextmanager

@@ -72,9 +72,11 @@ class BridgeConnection(SocketConnection):
 
     @property
     def has_room(self) -> bool:
+        """True unless too many items wait to be sent, so that events for it are dropped."""
         return len(self._pending) < MAX_EVENTS
 
     def post(self, item: JsonObject) -> None:
+        """Send an item, in order, without waiting for its delivery."""
         self._pending.start(self._write_item(item), "awp_publish bridge item")
 
     async def _write_item(self, item: JsonObject) -> None:

@@ -147,6 +147,7 @@ def require_object(item: Mapping[str, object], name: str) -> JsonObject:
 
 
 def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
+    """Return the action_error for a failure."""
     about = {"call_id": call_id, "runtime_id": runtime_id}
     return {
         "type": "action_error",

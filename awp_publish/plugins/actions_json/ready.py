@@ -46,5 +46,6 @@ class Ready:
 
 
 def by_name(listed: object) -> dict[str, JsonObject]:
+    """Return the objects of a list by their names."""
     objects = listed if isinstance(listed, list) else []
     return {str(item["name"]): item for item in objects if isinstance(item, dict) and isinstance(item.get("name"), str)}

@@ -31,4 +31,5 @@ def css_of(target: JsonObject) -> str | None:
 
 
 def slot(expression: str) -> str:
+    """Return a JSONata expression as a slot."""
     return f"{{% {expression} %}}"

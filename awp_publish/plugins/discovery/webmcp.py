@@ -21,6 +21,7 @@ _TEXTLESS_TYPES: Final = ("integer", "number", "boolean", "null")
 
 
 def address_of(catalog: Catalog) -> str:
+    """Return the path of the script."""
     return catalog.paths.root + SUFFIX
 
 

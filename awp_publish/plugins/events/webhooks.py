@@ -196,6 +196,7 @@ class Webhooks:
         return read_webhook(raw) if isinstance(raw, bytes) else None
 
     async def at(self, log: str) -> list[Webhook]:
+        """Return the webhooks that are registered for a log."""
         raw = await read_value(self._store(), f"{{events}}webhooks-at:{log}")
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         values = (await self._store().run([Look(f"{WEBHOOK}{hook_id}") for hook_id in ids])).seen if ids else ()

@@ -59,6 +59,7 @@ class GuardedRoutes:
 
     @property
     def is_needed(self) -> bool:
+        """Return True if any of the routes has a gate."""
         return bool(self._guarded)
 
     def find(self, scope: Scope) -> Action | None:
@@ -172,6 +173,7 @@ class _DirectExchange(Exchange):
         self._codes = codes
 
     async def take(self, part: bytes) -> bool:
+        """Pass a part of a success on."""
         on_part = self.call.on_part if self.call is not None and 200 <= self.status < 300 else None
         return on_part is not None and await on_part(Outcome(b"", None, self.status), part)
 

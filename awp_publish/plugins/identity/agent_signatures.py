@@ -40,6 +40,7 @@ _Parameters: TypeAlias = Mapping[str, object]
 
 
 def forged(detail: str) -> InvalidCredentials:
+    """Return the refusal of a signature."""
     return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
 
 

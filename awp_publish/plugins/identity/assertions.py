@@ -39,6 +39,7 @@ class Assertions:
         self._store = store
 
     def client_of(self, assertion: str) -> str | None:
+        """Return the client that an assertion names, which is not verified yet."""
         from jwt import decode
 
         try:

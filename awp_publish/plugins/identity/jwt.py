@@ -259,6 +259,7 @@ def _key_of(claims: Mapping[str, object]) -> str | None:
 
 
 def invalid(detail: str) -> InvalidCredentials:
+    """Return the refusal of a token."""
     return InvalidCredentials(f"The token is not valid. {detail}")
 
 

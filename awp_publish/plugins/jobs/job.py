@@ -127,6 +127,7 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
 
 
 def store_job(job: Job) -> Stored:
+    """Return a job with the bytes of its record."""
     return Stored(job, write_job(job))
 
 

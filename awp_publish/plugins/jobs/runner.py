@@ -50,6 +50,7 @@ class Runner:
         await self._carry(await self.jobs.pick(job_id, self._is_repeatable))
 
     async def reclaim(self, job_id: str, taken_at: datetime) -> None:
+        """Decide about a job whose lease has ended. Raises StoreUnavailable."""
         await self.jobs.reclaim(job_id, self._is_repeatable, taken_at)
 
     async def carry_accepted(self, job_id: str) -> None:

@@ -87,6 +87,7 @@ class TaskiqQueue:
             await self._jobs.put_back(waiting, RETRY_SECONDS)
 
     async def reclaim(self, job_id: str, taken_at: datetime) -> None:
+        """Decide about a job whose lease has ended. Raises StoreUnavailable."""
         await self._jobs.reclaim(job_id, self._is_repeatable, taken_at)
 
     def stop(self) -> None:

@@ -166,6 +166,7 @@ class McpExchange(DoorRequest):
 
 
 def exchange_of(context: RequestContext) -> McpExchange:
+    """Return the HTTP request of a message."""
     exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
     return exchange
 

@@ -59,6 +59,7 @@ def takes_session(catalog: Catalog, action: Action) -> bool:
 
 
 def session_argument(catalog: Catalog) -> JsonObject:
+    """Return the argument with a session."""
     use = "if you call without a token" if is_known_by_token(catalog) else "which keeps you signed in"
     return {
         "type": "string",

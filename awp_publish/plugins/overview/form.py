@@ -170,6 +170,7 @@ def public_part(inputs: Mapping[str, object]) -> dict[str, object]:
 
 
 def fields_of_form(inputs: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return an input as fields of the form."""
     return [(name, shown_value(value)) for name, value in inputs.items()]
 
 

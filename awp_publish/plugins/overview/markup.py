@@ -37,6 +37,7 @@ def code(text: object) -> Html:
 
 
 def block(text: object, label: str) -> Html:
+    """Return text to copy."""
     return fill("block", text=text, label=label)
 
 

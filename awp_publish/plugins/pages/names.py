@@ -42,6 +42,7 @@ class PageNames:
         self._templates = [(re.compile(pattern_of(path)), name) for path, name in names.items() if "{" in path]
 
     def name_of(self, url: str) -> str:
+        """Return the name of the page at a URL of the site."""
         path = next((url[len(own) :] for own in self._urls if url.startswith(own)), urlsplit(url).path)
         path = unquote(urlsplit(path).path) or "/"
         if len(path) > MAX_PATH:

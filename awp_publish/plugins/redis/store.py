@@ -254,6 +254,7 @@ def name_of(namespace: str, step: Step) -> bytes:
 
 
 def queue_name(namespace: str, queue: str) -> bytes:
+    """Return the name of a queue on the server."""
     return encode(f"awp:{namespace}:q:{queue}")
 
 

@@ -129,6 +129,7 @@ class CookieSessions:
         return tuple(name + self._tokens.digests(name)[0][:24] for name in names)
 
     async def find(self, session_id: str) -> KeptSession | None:
+        """Return the session with an id, None if there is none."""
         return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
 
     async def load(self, key: str, *, follows: bool = False) -> KeptSession | None:

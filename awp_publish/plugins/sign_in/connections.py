@@ -18,6 +18,7 @@ class ConnectionsEndpoint(PageEndpoint):
     """Lists what a person has allowed, and ends one of it."""
 
     async def answer_person(self, request: DoorRequest) -> None:
+        """Show the page. Raises Shown."""
         at = self.at
         signed = await at.people.find(request.scope)
         if signed is None:

@@ -31,6 +31,7 @@ class ConsentEndpoint(PageEndpoint):
     """Asks the person, and sends the answer back."""
 
     async def answer_person(self, request: DoorRequest) -> None:
+        """Show the question, or take the answer. Raises Shown."""
         form = await read_form(request) if request.scope["method"] == "POST" else None
         token = (form or Parameters(request.scope["query_string"].decode("latin-1"))).get("request") or ""
         pending = read_signed(self.at.pending, token)

@@ -16,6 +16,7 @@ class TokenEndpoint(ProgramEndpoint):
     """Exchanges codes and refresh tokens for tokens."""
 
     async def answer_program(self, request: ProgramRequest) -> None:
+        """Answer a request. Raises OAuthError."""
         form = await read_form(request)
         exchange = _EXCHANGES.get(form.need("grant_type"))
         if exchange is None:
@@ -90,6 +91,7 @@ class RegisterEndpoint(ProgramEndpoint):
     """Registers clients."""
 
     async def answer_program(self, request: ProgramRequest) -> None:
+        """Register a client. Raises OAuthError."""
         metadata: Any = await read_json(request)
         answer = await self.at.clients.register(metadata, self.at.address_of(request))
         await request.answer_with(json_reply(answer, 201))
@@ -99,6 +101,7 @@ class RevokeEndpoint(ProgramEndpoint):
     """Ends tokens. One that is not known has ended already (RFC 7009 section 2.2)."""
 
     async def answer_program(self, request: ProgramRequest) -> None:
+        """End a token. Raises OAuthError."""
         form = await read_form(request)
         client = await self.authenticate(request, form)
         await self.at.grants.end_of_token(form.need("token"), client)

@@ -100,6 +100,7 @@ class SqliteTransaction:
         return row[0]
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
+        """Lease members that are due, and those that seem due in hours only because the clock was set back."""
         name = self._name("q", queue)
         self._execute(MAKE_DUE, (now, now, name, now + CLOCK_TOLERANCE))
         members: list[bytes] = [member for (member,) in self._execute(DUE, (name, now, max(most, 0)))]

@@ -73,12 +73,10 @@ class Wire:
         return self.client.request("POST", "/a2a", content=json.dumps(sent).encode(), headers=headers, **options)
 
     def _received(self, count: int) -> httpx2.Response:
-        with self.receiver._news:
-            assert self.receiver._news.wait_for(lambda: len(self.receiver.received) >= count, 60)
         names = ("x-a2a-notification-token", "authorization")
         shown = [
             [each.path, {name: each.headers[name] for name in names if name in each.headers}, each.json]
-            for each in self.receiver.received
+            for each in self.receiver.wait(count)
         ]
         return httpx2.Response(200, text="\n".join(json.dumps(each, sort_keys=True) for each in shown))
 

@@ -1,5 +1,6 @@
 """A receiver of webhooks for tests: it verifies what it is sent, answers as it is told, and keeps all of it."""
 
+import asyncio
 import base64
 import hmac
 import json
@@ -59,16 +60,15 @@ class Receiver:
             self.goes_on.wait(30)
         return status, b""
 
-    async def wait_for(self, count: int, seconds: float = 60) -> list[Received]:
-        """What was received, once it is so many."""
-        import asyncio
-
-        def wait() -> None:
-            with self._news:
-                assert self._news.wait_for(lambda: len(self.received) >= count, seconds), self.received
-
-        await asyncio.to_thread(wait)
+    def wait(self, count: int, seconds: float = 60) -> list[Received]:
+        """Return what was received, once it is so many."""
+        with self._news:
+            assert self._news.wait_for(lambda: len(self.received) >= count, seconds), self.received
         return self.received
+
+    async def wait_for(self, count: int, seconds: float = 60) -> list[Received]:
+        """Return the same, without keeping the event loop waiting."""
+        return await asyncio.to_thread(self.wait, count, seconds)
 
 
 def new_secret() -> str:

@@ -72,11 +72,9 @@ class Wire:
         return self.client.request("POST", "/mcp", content=json.dumps(sent).encode(), headers=headers, **options)
 
     def _received(self, count: int) -> httpx2.Response:
-        with self.receiver._news:
-            assert self.receiver._news.wait_for(lambda: len(self.receiver.received) >= count, 60)
         shown = [
             [each.path, sorted(name for name in each.headers if name.startswith(("x-", "webhook"))), each.json]
-            for each in self.receiver.received
+            for each in self.receiver.wait(count)
         ]
         return httpx2.Response(200, text="\n".join(json.dumps(each) for each in shown))
 
