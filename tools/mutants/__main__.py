@@ -139,9 +139,8 @@ def _begin(slots: Any) -> None:
 
 
 def _judge_cold(trial: Trial) -> tuple[Mutant, Verdict]:
-    tests = _bounded(trial.mutant, trial.tests, {}, *COLD).tests
-    whole = list(dict.fromkeys(test.partition("[")[0] for test in tests))  # with the cases that were not recorded
-    return trial.mutant, judge(trial.mutant, whole, ROOT, _copy, 120)
+    whole = dict.fromkeys(test.partition("[")[0] for test in trial.tests)  # with the cases that were not recorded
+    return trial.mutant, judge(trial.mutant, _bounded(trial.mutant, list(whole), {}, *COLD).tests, ROOT, _copy, 120)
 
 
 def print_survivors(trials: Iterable[Trial], caught: Mapping[str, str]) -> None:

@@ -25,6 +25,9 @@ PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django", "contrib/awp_pub
 FILES_AT_ONCE: Final = 60
 """Test files that are recorded by one run: an interruption loses no more."""
 
+ELSEWHERE: Final = {"client": "agent_client"}
+"""Folders of tests that are not called as the room."""
+
 LONG: Final = 0.5
 """Recorded seconds of tests that come last."""
 
@@ -181,10 +184,12 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
 
 
 def transcripts_of(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
-    """Return the tests of a mutant's room that compare whole what it gives, and those of all documents."""
+    """Return the tests of a mutant's room that compare whole what it gives, and then those of all documents."""
     room = "/".join(mutant.path.split("/")[1 : 3 if "/plugins/" in mutant.path else 2])
-    whole = re.compile(rf"tests/{room}/(?:.*/)?test_[a-z0-9_]*(?:transcript|whole)|tests/documents/test_whole")
-    return sorted(filter(whole.match, seconds), key=lambda test: seconds[test])
+    own = re.compile(rf"tests/{ELSEWHERE.get(room, room)}/(?:.*/)?test_[a-z0-9_]*(?:transcript|whole|exchanges)")
+    documents = [test for test in seconds if test.startswith("tests/documents/test_whole")]
+    tests = dict.fromkeys((*filter(own.match, seconds), *documents))
+    return sorted(tests, key=lambda test: (own.match(test) is None, seconds[test]))
 
 
 def in_order(

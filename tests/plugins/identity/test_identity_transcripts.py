@@ -45,7 +45,7 @@ PUBLISHED = {"keys": [{"$": name, "kid": name} for name in ("rsa", "ec", "ec384"
 
 def _public(name: str) -> dict[str, Any]:
     made = {"e": ECAlgorithm, "o": ECAlgorithm}.get(name[0], RSAAlgorithm) if name != "ed" else OKPAlgorithm
-    return {**made.to_jwk(KEYS[name].public_key(), as_dict=True)}  # type: ignore[attr-defined]
+    return {**made.to_jwk(KEYS[name].public_key(), as_dict=True)}
 
 
 def _filled(value: Any) -> Any:
@@ -174,7 +174,7 @@ def _signature(parameters: str, agent: str | None = 'sig1="https://bot.example"'
 
 def _address(request: dict[str, Any], *origins: str) -> str:
     scope = {**request, "headers": [(b"host", request["host"].encode())]} if "host" in request else {"headers": []}
-    texts = {name: scope[name].encode() for name in ("raw_path", "query_string") if name in scope}
+    texts: dict[str, Any] = {name: scope[name].encode() for name in ("raw_path", "query_string") if name in scope}
     return address_of({**request, **scope, **texts}, origins)
 
 
