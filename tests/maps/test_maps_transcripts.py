@@ -132,9 +132,9 @@ def _compose(document: dict[str, Any], maps: dict[str, Any]) -> Any:
     }
 
 
-def _evaluate(expression: str, document: Any) -> Any:
+def _evaluate(expression: str, document: Any, most_bytes: int = 200) -> Any:
     try:
-        return repr(evaluate(expression, document, 200))
+        return repr(evaluate(expression, document, most_bytes))
     except ExpressionError as error:
         return [error.code, error.message]
 

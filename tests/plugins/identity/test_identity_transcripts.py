@@ -118,6 +118,7 @@ def _proven(proof: str | None, request: dict[str, Any] | None = None, bound_to: 
     headers = [(b"host", (request or {}).get("host", "shop.example").encode())]
     scope = {"method": "POST", "path": "/mcp", "scheme": "https", **(request or {}), "headers": headers}
     answers = [_awaited(proofs.check(dict(sent), proof, "token", bound_to)) for sent in (scope, scope)]
+    answers = ["its thumbprint" if answer == digest_of(_identity("rsa")) else answer for answer in answers]
     return answers[0] if answers[0] == answers[1] else [answers[0], answers[1][2]]
 
 
