@@ -1,6 +1,6 @@
 """A shop in whose transcripts seconds pass when they say so: they call its agent `wait`.
 
-What its calls did at the store since it was asked the last time says its agent `steps`.
+What its calls did at the store since it was asked the last time says its agent `steps`; `lose` makes the store fail.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +15,7 @@ from awp_publish import AgentPublisher, Proxies, Site
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugin import Facts
+from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Ran, Step
 from tests.client import TestClient
@@ -56,9 +57,14 @@ class WrittenStore(MemoryStore):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock=clock)
         self.steps: list[str] = []
+        self.lost: list[str] = []
+        """Kinds of steps: a run that has one of the first kind fails, and the next kind has its turn."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         self.steps.append(f"{'durable: ' if durable else ''}{', '.join(map(repr, steps))}")
+        if self.lost and self.lost[0] in [type(step).__name__ for step in steps]:
+            self.lost.pop(0)
+            raise StoreUnavailable("The store is away.")
         return await super().run(steps, durable=durable)
 
 
@@ -79,6 +85,12 @@ def make_timed_shop(clock: Clock, **options: Any) -> Site:
         """Say what was done at the store since the last time."""
         written, store.steps = store.steps, []
         return written
+
+    @site.agent("lose")
+    async def lose(kinds: list[str]) -> list[str]:
+        """Let the store fail at steps of these kinds, one after the other."""
+        store.lost[:] = kinds
+        return kinds
 
     return site
 

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import pytest
 from fastapi import FastAPI, HTTPException, Security
 from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, Field
@@ -13,6 +14,7 @@ from awp_publish import Confirmation, Refused, Site
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugins.confirmation.options import read_confirm
 from awp_publish.plugins.confirmation.quoting import cut, quoted, visible
+from awp_publish.problems import ConfirmationRequired
 from tests.function_transcripts import compare
 from tests.timed import compare_timed
 
@@ -54,6 +56,13 @@ def declare(site: Site) -> AsgiApp:
     ) -> str:
         """Cancel."""
         return "cancelled"
+
+    @site.agent("limited", confirm=True, rate_limit="1/minute", idempotency="1h")
+    async def limited(how: str = "") -> str:
+        """Send."""
+        if how == "ask":
+            raise ConfirmationRequired("Are you sure?")
+        return "sent"
 
     @site.agent("send", confirm=True)
     async def send(gift: Gift, tags: list[Any] = [], more: dict[str, Any] = {}) -> str:  # noqa: B006
@@ -97,6 +106,7 @@ def declare(site: Site) -> AsgiApp:
     return app
 
 
+@pytest.mark.needs("limits", "idempotency")
 def test_transcripts(request):
     compare_timed(TRANSCRIPTS / "questions.txt", declare, request, plugins=[Confirmation("1m")])
 

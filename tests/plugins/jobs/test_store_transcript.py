@@ -1,10 +1,11 @@
 """What the store has of jobs after each thing that happens to them: `store.txt`.
 
 A line `> WHAT ARGUMENTS` is something that happens: each job has the name under which it was accepted. It is followed
-by what came of it, and by what is in the store, in seconds from then. --golden writes these anew; read the change.
+by what came of it, how many runs were durable until then, and what is in the store, in seconds from then. --golden
+writes these anew; read the change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,21 @@ from awp_publish.plugins.jobs.job import JobResult, read_job
 from awp_publish.plugins.jobs.jobs import ByteLimits, JobStore
 from awp_publish.problems import Problem
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import JOB
+from awp_publish.stores.store import JOB, Ran, Step
 from tests.plugins.jobs.conftest import Clock
 
 KNOWN = {"again": True, "once": False}
 LIMITS = ByteLimits(of_caller=6000, of_address=4000, of_unknown=5600)
+
+
+class CountedStore(MemoryStore):
+    """A store that counts its runs, and those that have to be durable."""
+
+    runs = durable = 0
+
+    async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
+        self.runs, self.durable = self.runs + 1, self.durable + durable
+        return await super().run(steps, durable=durable)
 
 
 class Scene:
@@ -28,7 +39,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.store = MemoryStore(self.clock)
+        self.store = CountedStore(self.clock)
         self.jobs = self.open(absent_seconds=100.0)
         self.ids: dict[str, str] = {}
         self.woken = 0
@@ -136,7 +147,12 @@ async def test_what_the_store_has_of_jobs(ids: None, request: pytest.FixtureRequ
             answer = str(await scene.act(line[2:]))
         except Problem as problem:
             answer = f"! {problem.code}: {scene.name(problem.detail)} {dict(problem.headers)}"
-        lines += [line, f"{answer}, {scene.woken} woken", *(f"    {scene.name(each)}" for each in scene.contents())]
+        runs = f"{scene.store.durable} of {scene.store.runs} runs durable"
+        lines += [
+            line,
+            f"{answer}, {scene.woken} woken, {runs}",
+            *(f"    {scene.name(each)}" for each in scene.contents()),
+        ]
     if request.config.getoption("--golden"):
         path.write_text("\n".join(lines) + "\n")
     assert lines == path.read_text().splitlines()

@@ -18,6 +18,8 @@ def declare_each(site: Site) -> None:
         "ip": "1/hour by ip",
         "total": "2/day in total",
         "leased": "5/day in total, 2 at a time",
+        "wide": "100/minute",
+        "same": "4/minute",
         "free": None,
     }
     for name, rate in rates.items():
