@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from datetime import datetime
 from string import ascii_letters, digits
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Confirmation, DeclarationError, Site
+from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
 from tests.examples import examples
@@ -60,28 +59,6 @@ def confirm(client, token, agent="order", given=None, headers=ANN):
 
 
 # --- The question ---
-
-
-def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
-    client, orders = shop
-    before = time.time()
-    answer = invoke(client, "order", {"title": "Persuasion", "copies": 2}, ANN)
-    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
-    asked = answer.json()["confirmation"]
-    assert set(asked) == {"token", "summary", "expires_at"}
-    assert asked["summary"] == (
-        'Order: Order copies of a book. They are sent at once. With title: "Persuasion", copies: 2. '
-        "This cannot be undone."
-    )
-    assert 595 < datetime.fromisoformat(asked["expires_at"]).timestamp() - before <= 601
-    assert answer.json()["recovery"]
-    assert orders == []
-
-
-def test_the_lifetime_of_a_confirmation_is_declared(open_client):
-    site, _ = make_site(plugins=[Confirmation("1h")])
-    asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
-    assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
 
 
 class Card(BaseModel):
@@ -181,18 +158,6 @@ def test_a_summary_that_is_no_text_or_fails_asks_nobody(open_client, summary):
 
 
 # --- The answer ---
-
-
-@pytest.mark.parametrize("place", ["header", "envelope"])
-def test_a_confirmed_call_runs_once(shop, place):
-    client, orders = shop
-    token = ask(client)
-    headers, members = (ANN | {"awp-confirmation": token}, {}) if place == "header" else (ANN, {"confirmation": token})
-    assert invoke(client, "order", headers=headers, **members).json() == 1
-    again = invoke(client, "order", headers=headers, **members)
-    assert told(again) == (409, "CONFIRMATION_SPENT")
-    assert again.json()["confirmation"]["token"] != token
-    assert orders == ["Emma"]
 
 
 def test_every_wrong_confirmation_has_a_problem_of_its_own_and_a_new_question(shop):

@@ -48,7 +48,7 @@ def declare(site: Site) -> AsgiApp:
     @site.action("order", idempotency="1h")
     async def order(number: int, authorization: Annotated[str, Header()] = "") -> Response:
         """Order."""
-        headers = {"location": f"/orders/{number}", "x-total-count": "1", "etag": '"a"'}
+        headers = {"location": f"/orders/{number}", "link": "</orders>; rel=up", "x-total-count": "1", "etag": '"a"'}
         answer = JSONResponse({"number": number}, 201, headers)
         answer.set_cookie("session", "secret")
         return answer
