@@ -624,8 +624,10 @@ MAX_REASONS: Final = 5
 def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
     """Return a problem with the application's own message, a code that the site declares, and the application's body.
 
-    The members of a problem+json body are kept.
+    The members of a problem+json body are kept. A status that is no error of HTTP (RFC 9110 section 15) is replaced.
     """
+    if not 400 <= status < 600:
+        status = kind.default_status
     words = _words(document) or otherwise
     if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
         words = _words(document.get("detail")) or words  # its other members reach the caller as they are
@@ -692,9 +694,17 @@ def phrase_of(status: int) -> str:
 
 def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
     """Return the problem for an HTTPException raised by the application."""
-    kind = HandlerUnavailable if error.status_code == 503 else HandlerFailed if error.status_code >= 500 else Refused
+    kind: type[Problem] = Refused if 400 <= error.status_code < 500 else HandlerFailed
+    if error.status_code == 503:
+        kind = HandlerUnavailable
+    elif 300 <= error.status_code < 400:
+        kind = HandlerRedirected
     problem = refusal(kind, error.status_code, {"detail": error.detail}, codes, phrase_of(error.status_code))
-    problem.headers = (*problem.headers, *(error.headers or {}).items())
+    headers = error.headers or {}
+    location = next((value for name, value in headers.items() if name.lower() == "location"), None)
+    if kind is HandlerRedirected and location:
+        problem.members = {**problem.members, "location": location}
+    problem.headers = (*problem.headers, *headers.items())
     return problem
 
 

@@ -80,3 +80,41 @@ def test_a_refusal_with_a_code_of_the_site_has_no_title_about_the_caller(open_cl
 
     app.add_middleware(AgentPublisher, site=site)
     assert open_client(app).post("/agents/actions/log_in").json()["title"] == "The action refused the call"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "code", "answered"),
+    [
+        (200, None, "HANDLER_FAILED", 500),
+        (204, None, "HANDLER_FAILED", 500),
+        (303, {"Location": "/login"}, "HANDLER_REDIRECTED", 502),
+        (399, None, "HANDLER_REDIRECTED", 502),
+        (400, None, "REFUSED", 400),
+        (599, None, "HANDLER_FAILED", 599),
+        (600, None, "HANDLER_FAILED", 500),
+        (-1, None, "HANDLER_FAILED", 500),
+    ],
+)
+def test_a_status_that_is_no_error_of_http_does_not_become_the_status_of_a_problem(
+    open_client, status, headers, code, answered
+):
+    site, app = make_shop(), FastAPI()
+
+    @site.agent("order_book")
+    async def order_book() -> str:
+        """Order a book."""
+        raise HTTPException(status, "Sold out.", headers)
+
+    @app.post("/list")
+    @site.action("list_books")
+    async def list_books() -> object:
+        """List the books."""
+        return JSONResponse({"detail": "Sold out."}, 700)
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    refusal = client.post("/agents/order_book/invoke", json={"input": {}})
+    problem = refusal.json()
+    assert (refusal.status_code, problem["status"], problem["code"]) == (answered, answered, code)
+    assert (problem["detail"], problem.get("location")) == ("Sold out.", headers and headers["Location"])
+    assert client.post("/agents/list_books/invoke", json={"input": {}}).status_code == 500
