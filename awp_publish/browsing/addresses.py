@@ -11,8 +11,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from awp_publish.browsing.errors import AwpError, refuse
-
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+from awp_publish.schema.origins import DEFAULT_PORTS
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses of responses that lead to another address."""

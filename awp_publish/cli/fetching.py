@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.checks.urls import is_private, split
 from awp_publish.http.outgoing import AddressNotPublic, Deadline, TooManyRedirects, request
+from awp_publish.schema.origins import DEFAULT_PORTS, Origin
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
@@ -54,7 +54,7 @@ def fetch_document(
 
     def check_redirect(source: str, target: str, _: int) -> None:
         check_host(target)
-        if stay and origin_of(urlsplit(source)) != origin_of(urlsplit(target)):
+        if stay and Origin.of(urlsplit(source)) != Origin.of(urlsplit(target)):
             raise FetchRefused(f"{source} leads to another site: {target[:200]}.")
 
     check_host(url)
@@ -81,8 +81,3 @@ def fetch_document(
         raise FetchRefused(f"{answer.url[:200]} answered with the status {answer.status}.")
     kind = answer.headers.get_content_type() if "Content-Type" in answer.headers else ""
     return FetchedDocument(answer.body, answer.url, kind, answer.headers.get_content_charset(""))
-
-
-def origin_of(parts: SplitResult) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address, with the default port of the scheme."""
-    return parts.scheme, (parts.hostname or "").rstrip("."), parts.port or DEFAULT_PORTS.get(parts.scheme, 80)

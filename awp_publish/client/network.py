@@ -9,7 +9,6 @@ from threading import Timer
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.calls.wire import CallFailed, WireResponse
 from awp_publish.http.outgoing import (
     AddressNotPublic,
@@ -21,6 +20,7 @@ from awp_publish.http.outgoing import (
     request,
 )
 from awp_publish.http.talk import TalkFailed, read_message
+from awp_publish.schema.origins import Origin
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes of one response over the network, at most."""
@@ -88,13 +88,10 @@ class Network:
         """Return True if an address has the target's authority, or differs only by upgrading http to https."""
         try:
             parts = urlsplit(address)
-            ports = [each.port or DEFAULT_PORTS.get(each.scheme) for each in (self._parts, parts)]
+            own, other = Origin.of(self._parts), Origin.of(parts)
         except ValueError:
             return False
-        if parts.hostname != self._parts.hostname or parts.scheme not in ("http", "https"):
-            return False
-        steps_up = (self._parts.scheme, parts.scheme) == ("http", "https") and ports == [80, 443]
-        return steps_up or (parts.scheme == self._parts.scheme and ports[0] == ports[1])
+        return other == own or (own.scheme, own.port, other) == ("http", 80, ("https", own.host, 443))
 
     def _not_public(self, error: AddressNotPublic) -> CallFailed:
         detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."

@@ -12,6 +12,7 @@ from typing import Final
 from awp_publish.http.client_address import read_address
 from awp_publish.http.exchange import Fields
 from awp_publish.problems import CrossSiteCookies, ForeignHost
+from awp_publish.schema.origins import DEFAULT_PORTS
 
 BROWSER_FIELDS: Final = frozenset(
     {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
@@ -21,8 +22,6 @@ BROWSER_FIELDS: Final = frozenset(
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:,\s]+)(?::\d*)?")
 
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
-
-_DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
 
 _FORWARDING: Final = frozenset(
     {b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"}
@@ -79,7 +78,7 @@ def is_own_page(fields: Fields, own_origins: frozenset[str]) -> bool:
         return True
     if _is_fixed(host):
         return _FORWARDING.isdisjoint(fields) and any(
-            origin == origin_of(f"{scheme}://{host}") for scheme in _DEFAULT_PORTS
+            origin == origin_of(f"{scheme}://{host}") for scheme in DEFAULT_PORTS
         )
     scheme = _scheme_at(host, own_origins)
     return scheme is not None and origin == origin_of(f"{scheme}://{host}")
@@ -88,7 +87,7 @@ def is_own_page(fields: Fields, own_origins: frozenset[str]) -> bool:
 def origin_of(address: str) -> str:
     """Return the origin of an address, as browsers write it (Fetch, section 3.2): without the default port."""
     scheme, _, rest = address.lower().partition("://")
-    return f"{scheme}://{rest.partition('/')[0].removesuffix(_DEFAULT_PORTS.get(scheme, ' '))}"
+    return f"{scheme}://{rest.partition('/')[0].removesuffix(f':{DEFAULT_PORTS.get(scheme)}')}"
 
 
 def _host_of(fields: Fields) -> str:

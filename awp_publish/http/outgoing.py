@@ -23,8 +23,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.http.client_address import read_address
+from awp_publish.schema.origins import DEFAULT_PORTS
 
 USER_AGENT: Final = "awp-publish"
 

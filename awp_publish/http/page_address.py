@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.problems import InvalidUrl
+from awp_publish.schema.origins import Origin
 
 PLAIN: Final = "/%:@!$&'()*+,;=?[]~"
 """Characters of a URL that are not quoted again."""
@@ -42,7 +42,7 @@ def read_address(address: str, urls: Iterable[str], base: str) -> PageAddress:
         )
     try:
         parts = urlsplit(urljoin(base, quote(address, safe=PLAIN + "#")))
-        origin = _origin(parts)
+        origin = Origin.of(parts)
     except ValueError as error:
         raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error
     # urljoin has resolved dot segments (RFC 3986 section 5.2.4), which could lead out of the site's path. Those that
@@ -60,11 +60,7 @@ def read_address(address: str, urls: Iterable[str], base: str) -> PageAddress:
             kept.append("")
     path = "/".join(kept)
     is_plain = "@" not in parts.netloc and parts.hostname is not None
-    site = next((site for url in urls if is_plain and _origin(site := urlsplit(url)) == origin), None)
+    site = next((site for url in urls if is_plain and Origin.of(site := urlsplit(url)) == origin), None)
     if site is None or not (path + "/").startswith(site.path + "/"):
         raise InvalidUrl("url is not below this site's own address; other sites are never fetched.", members=_INVALID)
     return PageAddress(path[len(site.path) :] or "/", parts.query)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)

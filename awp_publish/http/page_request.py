@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, unquote_to_bytes
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS
 from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.exchange import AsgiApp, Exchange, RawHeaders, Receive, Scope, mount_of
+from awp_publish.schema.origins import DEFAULT_PORTS
 
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 """Headers in which proxies name the client. They are also passed on with requests made for that client."""

@@ -17,13 +17,14 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
-from awp_publish.browsing.addresses import DEFAULT_PORTS, REDIRECTS
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call
 from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.http.exchange import Fields, RawHeaders, Scope, mount_of
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.http.position import CalledApplication
 from awp_publish.model import SAFE_IN_PATH, Action
+from awp_publish.schema.origins import DEFAULT_PORTS, Origin
 from awp_publish.schema.paths import pattern_of
 
 AFTER_WRITE: Final = frozenset({301, 302, 303})
@@ -105,12 +106,12 @@ class Follower:
             return None
         try:
             target, own = urlsplit(urljoin(base, location)), urlsplit(self.url)
-            hosts = [(part.hostname, part.port or DEFAULT_PORTS.get(part.scheme)) for part in (target, own)]
+            is_same = Origin.of(target)[1:] == Origin.of(own)[1:]
         except ValueError:
             return None
         # Applications write their own address with the Host of the request. It is not contacted, only compared.
         named = next((value for name, value in outer["headers"] if name == b"host"), b"").decode("latin-1").lower()
-        is_own = hosts[0] == hosts[1] or (target.netloc.lower() == named and target.scheme in DEFAULT_PORTS)
+        is_own = is_same or (target.netloc.lower() == named and target.scheme in DEFAULT_PORTS)
         below = own.path in ("", "/") or target.path == own.path or target.path.startswith(own.path + "/")
         return target if is_own and below and target.username is None else None
 

@@ -23,13 +23,14 @@ from pydantic import (
 
 from awp_publish.model import KNOWN, OPERATOR, PUBLIC
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.origins import Origin
 
 _VISIBLE: Final = re.compile(r"[!-~]+")
 """ASCII without spaces and control characters, as addresses in headers and documents have to be."""
 
 
 def check_url(value: str) -> str:
-    """Check an absolute http or https address without query and fragment, and drop a trailing slash."""
+    """Check an absolute http(s) address without query and fragment; drop a trailing slash and the default port."""
     parts = _split(value)
     wrong = parts.query or parts.fragment or parts.username or parts.password
     if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
@@ -37,15 +38,18 @@ def check_url(value: str) -> str:
             f"{value!r} is not the public address of a site; "
             'write it in ASCII, without query and fragment: "https://shop.example"'
         )
-    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+    return f"{Origin.of(parts)}{parts.path.rstrip('/')}"
 
 
 def check_origin(value: str) -> str:
-    """Check an origin as browsers send it, or "*" for all."""
+    """Check an origin, or "*" for all, and return it as browsers send it: in lower case, without the default port."""
+    if value == "*":
+        return value
     parts = _split(value)
-    if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
+    is_origin = value == f"{parts.scheme}://{parts.netloc}" and parts.hostname and "@" not in parts.netloc
+    if parts.scheme not in ("http", "https") or not is_origin:
         raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
-    return value
+    return str(Origin.of(parts))
 
 
 def read_moment(value: object) -> datetime | None:

@@ -74,6 +74,13 @@ def test_what_was_signed_for_another_authority_counts_nowhere_though_host_names_
     assert own.output == (SIGNER if how == "signature" else "ann")
 
 
+@pytest.mark.parametrize("how", KNOWN)
+def test_a_site_that_names_the_default_port_is_signed_for_without_it(open_client, how):
+    client = make_client(open_client, authenticate=KNOWN[how], url="https://Shop.example:443/")
+    answer = call(client, "plain", {"host": "shop.example", **show("plain", how, SHOP)})
+    assert answer.output == (SIGNER if how == "signature" else "ann")
+
+
 @pytest.mark.parametrize("name", DOORS)
 @pytest.mark.parametrize("how", KNOWN)
 def test_a_site_in_development_is_signed_for_at_any_loopback_address(open_client, name, how):

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from awp_publish.checks.urls import split
-from awp_publish.cli.fetching import origin_of
 from awp_publish.model import Action, snake_case
+from awp_publish.schema.origins import Origin
 
 MAX_ACTIONS: Final = 100
 
@@ -66,7 +66,7 @@ class InspectedSite:
 def is_here(address: str, home: str) -> bool:
     """Return True if an address is of the same origin as another."""
     there, here = split(address), split(home)
-    return there is not None and here is not None and origin_of(there) == origin_of(here)
+    return there is not None and here is not None and Origin.of(there) == Origin.of(here)
 
 
 def short(text: str) -> str:

@@ -17,6 +17,7 @@ import orjson
 from awp_publish.http.outgoing import Deadline
 from awp_publish.plugins.identity.fetching import FETCH_TIMEOUT, MIN_RSA_BITS, FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import TemporarilyUnavailable
+from awp_publish.schema.origins import Origin
 
 WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
 MEDIA_TYPE: Final = "application/http-message-signatures-directory+json"
@@ -125,7 +126,7 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     try:
         parts = urlsplit(address)
-        port = parts.port
+        origin = str(Origin.of(parts))
     except ValueError:
         return None
     host = parts.hostname or ""
@@ -134,8 +135,6 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     if parts.fragment or not _NAME.fullmatch(host):
         return None
-    default = {"https": 443, "http": 80}[parts.scheme]
-    origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
     if kind != "directory":  # never the address of the directory of the same origin
         is_own = parts.path not in ("", "/", WELL_KNOWN)
         return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from awp_publish.http.exchange import read_fields
 from awp_publish.model import SAFE_IN_PATH
+from awp_publish.schema.origins import DEFAULT_PORTS
 
 _LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
 
@@ -19,7 +20,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     """
     host = read_fields(request["headers"]).get(b"host", b"").decode("latin-1").lower()
     for parts in map(urlsplit, origins):
-        if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
+        if host.removesuffix(f":{DEFAULT_PORTS[parts.scheme]}") == parts.netloc:
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
             break
     else:

@@ -21,6 +21,7 @@ from awp_publish.http.signed import SIGNED
 from awp_publish.plugins.identity.fetching import MIN_RSA_BITS
 from awp_publish.plugins.identity.own_address import address_of
 from awp_publish.problems import InvalidBinding, InvalidProof
+from awp_publish.schema.origins import Origin
 from awp_publish.stores.store import Add, Store
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -128,9 +129,7 @@ def _normal(address: str) -> str:
     """Normalise an address without query and fragment (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
     try:
         parts = urlsplit(address)
-        port = {"https": 443, "http": 80}.get(parts.scheme)
-        host = parts.hostname or ""
-        authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
+        origin = Origin.of(parts)
     except ValueError:
         return ""
     if parts.username is not None or not address.isprintable():  # `urlsplit` drops tabs and line breaks
@@ -138,7 +137,7 @@ def _normal(address: str) -> str:
     path = _ESCAPE.sub(
         lambda escape: char if (char := chr(int(escape[1], 16))) in _UNRESERVED else escape[0].upper(), parts.path
     )
-    return f"{parts.scheme}://{authority}{path or '/'}"
+    return f"{origin}{path or '/'}"
 
 
 def _unproven(detail: str) -> InvalidProof:
