@@ -51,6 +51,12 @@ def nearest(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     return short_for[:most]
 
 
+def in_seconds(seconds: float) -> str:
+    """Return a time in words: "1 second", "7 seconds", "0.5 seconds"."""
+    number = f"{seconds:g}" if isinstance(seconds, float) else str(seconds)
+    return f"{number} second{'' if seconds == 1 else 's'}"
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return a question that suggests the nearest name, or "" if none is near."""
     near = nearest(word, names, 1)
@@ -156,9 +162,10 @@ class Problem(Exception):
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
-        if after.isdecimal():
-            words = words.replace(_SECONDS, f"{after} second{'' if after == '1' else 's'} (Retry-After)")
-        return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after}")
+        if not after.isdecimal():
+            return words.replace(_AFTER_A_WHILE, f"after {after}")
+        time = in_seconds(int(after))
+        return words.replace(_SECONDS, f"{time} (Retry-After)").replace(_AFTER_A_WHILE, f"after {time}")
 
     def __str__(self) -> str:
         return f"{self.code} ({self.status}): {self.detail}"

@@ -25,6 +25,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
     TemporarilyUnavailable,
+    in_seconds,
 )
 from awp_publish.stores.store import Count, Counted, Store
 
@@ -166,7 +167,7 @@ class AuthenticationGate:
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
         raise RateLimited(
             "Too many calls with wrong credentials came from this address, this one included.",
-            recovery=f"Wait for {seconds} seconds, then retry with valid credentials, or without any.",
+            recovery=f"Wait for {in_seconds(seconds)}, then retry with valid credentials, or without any.",
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Final
 
 from awp_publish.calls.call import Call, Result, RunningCall
-from awp_publish.problems import HandlerTimeout
+from awp_publish.problems import HandlerTimeout, in_seconds
 
 DEADLINE_INTERVAL: Final = 0.1
 """Seconds between two checks of the running calls."""
@@ -51,7 +51,7 @@ class Deadlines:
             elif now >= run.deadline:
                 action = call.action
                 logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
-                late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
+                late = HandlerTimeout(f"Action {action.id} gave no answer within {in_seconds(action.timeout)}.")
                 run.finisher = asyncio.ensure_future(self._deliver(call, late))
                 run.interrupt()
             elif call.disconnected is not None and run.listener is None:

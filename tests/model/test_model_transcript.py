@@ -137,6 +137,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "shorten": problems.shorten,
     "nearest": problems.nearest,
     "mean": problems.did_you_mean,
+    "in_seconds": problems.in_seconds,
     "sentence": problems.end_sentence,
     "below": problems.below,
     "phrase": problems.phrase_of,

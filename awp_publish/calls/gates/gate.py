@@ -22,7 +22,7 @@ from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.callers import Authenticator
 from awp_publish.model import Action, Catalog, SiteFacts
-from awp_publish.problems import DeclarationError, Problem, RateLimited, Refused
+from awp_publish.problems import DeclarationError, Problem, RateLimited, Refused, in_seconds
 from awp_publish.schema import Validator
 from awp_publish.stores.store import Count, Counted, Seen, Step, Store
 
@@ -177,7 +177,7 @@ def too_many(detail: str, seen: Counted) -> RateLimited:
     """Return the refusal for a limit; `detail` goes on with "in ... seconds"."""
     seconds = max(1, ceil(seen.seconds_left))
     return RateLimited(
-        f"{detail} in {seconds} seconds.",
+        f"{detail} in {in_seconds(seconds)}.",
         headers=[("Retry-After", str(seconds))],
         members={"retry_after": seconds},
     )

@@ -30,7 +30,7 @@ from awp_publish.plugins.a2a.tasks import (
     progress_parts,
     set_state,
 )
-from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob
+from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob, in_seconds
 from awp_publish.stores.store import Count, Counted, Look, Step, Swap
 from awp_publish.stores.values import change_value, read_value, replacement
 
@@ -140,7 +140,7 @@ class Tasks:
                 wait = max(1, math.ceil(seen.seconds_left))
                 raise RateLimited(
                     f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for anonymous callers from one address. The "
-                    f"next is possible in {wait} seconds, or with credentials.",
+                    f"next is possible in {in_seconds(wait)}, or with credentials.",
                     headers=[("Retry-After", str(wait))],
                     members={"retry_after": wait},
                 )
