@@ -11,7 +11,8 @@ from typing import Final
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from awp_publish.pages.encodings import to_utf8
-from awp_publish.pages.nesting import MAX_TREE_DEPTH, bound_markup, may_exceed
+from awp_publish.pages.nesting import MAX_TREE_DEPTH, bound_markup
+from awp_publish.pages.nesting_proof import may_exceed
 from awp_publish.pages.tree import COMMENT, CONSPICUOUS, NO_ATTRIBUTES, SHADOW_MODES, Tree, shadow_mode_of
 
 _TEXT: Final = 2
