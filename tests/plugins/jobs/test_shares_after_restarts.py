@@ -13,7 +13,6 @@ from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.stores.store import Schedule, Step
 from tests.direct_client import DirectClient
 from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
-from tests.plugins.jobs.conftest import until
 
 
 @pytest.fixture
@@ -33,23 +32,6 @@ def run(begun):
         return JobResult(200, (), b"{}")
 
     return run
-
-
-async def _see_ben_served(house, run, begun):
-    before = len(begun)
-    house.start(run)
-    await until(lambda: asyncio.sleep(0, len(begun)), lambda count: count >= before + 3)
-    job = await house.jobs.accept("again", {}, principal="ben")
-    assert (await house.until(job)).status == "done"
-
-
-async def test_the_jobs_of_a_worker_that_was_stopped_leave_a_slot_to_others(house, run, begun):
-    for _ in range(20):
-        await house.jobs.accept("again", {}, principal="ann")
-    worker = house.start(run)
-    await until(lambda: asyncio.sleep(0, len(begun)), lambda count: count == 3)
-    await worker.stop(grace=0.0)
-    await _see_ben_served(house, run, begun)
 
 
 async def test_a_job_that_is_taken_while_its_worker_stops_is_put_back_at_once(house, run, begun, monkeypatch):
@@ -83,18 +65,6 @@ async def test_a_job_that_is_taken_while_its_worker_stops_is_put_back_at_once(ho
     assert begun == []
     house.start(run)
     assert (await house.until(job)).status == "done"
-
-
-async def test_the_jobs_of_a_worker_that_has_died_leave_a_slot_to_others(house, run, begun):
-    for _ in range(20):
-        await house.jobs.accept("again", {}, principal="ann")
-    dead = house.open_jobs(lease_seconds=0.0)
-    taken = [*await house.store.take("{jobs}waiting", 0.0, 4), *await house.store.take("{jobs}more", 0.0, 4)]
-    for job_id in taken[:4]:
-        waiting = await dead.pick(job_id, lambda _: True)
-        assert waiting is not None
-        await dead.begin(waiting, True)
-    await _see_ben_served(house, run, begun)
 
 
 class Shop:

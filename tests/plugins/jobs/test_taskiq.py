@@ -14,15 +14,14 @@ import pytest
 
 from awp_publish.calls.progress import Progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.job import Job, JobResult
-from awp_publish.plugins.jobs.runner import Runner
-from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue, serve_worker
+from awp_publish.plugins.jobs.job import Job
+from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue
 from awp_publish.plugins.jobs.worker import Worker
-from awp_publish.problems import JobInterrupted, UnknownOperation
+from awp_publish.problems import JobInterrupted
 from awp_publish.stores.store import Store
 from tests.plugins.jobs.conftest import REPEATABLE, House, new_namespace
 from tests.processes import Process
-from tests.redis_server import RedisServer, start_redis as start_redis
+from tests.redis_server import start_redis as start_redis
 
 pytestmark = [pytest.mark.slow, pytest.mark.limit(180)]  # many processes, on a machine that may be busy
 
@@ -85,26 +84,6 @@ async def test_jobs_are_run_in_the_worker_process(house, queue, start):
     assert {(pid_of(job), job.attempt, job.progress) for job in ended} == {(process.pid, 1, Progress(0.5, "halfway"))}
 
 
-async def test_jobs_that_nobody_receives_wait_and_are_sent_again_without_being_run_twice(house, queue, start):
-    job = await house.jobs.accept("once", {})
-    await asyncio.sleep(1.5)  # sent, and sent again
-    assert (await house.jobs.show(job.id, "")).status == "accepted"
-    for _ in range(3):
-        await queue.carry(job.id)
-    start()
-    assert (await house.until(job)).attempt == 1
-    await asyncio.sleep(0.2)
-    assert (await house.jobs.show(job.id, "")).attempt == 1
-
-
-async def test_progress_is_seen_and_cancelling_works_across_processes(house, queue, start):
-    start()
-    job = await house.jobs.accept("once", {"seconds": 60.0})
-    await house.until(job, lambda job: job.progress == Progress(0.5, "halfway"))
-    assert (await house.jobs.cancel(job.id, "")).cancel_requested
-    assert (await house.until(job)).status == "cancelled"
-
-
 async def test_jobs_of_a_killed_worker_are_run_again_or_end_as_interrupted(house, queue, start):
     victim = start(lease=5.0)
     again = await house.jobs.accept("again", {"seconds": 60.0})
@@ -133,11 +112,6 @@ async def test_a_worker_that_is_told_to_stop_stops_cleanly_and_gives_its_jobs_ba
     assert (waiting.status, waiting.attempt) == ("accepted", 0)
 
 
-async def test_an_action_that_is_gone_ends_before_it_is_sent(house, queue):
-    job = await house.jobs.accept("gone", {})
-    assert isinstance((await house.until(job)).problem, UnknownOperation)
-
-
 async def test_taskiqs_own_command_runs_the_same_jobs(house, queue, redis_url, namespace):
     """`taskiq worker`, with what it logs."""
     words = [sys.executable, "-m", "taskiq", "worker", "tests.plugins.jobs.taskiq_process:open_queue", "--workers", "1"]
@@ -155,74 +129,6 @@ async def test_taskiqs_own_command_runs_the_same_jobs(house, queue, redis_url, n
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-
-
-class TestQueueThatGoesAway:
-    """The queue's Redis is not the store's: it goes away alone."""
-
-    @pytest.fixture
-    def server(self, start_redis: Callable[[], RedisServer]) -> RedisServer:
-        return start_redis()
-
-    @pytest.fixture
-    def queue_url(self, server: RedisServer) -> str:
-        return server.url
-
-    async def test_jobs_are_sent_and_received_when_it_is_back(self, house, queue, start, server, monkeypatch, caplog):
-        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.RETRY_SECONDS", 0.2)
-        start()
-        assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
-        server.stop()
-        job = await house.jobs.accept("once", {})
-        async with asyncio.timeout(50):
-            while "could not be sent to taskiq" not in caplog.text:  # noqa: ASYNC110, a task writes it
-                await asyncio.sleep(0.02)
-        assert (await house.jobs.show(job.id, "")).status == "accepted"
-        server.start()
-        assert (await house.until(job)).status == "done"
-
-    async def test_a_queue_that_hangs_holds_up_nothing_else(self, house, queue, start, server, monkeypatch):
-        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.SENDING_SECONDS", 0.1)
-        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.RETRY_SECONDS", 0.2)
-        start()
-        server.pause()
-        jobs = [await house.jobs.accept("once", {}) for _ in range(10)]
-        gone = await house.jobs.accept("gone", {})
-        assert isinstance((await house.until(gone)).problem, UnknownOperation)
-        server.resume()
-        for job in jobs:
-            assert (await house.until(job)).attempt == 1
-
-
-@pytest.mark.parametrize("is_stubborn", [False, True])
-async def test_a_worker_in_this_process_ends_with_a_signal(house, queue, queue_url, namespace, is_stubborn):
-    """The same as above, in the process that is looked into."""
-    release, started = asyncio.Event(), asyncio.Event()
-
-    async def run(job: Job) -> JobResult:
-        started.set()
-        await release.wait()
-        return JobResult(200, (), b"null")
-
-    jobs = house.open_jobs(beat_seconds=0.1)
-    receiving = TaskiqQueue(jobs, queue_url, REPEATABLE.get, queue_name=namespace)
-    ready = asyncio.Event()
-
-    async def note() -> None:
-        ready.set()
-
-    serving = asyncio.create_task(
-        serve_worker(receiving, Runner(jobs, run, REPEATABLE.get), grace=0.1 if is_stubborn else 30.0, ready=note)
-    )
-    await asyncio.wait_for(ready.wait(), 20)
-    job = await house.jobs.accept("once", {})
-    await asyncio.wait_for(started.wait(), 20)
-    signal.raise_signal(signal.SIGTERM)
-    await asyncio.sleep(0.01)
-    if not is_stubborn:
-        release.set()
-    await asyncio.wait_for(serving, 20)
-    assert (await house.jobs.show(job.id, "")).status == ("failed" if is_stubborn else "done")
 
 
 async def test_a_process_without_a_runner_runs_nothing(house, queue, caplog):

@@ -59,16 +59,19 @@ class Scene:
     def note(self, who: str, text: str) -> None:
         self.events.append((self.loop.time(), who, text))
 
-    def start(self, who: str, lease: float = 30.0, beat: float = 2.0, **options: float) -> None:
+    def start(self, who: str, lease: float = 30.0, beat: float = 2.0, **options: float) -> str:
         jobs = self.jobs if "here" in who else self.open(who, lease, beat)
-        queue = TaskiqQueue(jobs, self.broker, REPEATABLE.get, queue_name="unused")
-        runner = Runner(jobs, lambda job: self.handle(who, job), REPEATABLE.get)
+        actions = {**REPEATABLE, **({"new": False} if "new" in who else {})}
+        queue = TaskiqQueue(jobs, self.broker, actions.get, queue_name="unused")
+        runner = Runner(jobs, lambda job: self.handle(who, job), actions.get)
         if who[0] == "r":
             self.workers[who] = self.loop.create_task(serve_worker(queue, runner, **options))  # type: ignore[arg-type]
-            return
+            return ""
         worker = Worker(jobs, queue if who[0] == "q" else runner, **options)  # type: ignore[arg-type]
+        before = worker.is_working
         worker.start()
         self.workers[who] = worker
+        return f"{before}, {worker.is_working}".replace("False", "idle").replace("True", "working")
 
     async def handle(self, who: str, job: Job) -> Any:
         """Do the words of a job: seconds to sleep, or what to do."""
@@ -113,10 +116,12 @@ class Scene:
     async def act(self, line: str) -> object:
         what, *words = line.split()
         match what, words:
-            case "start", [who, *options]:
-                pairs = (option.split("=") for option in options)
-                self.start(who, **{name: int(value) if value.isdigit() else float(value) for name, value in pairs})
+            case "start", [who, *rest]:
+                pairs = (option.split("=") for option in rest)
+                options = {name: int(value) if value.isdigit() else float(value) for name, value in pairs}
+                began = self.start(who, **options)
                 await asyncio.sleep(0)
+                return began
             case "accept", [name, action, caller, *does]:
                 principal = f"user:{caller}"
                 job = await self.jobs.accept(action, {"does": " ".join(does)}, principal=principal)
@@ -126,8 +131,8 @@ class Scene:
             case "cancel", [name]:
                 job = await self.jobs.cancel(self.ids[name], self.owner(name))
                 return f"{job.status}, {'to be cancelled' if job.cancel_requested else 'settled'}"
-            case "steal", [name]:
-                await self.open("thief").reclaim(self.ids[name], REPEATABLE.get)
+            case "reclaim", [who, name]:
+                await (self.jobs if who == "here" else self.open(who)).reclaim(self.ids[name], REPEATABLE.get)
             case "damage", [name]:
                 self.store._values.entries[JOB + self.ids[name]] = (b"damaged", self.loop.time() + 900)
             case "deliver", [name]:
@@ -204,8 +209,8 @@ class Scene:
         return iter([f"    {name}: {self.state(name)}" for name in self.ids])
 
     def state(self, name: str) -> str:
-        raw, _ = self.store._values.entries.get(JOB + self.ids[name], (b"", 0.0))
-        return state_of(raw) if raw != b"damaged" else "damaged"
+        raw, _ = self.store._values.entries.get(JOB + self.ids[name], (b"forgotten", 0.0))
+        return state_of(raw) if raw.startswith(b"{") else raw.decode()
 
 
 def state_of(raw: bytes) -> str:
