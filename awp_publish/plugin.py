@@ -36,7 +36,6 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
-from awp_publish.documents import woa
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
 from awp_publish.model import Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
@@ -454,10 +453,10 @@ def _load(point: EntryPoint) -> Plugin | None:
 
 
 def known_protocols() -> tuple[Protocol, ...]:
-    """Return the protocols of the core and of every installed plug-in."""
-    return (woa.PROTOCOL, *(protocol for plugin in installed().values() for protocol in plugin.documents))
+    """Return the protocols of every installed plug-in."""
+    return tuple(protocol for plugin in installed().values() for protocol in plugin.documents)
 
 
 def protocols_of(setups: Mapping[str, Setup]) -> tuple[Protocol, ...]:
     """Return the protocols of a site with these plug-ins."""
-    return (woa.PROTOCOL, *(protocol for setup in setups.values() for protocol in setup.plugin.documents))
+    return tuple(protocol for setup in setups.values() for protocol in setup.plugin.documents)

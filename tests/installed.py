@@ -20,8 +20,9 @@ DOCUMENTS = {
         "/schema/awas-schema.json",
         "/agents/schemas.json",
     ),
+    "woa": ("/.well-known/woa.json", "/invoke"),
 }
-"""Documents that tests of the core read, by the plug-ins that have them."""
+"""Documents that tests of the core read, and where they call, by the plug-ins that have them."""
 OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency", "requires": "prerequisites"}
 """Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]

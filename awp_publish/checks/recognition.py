@@ -6,7 +6,6 @@ from typing import Final
 
 from awp_publish.announced import announced
 from awp_publish.checks.engine import JsonObject, Specification
-from awp_publish.checks.woa import WOA
 from awp_publish.documents.members import AGENT_CARD_PATHS, AI_CATALOG_PATH, ARD_PATH
 
 ENTRY_POINTS: Final = "awp_publish.checks"
@@ -18,7 +17,7 @@ _OTHERS: Final = frozenset({*AGENT_CARD_PATHS, ARD_PATH, AI_CATALOG_PATH})
 
 @cache
 def specifications() -> tuple[Specification, ...]:
-    """Return the kinds of documents that are checked: those of plug-ins, then that of the core."""
+    """Return the kinds of documents that are checked: those of plug-ins."""
     specifications: list[Specification] = []
     for point in announced(ENTRY_POINTS):
         try:
@@ -26,7 +25,7 @@ def specifications() -> tuple[Specification, ...]:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{point.module}.".startswith(f"{error.name}."):
                 raise  # otherwise the plug-in was taken out
-    return (*specifications, WOA)
+    return tuple(specifications)
 
 
 def recognise(document: JsonObject | None, path: str = "") -> Specification | None:

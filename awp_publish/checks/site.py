@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from awp_publish.checks.engine import ERROR, Check, Finding, JsonObject, Specification, finding, shown
-from awp_publish.checks.places import strings
+from awp_publish.checks.engine import ERROR, Check, Finding, JsonObject, Specification, finding
 from awp_publish.checks.recognition import of_kind, specifications
-from awp_publish.checks.urls import path_of
-from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
 
 SITE: Final = Specification("site", "awp_publish")
 
@@ -28,18 +25,6 @@ def misplaced(site: JsonObject) -> Iterator[Finding]:
         below = [path for path in places if path.endswith(kind.paths[0]) and path not in kind.paths[1:]]
         if places and not below:
             yield finding("", f"The document is at {places[0]} and not at {kind.paths[0]}.", document=places[0])
-
-
-@check("site-invoke-path", ERROR, "WoA draft-00 section 4.3.1", hint="Move the invoke_path.")
-def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
-    """No agent is invoked at the path of a document."""
-    for path, document in of_kind(site, WOA.name):
-        for pointer, template in strings(document, "/transports/rest/invoke_path"):
-            names = [name for _, name in strings(document, "/agents/[]/id")] or [""]
-            urls = (path_of(template.replace(PLACEHOLDER_TEXT, name)) for name in names)
-            occupied = next((url for url in urls if url in site), None)
-            if occupied:
-                yield finding(pointer, f"{shown(occupied)} is the path of a document of the site.", document=path)
 
 
 def site_checks() -> tuple[Check, ...]:

@@ -218,7 +218,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     call.add_argument("action", help="the action's id")
     call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
     call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')
-    call.add_argument("--door", default="woa", help=f"through which door: {', '.join(doors())} (default: woa)")
+    call.add_argument("--door", help=f"through which door: {', '.join(doors())} (default: the first that it has)")
     call.add_argument("--token", help="a bearer token to send")
     call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
     call.add_argument("--key", help="an idempotency key")

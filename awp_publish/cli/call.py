@@ -14,7 +14,7 @@ from awp_publish.calls.wire import Wire
 from awp_publish.cli.application import Application, is_application, load
 from awp_publish.cli.console import Console, ask, is_asking, warn, write
 from awp_publish.client import AgentClient, CallFailed, doors
-from awp_publish.documents import woa
+from awp_publish.documents.members import WOA_PATH
 from awp_publish.doors.wires import wires_of
 from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
@@ -53,7 +53,7 @@ def call(console: Console, options: Namespace) -> int:
                 with suppress(CallFailed, ValueError):
                     client.document("/agent.json")  # the application runs now, and the site is published
                 catalog = site.catalog
-                if wire.path_of(catalog) is None:
+                if wire is not None and wire.path_of(catalog) is None:
                     remedy = f'Write Site(plugins=["{wire.door}"]), or use another door.'
                     raise DeclarationError(f"--door {door}", "is not open.", remedy)
                 schema = next((declared.inputs for declared in catalog.actions if declared.id == action), None)
@@ -96,7 +96,9 @@ def call(console: Console, options: Namespace) -> int:
     return 0
 
 
-def _wire_of(door: str, site: DeclaredSite | None) -> Wire:
+def _wire_of(door: str | None, site: DeclaredSite | None) -> Wire | None:
+    if door is None:
+        return None  # the client takes the first that the site names
     listed = {**doors(), **(wires_of(setup.plugin for setup in site.plugins.values()) if site is not None else {})}
     if door not in listed:
         raise DeclarationError(f"--door {door}", "is unknown.", f"There are: {', '.join(listed)}.")
@@ -106,7 +108,7 @@ def _wire_of(door: str, site: DeclaredSite | None) -> Wire:
 def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
     """Return the published inputs of an action, None if there are none; the site then decides about the call."""
     try:
-        document = client.document(woa.PATH)
+        document = client.document(WOA_PATH)
     except (CallFailed, ValueError):
         return None
     agents = document.get("agents") if isinstance(document, dict) else None

@@ -31,7 +31,7 @@ from awp_publish.calls.wire import (
 )
 from awp_publish.client.in_process import InProcess
 from awp_publish.client.network import Network
-from awp_publish.documents import woa
+from awp_publish.documents.members import WOA_PATH
 from awp_publish.doors.wires import wires_of
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.talk import TalkFailed
@@ -140,8 +140,8 @@ class AgentClient:
     @property
     def _chosen(self) -> Wire:
         if self._wire is None:
-            listed = doors()
-            self._wire = next((wire for wire in listed.values() if wire.address_in(self._read)), listed["woa"])
+            wires = tuple(doors().values())
+            self._wire = next((wire for wire in wires if wire.address_in(self._read)), wires[0])
         return self._wire
 
     def _read(self, path: str) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ class AgentClient:
         """Return the path of a published address below the target, "" if it has none."""
         path, mark, query = _path_of(address).partition("?")
         own = _path_of(protocol_in(self._read, "woa").get("document"))
-        prefix = self._transport.prefix or (own.removesuffix(woa.PATH) if own.endswith(woa.PATH) else "")
+        prefix = self._transport.prefix or (own.removesuffix(WOA_PATH) if own.endswith(WOA_PATH) else "")
         return f"/{path.removeprefix(prefix).lstrip('/')}{mark}{query}" if path else ""
 
     def call(self, action: str, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Any:

@@ -447,6 +447,7 @@
 
   const RECEIPTS = "agents.receipts";
   const invokeAgent = async (given) => {
+    if (!SITE.invoke) throw new Failure("missing_handler", "The site has no WoA door, at which pages call its actions.", { host: "page" });
     const receipts = kept(RECEIPTS, {});
     const body = { agent: given.agent_id, input: given.input || {} };
     if (given.operation) body.operation = given.operation;

@@ -20,7 +20,7 @@ SHARED = Path(__file__).parents[2] / ".." / "shared" / "fixtures"
 OURS = {
     "awas": "plugins/awas/awas.schema.json",
     "agent-json": "plugins/agent_json/checks/agent-json.schema.json",
-    "woa": "documents/schemas/woa.json",
+    "woa": "plugins/woa/woa.schema.json",
 }
 THEIRS = {"awas": "awas/ai-actions-schema.json", "agent-json": "agent-json/agent-json.schema.v0.2.json"}
 

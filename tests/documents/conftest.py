@@ -15,11 +15,6 @@ Check = Callable[[object], None]
 
 
 @pytest.fixture(scope="session")
-def woa_draft() -> str:
-    return shared_file("specs/woa-draft-00.txt").read_text("utf-8")
-
-
-@pytest.fixture(scope="session")
 def matches_awas() -> Check:
     """Fails with the first violation of the published AWAS 1.1 schema."""
     return _checker("awas")

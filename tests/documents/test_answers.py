@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
-from awp_publish.documents import woa
 from awp_publish.model import Idempotency, RateLimit
 from awp_publish.plugins.agent_json import document as agent_json
 from awp_publish.plugins.awas import manifest as awas
+from awp_publish.plugins.woa import document as woa
 from tests.documents.catalogs import make_action, make_catalog
 
 BOOK = {"type": "object", "properties": {"title": {"type": "string"}}}

@@ -11,7 +11,6 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from awp_publish.documents import woa
 from awp_publish.model import (
     Action,
     Authentication,
@@ -27,6 +26,7 @@ from awp_publish.model import (
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.agent_json import document as agent_json
 from awp_publish.plugins.awas import manifest as awas
+from awp_publish.plugins.woa import document as woa
 from tests.documents.known import ALL
 from tests.examples import examples
 

@@ -12,12 +12,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish import problems
-from awp_publish.documents import woa
 from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
     AGENT_JSON_PATH,
     AWAS_PATH,
     AWAS_VERSION,
+    WOA_PATH,
     credentials_of,
     extended,
     located,
@@ -47,7 +47,7 @@ VERSION: Final = "0.2"
 REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "openapi", "graphql", "payment"})
 """Protocol identifiers of section 5.5. Any other is custom and marked `x-`."""
 
-DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
+DOOR_DOCUMENTS: Final = {"woa": ("document", WOA_PATH)}
 """The document that describes each door, and the member that names it."""
 
 SOCKETS: Final = frozenset({"awp", "bridge"})

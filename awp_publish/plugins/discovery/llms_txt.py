@@ -65,9 +65,9 @@ def render_full(catalog: Catalog) -> bytes:
     """Return llms-full.txt: the same, how to begin, and the schemas, examples, hints and errors."""
     site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
     manifest = f", described in {catalog.absolute(WOA_PATH)}" if catalog.publishes("woa") else ""
-    invoke = catalog.absolute(catalog.paths.invoke)
-    lines += ["", "## Getting started", ""] if catalog.actions or _doors(catalog) else []
-    lines += [f"- WoA: {invoke}{manifest}"] if catalog.actions else []
+    has_woa = bool(catalog.actions) and catalog.door("woa") is not None
+    lines += ["", "## Getting started", ""] if has_woa or _doors(catalog) else []
+    lines += [f"- WoA: {catalog.absolute(catalog.paths.invoke)}{manifest}"] if has_woa else []
     for name, path in _doors(catalog):
         address = catalog.absolute(path)
         lines.append(f"- {name}: {address.replace('http', 'ws', 1) if name == 'AWP' else address}")
@@ -91,8 +91,12 @@ def usage(catalog: Catalog) -> Sequence[str]:
     also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
     if not catalog.actions:
         return [f"Call by {also}."] if also else []
-    template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
-    called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
+    if catalog.door("woa") is not None:
+        template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
+        called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
+    else:
+        template = catalog.absolute(f"{catalog.paths.actions}/NAME")
+        called = f"Call: POST {template} with the inputs as JSON (if 405: the method in Allow; GET takes a query)"
     lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
     agents, has_one_key_field = {agent.id: agent for agent in catalog.agents}, len(_key_fields(catalog)) == 1
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first

@@ -129,7 +129,7 @@ PROTOCOL = Protocol(
             "/agents" + SUFFIX,
             MEDIA_TYPE,
             render,
-            condition=lambda catalog: bool(catalog.actions),
+            condition=lambda catalog: bool(catalog.actions) and catalog.door("woa") is not None,
             moved=address_of,
             door="woa",
         ),

@@ -23,9 +23,9 @@ from awp_publish.plugins.overview.samples import sample_input
 _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
 
 
-def clients(catalog: Catalog, woa: Wire) -> Mapping[str, list[Html]]:
+def clients(catalog: Catalog, wire: Wire) -> Mapping[str, list[Html]]:
     """Return instructions by the button under which they stand, "" for those that have none."""
-    facts, panels = _facts(catalog, woa), dict[str, list[Html]]()
+    facts, panels = _facts(catalog, wire), dict[str, list[Html]]()
     for client in _CLIENTS:
         values = {key: Template(client[key]).substitute(facts) for key in ("text", "link") if key in client}
         if values["text"] and ("door" not in client or catalog.door(client["door"]) is not None):
@@ -54,15 +54,15 @@ def connect_hint(catalog: Catalog) -> object:
     return None
 
 
-def _facts(catalog: Catalog, woa: Wire) -> dict[str, str]:
+def _facts(catalog: Catalog, wire: Wire) -> dict[str, str]:
     name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
     address = catalog.url + catalog.paths.mcp
     in_code = json.dumps({"name": name, "type": "http", "url": address})
-    action = _shown_action(catalog)
+    action = _shown_action(catalog, wire)
     request = ""
     if action is not None:
         call = WireCall(action=action.id, inputs=sample_input(action), declared=action)
-        request = curl_command(woa.write(call, catalog.paths.invoke), catalog.url)
+        request = curl_command(wire.write(call, wire.path_of(catalog) or wire.path), catalog.url)
     return {
         "name": name,
         "origin": catalog.url,
@@ -75,8 +75,8 @@ def _facts(catalog: Catalog, woa: Wire) -> dict[str, str]:
     }
 
 
-def _shown_action(catalog: Catalog) -> Action | None:
+def _shown_action(catalog: Catalog, wire: Wire) -> Action | None:
     """Return the action of the request to copy: rather one that only reads and needs no credentials."""
-    offered = [action for action in catalog.actions if action.is_exposed_at("woa")]
+    offered = [action for action in catalog.actions if action.is_exposed_at(wire.door)]
     easy = (action for action in offered if action.effect == "read" and not action.auth_required and not action.scopes)
     return next(easy, offered[0] if offered else None)

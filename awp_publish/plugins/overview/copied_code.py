@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Final
 
-from awp_publish.calls.wire import Wire
 from awp_publish.model import Action
 from awp_publish.plugins.overview.answers import ReceivedAnswer, aligned
 
@@ -20,10 +19,13 @@ def python_call(action: Action, inputs: Mapping[str, object]) -> str:
 
 
 def write_test(
-    action: Action, inputs: Mapping[str, object], wire: Wire, is_authorized: bool, answer: ReceivedAnswer | None
+    action: Action, inputs: Mapping[str, object], door: str | None, is_authorized: bool, answer: ReceivedAnswer | None
 ) -> str:
-    """Return the source of a test for a call. If the call was sent, the test expects the same answer."""
-    options = [f"door={json.dumps(wire.name)}"] if wire.name != "woa" else []
+    """Return the source of a test for a call. If the call was sent, the test expects the same answer.
+
+    `door` is None for the one that the client takes by itself.
+    """
+    options = [f"door={json.dumps(door)}"] if door is not None else []
     options += ["confirm=True"] if action.needs_confirmation else []
     options += ['token="..."'] if is_authorized else []
     opened = f"    with AgentClient({', '.join(['app', *options])}) as client:\n"

@@ -23,7 +23,7 @@ def dashboard(
     report = None if isinstance(view.traffic, str) else view.traffic
     by_action = report.figures() if report is not None else {}
     waiting = read_waiting(view)
-    buttons = clients(catalog, view.door.application.wires["woa"])
+    buttons = clients(catalog, view.wires[0])
     sections = [*_sections(view, query, notices, by_action, waiting, panels)]
     if others := buttons.get(""):
         summary = tag("summary", "The MCP Inspector, and client libraries for Python and TypeScript")

@@ -136,7 +136,8 @@ class Trial:
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
         texts["python"] = ("Python", f"{client}answer = {python_call(action, inputs)}")
         is_authorized = any(name == "Authorization" for name, _ in self._credentials)
-        test = write_test(action, inputs, self._chosen, is_authorized, self._answers.get(self._chosen.name))
+        chosen_door = None if self._chosen is self._view.wires[0] else self._chosen.name
+        test = write_test(action, inputs, chosen_door, is_authorized, self._answers.get(self._chosen.name))
         texts["test"] = ("As a test", test)
         tabs = [
             (

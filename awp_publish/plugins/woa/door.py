@@ -71,8 +71,7 @@ def _as_pattern(text: str) -> str:
     return re.escape(text).replace(re.escape("{agent_id}"), r"(?P<agent_id>[^/]+)")
 
 
-PROTOCOL: Final = "woa"
-VERSION: Final = "1"
+DOOR: Final = "woa"
 
 
 def open_woa(context: Context) -> Endpoints:
@@ -99,8 +98,8 @@ class WoaDoor(CallEndpoint):
     dialect: ClassVar[Dialect] = DIALECT
 
     def __init__(self, context: Context) -> None:
-        super().__init__(PROTOCOL, context)
-        self._offered, self._absent = self._invoker.offers.at(PROTOCOL), self._invoker.absent
+        super().__init__(DOOR, context)
+        self._offered, self._absent = self._invoker.offers.at(DOOR), self._invoker.absent
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one invocation. `named` is the agent that the URL names."""
@@ -130,9 +129,7 @@ class WoaDoor(CallEndpoint):
 
         action = self._offered.get((agent, operation), self._absent)
         if action is None:
-            raise self._invoker.offers.unknown(PROTOCOL, agent, operation)
-        unknown = (
-            partial(self._invoker.offers.unknown, PROTOCOL, agent, operation) if self._absent is not None else None
-        )
+            raise self._invoker.offers.unknown(DOOR, agent, operation)
+        unknown = partial(self._invoker.offers.unknown, DOOR, agent, operation) if self._absent is not None else None
         request.call = call = self._calls.make(action, inputs, request, envelope, size=size, unknown=unknown)
         await self._invoker.run(call, request.deliver)

@@ -19,9 +19,10 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.inner_schemas import InnerSchemas
 from awp_publish.checks.places import arrays, members, objects, strings
+from awp_publish.checks.recognition import of_kind
 from awp_publish.checks.schemas import DocumentSchema, Schema, read_schema
 from awp_publish.checks.text import everything
-from awp_publish.checks.urls import PLACEHOLDER, is_loopback, is_private, split, url_fault
+from awp_publish.checks.urls import PLACEHOLDER, is_loopback, is_private, path_of, split, url_fault
 from awp_publish.schema.pointers import child
 
 PLACEHOLDER_TEXT: Final = "{agent_id}"
@@ -36,7 +37,7 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 @DocumentSchema
 def _document_schema() -> Schema:
-    schema = read_schema("awp_publish.documents", "schemas/woa.json")
+    schema = read_schema("awp_publish.plugins.woa", "woa.schema.json")
     # Schemas inside the document are checked one by one, which is faster and more informative.
     schema["$defs"]["schema"] = {"type": "object"}
     # `bad_base` says what is wrong with an address; http is right for a site in development.
@@ -298,3 +299,15 @@ def private_addresses(document: JsonObject) -> Iterator[Finding]:
         local_base = pointer == "/rest/base" and _is_local_http(text)
         if host and is_private(host) and not local_base:
             yield finding(f"/transports{pointer}", f"{shown(text)} leads to a private address.")
+
+
+@check("site-invoke-path", ERROR, "WoA draft-00 section 4.3.1", hint="Move the invoke_path.", of_site=True)
+def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
+    """No agent is invoked at the path of a document."""
+    for path, document in of_kind(site, WOA.name):
+        for pointer, template in strings(document, "/transports/rest/invoke_path"):
+            names = [name for _, name in strings(document, "/agents/[]/id")] or [""]
+            urls = (path_of(template.replace(PLACEHOLDER_TEXT, name)) for name in names)
+            occupied = next((url for url in urls if url in site), None)
+            if occupied:
+                yield finding(pointer, f"{shown(occupied)} is the path of a document of the site.", document=path)

@@ -12,12 +12,11 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from awp_publish.checks import check_document
-from awp_publish.documents.woa import PROTOCOL
 from awp_publish.model import Agent, Catalog
 from awp_publish.plugin import known_protocols
+from awp_publish.plugins.woa.document import PROTOCOL
 from awp_publish.schema.reading import DIALECT
-
-from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
+from tests.documents.catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
 
 (DOCUMENT,) = PROTOCOL.documents
 

@@ -1,0 +1,14 @@
+"""WoA, the Web of Agents: the document of a site's agents, and the door at which they are invoked."""
+
+from awp_publish.plugin import Door, Plugin
+from awp_publish.plugins.woa.document import PROTOCOL, VERSION
+from awp_publish.plugins.woa.door import DOOR, open_woa
+from awp_publish.plugins.woa.wire import WIRE
+
+PLUGIN = Plugin(
+    name="woa",
+    is_default=True,
+    documents=(PROTOCOL,),
+    doors=lambda setup, paths: [Door(name=DOOR, version=VERSION, path=paths.invoke, open=open_woa)],
+    wires=(WIRE,),
+)
