@@ -176,6 +176,7 @@ def test_a_stream_finds_nothing_out(shop):
     assert stream("mine") == stream("close") == stream("nothing") == ["TASK_STATE_INPUT_REQUIRED"]
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.needs("agent_json", "awas")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
@@ -525,6 +526,7 @@ def test_the_catalogue_names_an_action_by_the_interface_that_offers_it(doors):
     assert entries.keys().isdisjoint({"only_awp", "only_plain", "only_bridge"})
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_answers_only_for_what_is_offered_there(doors, door):
     told = DOORS[door](doors)

@@ -16,6 +16,8 @@ from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.calls import deadlines
 from awp_publish.http.exchange import Message
 
+pytestmark = pytest.mark.needs("woa")
+
 
 class Caller:
     """One request at the ASGI interface, where hanging up can be told to the minute."""

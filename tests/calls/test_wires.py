@@ -9,6 +9,7 @@ import pytest
 from awp_publish.calls.wire import NotYet, WireCall, WireRequest, WireResponse
 from awp_publish.client import CallFailed, doors
 from tests.documents.catalogs import make_route_action
+from tests.installed import installed
 
 SEARCH = make_route_action("search", {"q": {"type": "string"}})
 ORDER = make_route_action("order", {"title": {"type": "string"}}, method="POST")
@@ -40,6 +41,7 @@ def test_a_plain_call_has_its_inputs_where_its_method_has_them(facts, method, pa
     assert (request.method, request.path.replace("%20", "+"), request.body) == (method, path, body)
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.parametrize(
     ("action", "path", "envelope"),
     [
@@ -52,6 +54,7 @@ def test_an_envelope_names_the_operation_of_an_agent(action, path, envelope):
     assert (request.method, request.path, json.loads(request.content())) == ("POST", path, envelope)
 
 
+@pytest.mark.needs("woa")
 def test_an_envelope_names_the_operation_of_a_declared_action_unless_it_is_the_only_one():
     for declared, envelope in ((SEARCH, {"input": {}}), (SHOUT, {"operation": "shout", "input": {}})):
         assert json.loads(written("woa", action=declared.id, inputs={}, declared=declared).content()) == envelope
@@ -68,7 +71,7 @@ def test_a_plain_call_is_sent_again_by_the_method_that_is_allowed(allow):
     assert answer.request.method == allow.partition(",")[0]
 
 
-@pytest.mark.parametrize("door", ["woa", "plain"])
+@pytest.mark.parametrize("door", [*installed("woa"), "plain"])
 def test_what_accompanies_an_input_is_in_headers(door):
     request = written(
         door, action="order", inputs={}, key="k", confirmation="c", receipts=["r1", "r2"], session="s", declared=ORDER
@@ -93,7 +96,7 @@ def test_a_refusal_before_a_call_is_a_call_that_failed(door):
     assert failed.value.code == "ORIGIN_NOT_ALLOWED"
 
 
-@pytest.mark.needs("mcp", "a2a", "awp")
+@pytest.mark.needs("mcp", "a2a", "awp", "woa")
 @pytest.mark.parametrize(
     ("door", "documents", "address"),
     [

@@ -96,6 +96,7 @@ def test_every_argument_of_include_has_its_line():
     assert rows("existing-applications.md", "Routes in bulk: `include`") == arguments
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_starts(example, tmp_path):
     script = tmp_path / "example.py"

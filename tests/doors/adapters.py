@@ -326,10 +326,9 @@ def _refused(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
     )
 
 
-_PLUGINS: Final = (("mcp", McpCaller), ("a2a", A2aCaller), ("awp", AwpCaller))
+_PLUGINS: Final = (("woa", WoaCaller), ("mcp", McpCaller), ("a2a", A2aCaller), ("awp", AwpCaller))
 
 DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {
-    "woa": WoaCaller,
-    "plain": PlainCaller,
     **{name: caller for name, caller in _PLUGINS if is_installed(name)},
+    "plain": PlainCaller,
 }

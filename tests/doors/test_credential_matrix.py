@@ -20,7 +20,7 @@ from tests.doors.credential_world import (
 )
 from tests.guarded import make_shop
 
-pytestmark = pytest.mark.needs("sessions")
+pytestmark = pytest.mark.needs("sessions", "woa")
 
 
 @pytest.fixture(scope="module")

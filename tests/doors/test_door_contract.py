@@ -273,6 +273,7 @@ def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler
     assert len(shop.runs) == (name in HAD_RUN)
 
 
+@pytest.mark.needs("woa")
 def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
     site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 

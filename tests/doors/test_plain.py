@@ -240,6 +240,7 @@ def test_the_door_stands_where_the_site_says(open_client):
     assert client.post("/do/actions/look").json() == "books"
 
 
+@pytest.mark.needs("woa")
 def test_an_agent_whose_address_is_that_of_an_action_is_refused_at_start(open_client):
     site = make_shop()
 

@@ -63,6 +63,7 @@ def follow_everything(client: Any, url: str) -> dict[str, tuple[int, str]]:
     while waiting:
         address, named_by = waiting.pop(0)
         address = re.sub(r"\{(\w+)\}", lambda match: KNOWN.get(match[1], match[0]), address.partition("#")[0])
+        address = address.replace("/NAME", "/search")
         parts = urlsplit(address)
         if parts.netloc != root.netloc or address in found or "{" in address:
             continue
@@ -180,7 +181,7 @@ SHOPS = [fastapi_shop, starlette_shop, included_shop]
 DOORS: list[list[str]] = [[], ["mcp", "a2a", "awp", "bridge"]]
 
 
-@pytest.mark.parametrize("doors", [*DOORS, ["a2a"]], ids=lambda doors: "+".join(doors) or "none")
+@pytest.mark.parametrize("doors", [*DOORS, ["a2a"], ["no:woa"]], ids=lambda doors: "+".join(doors) or "none")
 @pytest.mark.parametrize("make", SHOPS, ids=lambda make: make.__name__)
 def test_every_address_that_is_told_answers(open_client, make, doors):
     app, _ = make(url=SHOP, plugins=doors)

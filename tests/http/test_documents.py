@@ -326,6 +326,7 @@ def test_what_the_a2a_extension_means_is_a_document_like_all_others(client):
     assert card["capabilities"]["extensions"][0]["uri"] == "https://shop.example/a2a/skills"
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.needs("awas")
 def test_no_document_points_at_one_that_is_left_out(open_client):
     site = Site("Shop", "Sells.", url="https://shop.example", about=About(leave_out=["awas", "woa"]))

@@ -84,6 +84,7 @@ def test_many_brackets_side_by_side_are_not_nesting(client):
     assert client.post("/agents/echo/invoke", json={"input": given}).json() == given
 
 
+@pytest.mark.needs("woa")
 async def test_who_asks_before_sending_a_body_over_the_limit_sends_none():
     site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(max_body_bytes=1000))
     site.declare("any", method="GET", path="/any", description="Anything.")
@@ -113,6 +114,7 @@ def test_a_body_is_refused_by_its_declared_length_before_it_is_read(open_client)
     assert client.post("/agents/any/invoke", content=exact, headers=JSON).json()["code"] != "BODY_TOO_LARGE"
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.parametrize(("sent_bytes", "asked_for"), [(1_000_000, 1), (3_000_000, 3), (None, 9)])
 async def test_a_streamed_body_over_the_limit_is_dropped_up_to_a_bound(sent_bytes, asked_for):
     site = Site("Shop", "Sells.", url="https://shop.example", limits=Limits(max_body_bytes=1000))

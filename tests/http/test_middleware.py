@@ -92,6 +92,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
     assert (one.status_code, one.content, one.headers) == (other.status_code, other.content, other.headers)
 
 
+@pytest.mark.needs("woa")
 @pytest.mark.needs("awas", "discovery", "pages")
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
@@ -116,6 +117,7 @@ def test_pages_are_left_alone_without_link_headers_and_json_unless_they_are_for_
     assert (len(links("/data")), len(links("/data", link_headers=True))) == (0, 1)
 
 
+@pytest.mark.needs("woa")
 def test_every_document_points_at_the_others(site, open_client):
     declare_status(site)
     client = open_client(AgentPublisher(Starlette(), site))
@@ -225,6 +227,7 @@ def test_the_applications_own_lifespan_runs(site):
     assert seen == ["started", "stopped"]
 
 
+@pytest.mark.needs("woa")
 async def test_no_lifespan_is_needed(site):
     declare_status(site)
     app = AgentPublisher(Starlette(routes=[Route("/status", lambda request: PlainTextResponse("fine"))]), site=site)
@@ -305,6 +308,7 @@ def test_a_protocol_of_ones_own_is_one_more_value(open_client):
     assert client.get("/mine.json", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
 
 
+@pytest.mark.needs("woa")
 def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
     site = Site("Shop", "Sells.", url="http://shop.example")
     declare_status(site)

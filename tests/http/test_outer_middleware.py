@@ -133,6 +133,7 @@ def test_where_no_middleware_stands_outside_a_call_passes_once(open_client):
     assert paths == ["/books/emma"]
 
 
+@pytest.mark.needs("woa")
 def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     site, app = make_shop(), FastAPI()
     paths: list[str] = []

@@ -266,6 +266,7 @@ def test_where_an_application_shows_no_routes_what_is_known_of_the_site_is_out_o
     assert shop.ran[-1:] == ["/orders/o-1"]
 
 
+@pytest.mark.needs("woa")
 def test_a_value_that_is_encoded_without_end_is_refused_at_once(open_client):
     site = make_shop()
     site.declare("show", method="GET", path="/orders/{order_id}", description="Show an order.")

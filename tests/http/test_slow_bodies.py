@@ -13,14 +13,14 @@ from awp_publish.http import body as request_body
 from awp_publish.http.exchange import AsgiApp, Message
 from awp_publish.http.running import running
 from tests.guarded import make_shop
-from tests.installed import installed
+from tests.installed import installed, is_installed
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
 TOOL = message("tools/call", {"name": "look"})
 PARTS = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "look", "input": {}}}]}}
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": PARTS}
 DOORS: Mapping[str, tuple[str, Mapping[str, str], Any]] = {
-    "WoA": ("/agents/look/invoke", {}, {"input": {}}),
+    **({"WoA": ("/agents/look/invoke", {}, {"input": {}})} if is_installed("woa") else {}),
     "MCP": ("/mcp", headers_of(TOOL), TOOL),
     "A2A over JSON-RPC": ("/a2a", {"a2a-version": "1.0"}, RPC),
     "A2A over HTTP+JSON": ("/a2a/message:send", {"a2a-version": "1.0"}, PARTS),
@@ -98,6 +98,7 @@ async def test_a_large_body_has_the_time_that_a_slow_line_takes(door, monkeypatc
     assert start["status"] == 200
 
 
+@pytest.mark.needs("woa")
 async def test_http_2_has_no_header_for_the_end_of_a_connection(monkeypatch):
     monkeypatch.setattr(request_body, "BODY_TIMEOUT", 0.05)
     start, _ = await send_slowly(make_app(), "WoA", pause=1, piece=1, version="2")
