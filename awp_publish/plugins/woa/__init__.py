@@ -1,4 +1,4 @@
-"""WoA, the Web of Agents: the document of a site's agents, and the door at which they are invoked."""
+"""WoA, the Web of Agents: woa.json, and the door that it describes."""
 
 from awp_publish.plugin import Door, Plugin
 from awp_publish.plugins.woa.document import PROTOCOL, VERSION
