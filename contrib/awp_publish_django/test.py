@@ -49,9 +49,11 @@ class AgentTestClient:
     ) -> AgentAnswer:
         """Call an action and return its answer, refusals included. With `confirm`, say yes to what it asks.
 
-        Raises LookupError for an unknown action.
+        Raises LookupError for an unknown action, or if the site has no WoA door.
         """
         catalog = get_publication().site.catalog
+        if catalog.door("woa") is None:
+            raise LookupError('The site has no WoA door: it leaves out the plug-in "woa".')
         action = next((declared for declared in catalog.actions if declared.id == action_id), None)
         if action is None:
             ids = ", ".join(action.id for action in catalog.actions)

@@ -93,7 +93,7 @@ class Command(BaseCommand):
                     self.stderr.write(visible(str(message), is_block=True))
         if options.command == "list":
             self._list(publication)
-        elif options.command == "call" and options.door == "woa":
+        elif options.command == "call" and options.door in (None, "woa") and publication.site.catalog.door("woa"):
             self._call(publication, options)
         elif options.command == "show" and options.path and options.path not in publication.documents():
             paths = ", ".join(publication.documents())
