@@ -17,6 +17,9 @@ _Reading: TypeAlias = Callable[[str], Value]
 MAX_VALUE_LENGTH: Final = 4_096
 """Characters of an attribute's value; a longer address is an embedded file."""
 
+MAX_REFERENCES: Final = 10
+"""Ids of one attribute that are looked up."""
+
 _INTEGER: Final = re.compile(r"\s*-?\d{1,15}\s*\Z", re.ASCII)
 
 
@@ -29,6 +32,11 @@ def base_of(tree: Tree, url: str) -> str:
             except ValueError:
                 return ""
     return ""
+
+
+def references_of(given: Mapping[str, str]) -> str:
+    """Return the ids that name an element, also from the common misspelling of the attribute."""
+    return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
 def shorten_address(address: str) -> str:

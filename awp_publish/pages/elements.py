@@ -5,7 +5,14 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias
 from urllib.parse import urljoin
 
-from awp_publish.pages.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_LENGTH, Attrs, base_of, shorten_address
+from awp_publish.pages.attributes import (
+    KNOWN_ATTRIBUTES,
+    MAX_REFERENCES,
+    MAX_VALUE_LENGTH,
+    Attrs,
+    base_of,
+    shorten_address,
+)
 from awp_publish.pages.distinct import distinct_names
 from awp_publish.pages.flags import DISABLED, INERT
 from awp_publish.pages.forms import describe_hidden, form_method, is_secret
@@ -15,7 +22,7 @@ from awp_publish.pages.names import MAX_NODES, AccessibleNames
 from awp_publish.pages.role_attributes import RoleAttributes
 from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN
 from awp_publish.pages.shortening import ElementLimits, Losses
-from awp_publish.pages.survey import MAX_REFERENCES, Survey
+from awp_publish.pages.survey import Survey
 from awp_publish.pages.tree import NO_ATTRIBUTES
 from awp_publish.pages.visibility import Visibility
 

@@ -121,82 +121,93 @@ def _landmark_by_words(text: str) -> Landmark | None:
 class Landmarks:
     """Finds the elements of one page that begin regions."""
 
-    __slots__ = ("_content", "_legal_candidates", "_visibility", "article", "asides")
+    __slots__ = (
+        *("_around", "_attributes", "_end", "_legal_candidates", "_start", "_tree", "_visibility", "article", "asides"),
+    )
 
     def __init__(self, visibility: Visibility, content: MainContent) -> None:
-        self._visibility, self._content = visibility, content
+        tree = self._tree = visibility.tree
+        self._visibility, self._attributes, self._around = visibility, tree.attributes, content.around
+        is_part = content.node != tree.body_at
+        self._start, self._end = (content.node, tree.ends[content.node]) if is_part else (0, 0)
+        """The range of the main content, if that is not the whole page."""
         self._legal_candidates = 0
         self.article = content.node if content.is_chosen else -1
         """The element that has the article, the product or the list of the page; -1 if there is none."""
-        tags = visibility.tree.tags
         left_out = content.left_out if content.is_chosen else ()
-        self.asides = frozenset(at for at in left_out if tags[at] not in HEADINGS)
+        self.asides = frozenset(at for at in left_out if tree.tags[at] not in HEADINGS)
         """Blocks within the article that are no part of it."""
 
     def of(self, node: int, state: int) -> Landmark | None:
         """Return the landmark by the precedence of 3.3. A `<form>` is always a form; nothing else begins in a form."""
-        tree = self._visibility.tree
-        tags, ends = tree.tags, tree.ends
-        tag, attributes = tags[node], tree.attributes[node]
         if state & IN_FORM:
             return None
-        found = None if state & IN_SECTIONING and tag in ("footer", "header") else _LANDMARK_TAGS.get(tag)
-        if found is not FORM and "role" in attributes:
-            found = next(
-                (_ARIA_LANDMARKS[role] for role in attributes["role"].lower().split() if role in _ARIA_LANDMARKS), found
-            )
+        tag, attributes = self._tree.tags[node], self._attributes[node]
+        landmark = None if state & IN_SECTIONING and tag in ("footer", "header") else _LANDMARK_TAGS.get(tag)
+        if "role" in attributes and landmark is not FORM:
+            roles = attributes["role"].lower().split()
+            landmark = next((_ARIA_LANDMARKS[role] for role in roles if role in _ARIA_LANDMARKS), landmark)
         if state & COVERED:
-            return found if found in (FORM, DIALOG) else None
+            return landmark if landmark in (FORM, DIALOG) else None
         if node == self.article:
             return MAIN
         if node in self.asides:
-            return found or ASIDE
-        content = self._content
-        is_around = node in content.around
-        if is_around and self.article >= 0 and found is not DIALOG:
-            return None  # also a form: some frameworks have the whole page in one
-        if found is not None or tag not in _HINTED:
-            return found
-        is_inside = content.node < node < ends[content.node] and content.node != tree.body_at
-        if is_inside or is_around:
-            return None
+            return landmark or ASIDE
+        if node in self._around:  # also a form: some frameworks have the whole page in one
+            return landmark if self.article < 0 or landmark is DIALOG else None
+        if landmark is not None or tag not in _HINTED or self._start < node < self._end:
+            return landmark
+        landmark = self._by_words(attributes)
+        if landmark is not None or state & IN_LANDMARK:
+            return landmark
+        if tag in ("div", "ul", "ol") and self._is_menu(node):
+            return NAVIGATION
+        return FOOTER if tag in ("div", "section") and self._is_legal_line(node) else None
+
+    def _by_words(self, attributes: Mapping[str, str]) -> Landmark | None:
         for name in ("class", "id"):
-            by_words = _landmark_by_words(attributes[name][:MAX_WORDS_LENGTH]) if name in attributes else None
-            if by_words is not None and (by_words is not MAIN or self.article < 0):
-                return by_words
-        if state & IN_LANDMARK:
-            return None
-        end = ends[node]
-        if tag in ("div", "ul", "ol"):
-            children = links = 0
-            child = node + 1
-            while child < end:
-                if is_content(tree, child):
-                    children += 1
-                    links += is_link(tree, child)
-                child = ends[child]
-            if links >= MIN_LINKS and links * 2 > children:
-                return NAVIGATION
-        if tag not in ("div", "section") or self._legal_candidates >= MAX_LEGAL_CANDIDATES:
-            return None
-        self._legal_candidates += 1
-        if end - node <= 2 * _MAX_LEGAL_NODES + 1:
-            # A legal line is short and has neither headings nor controls, but a legal notice or links to one. A text
-            # node that is the only content of an element is not counted by itself.
-            legal, nodes = False, 0
-            for at in range(node + 1, end):
-                inner = tags[at]
-                if inner in _NOT_LEGAL:
-                    return None
-                nodes += bool(inner) or tree.parents[at] != at - 1 or ends[at - 1] != at + 1
-                if inner == "a" and not legal and "href" in tree.attributes[at]:
-                    legal = any(_LEGAL_LINK.match(tree.texts[piece].lower()) for piece in tree.children(at))
-            said = "".join(tree.texts[node:end]).lower()
-            if nodes <= _MAX_LEGAL_NODES and (legal or any(word in said for word in _LEGAL_WORDS)):
-                text = text_of(self._visibility, node, max_nodes=_MAX_LEGAL_NODES)
-                if len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower())):
-                    return FOOTER
+            if name in attributes:
+                landmark = _landmark_by_words(attributes[name][:MAX_WORDS_LENGTH])
+                if landmark is not None and (landmark is not MAIN or self.article < 0):
+                    return landmark
         return None
+
+    def _is_menu(self, node: int) -> bool:
+        """Return True if a block has several links and little else."""
+        tree, children, links = self._tree, 0, 0
+        child, end = node + 1, tree.ends[node]
+        while child < end:
+            if is_content(tree, child):
+                children += 1
+                links += is_link(tree, child)
+            child = tree.ends[child]
+        return links >= MIN_LINKS and links * 2 > children
+
+    def _is_legal_line(self, node: int) -> bool:
+        """Return True for a short block without headings and controls that has a legal notice or a link to one.
+
+        A text node that is the only content of an element is not counted by itself.
+        """
+        if self._legal_candidates >= MAX_LEGAL_CANDIDATES:
+            return False
+        self._legal_candidates += 1
+        tree = self._tree
+        tags, ends, end = tree.tags, tree.ends, tree.ends[node]
+        if end - node > 2 * _MAX_LEGAL_NODES + 1:
+            return False
+        is_linked, nodes = False, 0
+        for at in range(node + 1, end):
+            tag = tags[at]
+            if tag in _NOT_LEGAL:
+                return False
+            nodes += bool(tag) or tree.parents[at] != at - 1 or ends[at - 1] != at + 1
+            if tag == "a" and not is_linked and "href" in self._attributes[at]:
+                is_linked = any(_LEGAL_LINK.match(tree.texts[piece].lower()) for piece in tree.children(at))
+        text = "".join(tree.texts[node:end]).lower()
+        if nodes > _MAX_LEGAL_NODES or not (is_linked or any(word in text for word in _LEGAL_WORDS)):
+            return False
+        text = text_of(self._visibility, node, max_nodes=_MAX_LEGAL_NODES)
+        return len(text) <= MAX_LEGAL_LENGTH and (is_linked or _LEGAL.search(text.lower()) is not None)
 
 
 def is_permalink(tree: Tree, link: int) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
+from awp_publish.pages.attributes import MAX_REFERENCES, references_of
 from awp_publish.pages.generated import read_generated
 from awp_publish.pages.input_types import UNSEEN, input_type
 from awp_publish.pages.items import ancestors
 from awp_publish.pages.options import read_options
 from awp_publish.pages.roles import ACTIONS, role_of
 from awp_publish.pages.surroundings import Surroundings
-from awp_publish.pages.survey import MAX_REFERENCES, references_of
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of, title_of
 

@@ -22,9 +22,10 @@ from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.selection import MIN_BOUND, UNUSED_SHARE, Budget, choose
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.shortening import DUPLICATES, STRUCTURED, Losses, add_losses, describe_losses, shorten_text
-from awp_publish.pages.survey import Region, Survey, survey
+from awp_publish.pages.survey import Region, Survey
 from awp_publish.pages.tree import NodePaths, Tree, read_title, shadow_mode_of
 from awp_publish.pages.visibility import Visibility
+from awp_publish.pages.walk import survey
 
 VERSION: Final = "0.1"
 MEDIA_TYPE: Final = "application/som+json"

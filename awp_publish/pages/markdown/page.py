@@ -23,8 +23,8 @@ from awp_publish.pages.masses import SECTIONING
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.paging import MAX_TEXT, find_paging
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.survey import survey
 from awp_publish.pages.tree import Tree, read_title
+from awp_publish.pages.walk import survey
 
 _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
 _WRAPPERS: Final = frozenset({"article", "div", "section"})
