@@ -1,26 +1,122 @@
-"""Every broken document gets the finding it deserves, at its place, and no other."""
+"""What the checks find in valid documents that are changed: `cases.txt`.
 
-import pytest
+A line `> KIND EDITS` is the valid document of a kind with changes: JSON by pointers, ABSENT for what is taken away, and
+{"times": [VALUE, N]} or {"numbered": [VALUE, N]} for a long one. KIND is `awas-1.0` for an old manifest, `lenient
+actions-json` for a reader that forgives, and `site` for all documents of a site, with changes by the path of each.
+Below stands what is found, and whether the schema that we publish accepts it. --golden writes these anew; read the
+change.
+"""
 
-from awp_publish.checks import check_document
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator
+
+from awp_publish.checks import Finding, all_checks, check_document, check_documents
 from awp_publish.checks.places import exists
 
-from .cases import CASES, Case
-from .documents import edited
+from .documents import ABSENT, AWAS_1_0, KINDS, PATHS, Document, edited
+
+SCHEMAS = {
+    "awas": "plugins/awas/awas.schema.json",
+    "agent-json": "plugins/agent_json/checks/agent-json.schema.json",
+    "woa": "documents/schemas/woa.json",
+}
+ALIAS = "/.well-known/awas.json"
+SITE = {PATHS[kind]: document for kind, document in KINDS.items()} | {ALIAS: KINDS["awas"]}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_broken_document_gets_exactly_its_finding_once_with_what_to_do_and_where_it_is_written(case: Case) -> None:
-    document = edited(case.base, case.edits)
-    findings = check_document(document, case.kind, "/some/where.json")
-    places = [(finding.check, finding.pointer) for finding in findings]
-    assert (case.check, case.pointer) in places
-    others = {finding.check for finding in findings} - {case.check}
-    assert others <= case.also, [str(finding) for finding in findings]
+def changes(edits: Any) -> dict[str, object]:
+    return {pointer: _value(value) for pointer, value in edits.items()}
+
+
+def _value(value: Any) -> object:
+    if value == "ABSENT":
+        return ABSENT
+    match value:
+        case {"times": [repeated, int(times)]}:
+            return repeated * times
+        case {"numbered": [each, int(times)]}:
+            return [json.loads(json.dumps(each).replace("#", str(number))) for number in range(times)]
+    return value
+
+
+def found(line: str) -> Iterator[str]:
+    words, _, text = line.partition(" {")
+    kind, edits = words.removeprefix("lenient "), json.loads("{" + text)
+    if kind == "site":
+        yield from in_site(edits)
+        return
+    document = edited(AWAS_1_0 if kind == "awas-1.0" else KINDS[kind], changes(edits))
+    findings = check_document(document, kind.removesuffix("-1.0"), "/some/where.json", lenient="lenient" in words)
+    yield from map(told, findings)
+    assert_sound(document, findings)
+    if kind in SCHEMAS:
+        yield "the schema accepts it" if schema_of(kind).is_valid(document) else "the schema refuses it"
+
+
+@cache
+def schema_of(kind: str) -> Draft202012Validator:
+    return Draft202012Validator((files("awp_publish") / SCHEMAS[kind]).read_text("utf-8"))
+
+
+def in_site(edits: Any) -> Iterator[str]:
+    documents = {
+        path: json.dumps(edited(document, changes(edits.get(path, {})))).encode()
+        for path, document in SITE.items()
+        if edits.get(path, {}) is not None
+    }
+    yield from (f"{each.document} {told(each)}" for each in check_documents(documents))
+
+
+def told(finding: Finding) -> str:
+    subject = f" ({finding.subject})" if finding.subject else ""
+    return f"{finding.level} {finding.check} {finding.pointer}{subject}: {finding.message}"
+
+
+def assert_sound(document: Document, findings: list[Finding]) -> None:
+    """Each finding is there once, says what to do and where that is written, and points to a place of the document."""
+    places = [(each.check, each.pointer) for each in findings]
     assert len(places) == len(set(places))
-    for finding in findings:
-        assert finding.message.endswith(".")
-        assert finding.hint.endswith((".", "?"))
-        assert finding.source
-        assert str(finding).startswith(f"{finding.level}: /some/where.json#{finding.pointer}: ")
-        assert exists(document, finding.pointer) or exists(document, finding.pointer.rpartition("/")[0])
+    for each in findings:
+        assert each.message.endswith(".")
+        assert each.hint.endswith((".", "?"))
+        assert each.source
+        assert str(each).startswith(f"{each.level}: /some/where.json#{each.pointer}: ")
+        assert exists(document, each.pointer) or exists(document, each.pointer.rpartition("/")[0])
+
+
+def test_changed_documents(request) -> None:
+    path, lines = Path(__file__).parent / "cases.txt", list[str]()
+    for line in path.read_text().splitlines():
+        if not line.startswith("  "):
+            lines.append(line)
+        if line.startswith("> "):
+            lines += [f"  {text}" for text in found(line[2:])]
+    if request.config.getoption("--golden"):
+        path.write_text("\n".join(lines) + "\n")
+    assert lines == path.read_text().splitlines()
+
+
+def test_what_each_check_says(request) -> None:
+    path = Path(__file__).parent / "table.txt"
+    text = "".join(f"{each.id} ({each.level}; {each.source})\n  {each.about}\n  {each.hint}\n" for each in all_checks())
+    if request.config.getoption("--golden"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+ELSEWHERE = {"agent-json-other-standard", "actions-size", "actions-no-engine", "actions-import", "json-depth"}
+"""What these find is no valid document with a small change, so they have tests of their own."""
+
+
+def test_every_check_is_triggered() -> None:
+    texts = [(Path(__file__).parent / name).read_text() for name in ("cases.txt", "functions.txt")]
+    triggered = {*re.findall(r"(?m)^  (?:\S+ )?(?:error|warning|info) (\S+) ", texts[0]), *ELSEWHERE}
+    triggered |= set(re.findall(r"\[([a-z0-9-]+); ", texts[1]))
+    assert [check.id for check in all_checks() if check.id not in triggered] == []

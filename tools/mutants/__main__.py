@@ -34,6 +34,9 @@ SECONDS: Final = 10.0
 MOST: Final = 120
 """The number of these tests."""
 
+FEW: Final = 10
+"""Tests by which a function may have been run once for all: what it gives is kept, and other tests judge it, too."""
+
 COLD: Final = (1.5, 25)
 """Those that it is given in processes that import the project anew."""
 
@@ -87,7 +90,7 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str, budget: flo
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if earlier.get(mutant.key) in seconds else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
-        is_reached = any(run.has_in_function(mutant) for run in runs)
+        is_reached = any(run.has_in_function(mutant) for run in runs) and len(reaching) >= FEW
         whole = transcripts_of(mutant, reaching if is_reached else seconds)
         narrow = [test for test in in_order(mutant, reaching, breadth, groups) if test not in whole]
         more = _bounded(mutant, narrow, seconds, budget, MOST)
