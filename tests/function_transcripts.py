@@ -1,7 +1,7 @@
 """What functions make of what they are given, whole.
 
-A line `> FUNCTION ARGUMENTS` has its arguments in JSON, and is followed by what it returns or raises. --golden writes
-the answers anew; read the change.
+A line `> FUNCTION ARGUMENTS` has its arguments in JSON, in which {"times": [VALUE, N]} is a long one, and is followed by
+what it returns or raises. --golden writes the answers anew; read the change.
 """
 
 import json
@@ -38,9 +38,19 @@ def transcribe(text: str, functions: Functions) -> str:
 
 def _arguments_of(text: str) -> Iterator[Any]:
     while text := text.lstrip():
-        value, end = json.JSONDecoder().raw_decode(text)
+        value, end = DECODER.raw_decode(text)
         yield value
         text = text[end:]
+
+
+def _long(members: dict[str, Any]) -> object:
+    match members:
+        case {"times": [value, int(times)]}:
+            return value * times
+    return members
+
+
+DECODER = json.JSONDecoder(object_hook=_long)
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> str:

@@ -25,7 +25,7 @@ from .documents import ABSENT, AWAS_1_0, KINDS, PATHS, Document, edited
 SCHEMAS = {
     "awas": "plugins/awas/awas.schema.json",
     "agent-json": "plugins/agent_json/checks/agent-json.schema.json",
-    "woa": "documents/schemas/woa.json",
+    "woa": "plugins/woa/woa.schema.json",
 }
 ALIAS = "/.well-known/awas.json"
 SITE = {PATHS[kind]: document for kind, document in KINDS.items()} | {ALIAS: KINDS["awas"]}
@@ -105,7 +105,8 @@ def test_changed_documents(request) -> None:
 
 def test_what_each_check_says(request) -> None:
     path = Path(__file__).parent / "table.txt"
-    text = "".join(f"{each.id} ({each.level}; {each.source})\n  {each.about}\n  {each.hint}\n" for each in all_checks())
+    checks = sorted(all_checks(), key=lambda each: each.id)
+    text = "".join(f"{each.id} ({each.level}; {each.source})\n  {each.about}\n  {each.hint}\n" for each in checks)
     if request.config.getoption("--golden"):
         path.write_text(text)
     assert text == path.read_text()
