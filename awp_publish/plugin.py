@@ -7,8 +7,8 @@ of the group `awp_publish.plugins`; those that are `is_default` serve every site
 A plug-in goes through four stages, and each hook belongs to one of them:
 
 * the site is made: `start` returns the plug-in's state for this site, and `declares` adds methods to the site;
-* the site is published: `prepare` declares actions of its own, `derive` adds facts to the catalog, `check` finds
-  mistakes, `documents` are rendered;
+* the site is published: `prepare` declares actions of its own, `publish` adds those of routes that are found, `derive`
+  adds facts to the catalog, `check` finds mistakes, `documents` are rendered;
 * the application starts: `serve` returns what takes part in requests, `running` is open as long as the application;
 * for each address of the site: `calls`, `around` and `doors` are asked.
 
@@ -37,7 +37,7 @@ from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
-from awp_publish.model import Catalog, DoorFacts, LeftOut, Paths, SiteFacts
+from awp_publish.model import Action, Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
 from awp_publish.schema.options import listing
 from awp_publish.stores import open_store as open_core_store
@@ -113,8 +113,42 @@ class DeclaredSite(Interface):
     def describe_function(self, function: Callable[..., object], /) -> Any:
         """Return the schema of a function's arguments, and how it is called with them. Raises UnusableSchema."""
 
+    def read_action_options(self, subject: str, options: Mapping[str, object], /) -> Any:
+        """Return options of actions as `FoundRoutes` takes them. Raises DeclarationError."""
+
     def action_of(self, function: Callable[..., object], /) -> str | None:
         """Return the id of the action that a function was declared as, None if it is none."""
+
+
+@dataclass(kw_only=True, eq=False)
+class FoundRoutes:
+    """The routes of the application when the site is published, and what plug-ins publish of them.
+
+    `routes` are as discovery found them (`declare.discover.routes.Route`), `hosts` are those of the site's addresses.
+    The owner has `declared` these actions, and pages if it `has_pages`.
+    """
+
+    routes: Sequence[Any]
+    hosts: Collection[str]
+    declared: Sequence[Action]
+    has_pages: bool
+    describe: Callable[[str, tuple[Any, str], Any], Any]
+    """Returns inputs and outputs of a route and a method, for options of actions. Raises DeclarationError."""
+
+    make_action: Callable[[str, str, str, Any, Any], Action]
+    """Makes the action of a subject, an id, a description, options and what `describe` returned."""
+
+    actions: list[Action] = field(default_factory=list)
+    pages: dict[str, Any] = field(default_factory=dict)
+    """Routes that become pages, by path."""
+
+    default_pages: list[Any] = field(default_factory=list)
+    """Routes that are pages although nobody has named them."""
+
+    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    """Routes that are not published, by method and path."""
+
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -382,6 +416,9 @@ class Plugin:
     """Methods of the site by name: functions of the plug-in's state and the arguments."""
 
     prepare: Callable[[Setup], None] = lambda setup: None
+    publish: Callable[[Setup, FoundRoutes], None] = lambda setup, found: None
+    """Adds actions and pages for routes of the application that the owner has not declared one by one."""
+
     derive: Callable[[Setup, Catalog], Catalog] = lambda setup, catalog: catalog
     keeps: Callable[[Setup, Catalog], str | None] = lambda setup, catalog: None
     """What each of several workers would keep for itself if the store were in memory, in words; None for nothing."""

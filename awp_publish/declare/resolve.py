@@ -16,7 +16,6 @@ from awp_publish.declare.implementations import (
     describe_function_action,
     describe_route_action,
 )
-from awp_publish.declare.include import READING, Included, Inclusion, include_routes
 from awp_publish.declare.routes import RouteIndex, choose
 from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, title_of
@@ -44,18 +43,10 @@ class Declaration:
 
 
 def resolve(
-    declarations: Sequence[Declaration],
-    agents: Mapping[str, AgentSettings],
-    inclusions: Sequence[Inclusion],
-    application: TargetApplication,
-) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
-    """Return all actions and agents of a site in the order of their declaration, and what was included.
-
-    Raises DeclarationError.
-    """
-    index, included = RouteIndex(application.routes), Included()
-    actions = []
-    errors = list[DeclarationError]()
+    declarations: Sequence[Declaration], agents: Mapping[str, AgentSettings], application: TargetApplication
+) -> list[Action]:
+    """Return the declared actions of a site in their order. Raises DeclarationError."""
+    index, actions, errors = RouteIndex(application.routes), list[Action](), list[DeclarationError]()
     for declaration in declarations:
         try:
             actions.append(_resolve_one(declaration, agents, index, application))
@@ -63,20 +54,22 @@ def resolve(
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else DeclarationErrors(errors)
-    for inclusion in inclusions:
-        included_actions = include_routes(inclusion, application, actions, included)
-        actions += included_actions
-        included.actions += included_actions
-    for way in [(action.target.method, action.target.path) for action in actions if action.target is not None]:
-        included.left_out.pop(way, None)
-    for path in included.pages:
-        included.left_out.pop((READING, path), None)
+    return actions
+
+
+def group(
+    actions: Iterable[Action],
+    agents: Mapping[str, AgentSettings],
+    application: TargetApplication,
+    findings: list[Finding],
+) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
+    """Return the actions as they are published, and their agents. Raises DeclarationError."""
     pages = {route.template for route in application.routes if "GET" in route.methods and not route.is_opaque}
     finished = []
-    for action in map(partial(_with_portable_patterns, included.findings), actions):
+    for action in map(partial(_with_portable_patterns, findings), actions):
         page = action.target.path if action.target is not None and action.target.path in pages else None
         finished.append(action if page is None else replace(action, page=page))
-    return tuple(finished), tuple(_group(finished, agents)), included
+    return tuple(finished), tuple(_group(finished, agents))
 
 
 def _resolve_one(

@@ -22,12 +22,12 @@ from awp_publish.calls.callers import Authenticator
 from awp_publish.calls.guard import in_order
 from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import refuse_private_memory
+from awp_publish.declare.actions import make_action
 from awp_publish.declare.agents import ACTION_OPTIONS, AGENT_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
-from awp_publish.declare.implementations import TargetApplication
-from awp_publish.declare.include import SUBJECT as INCLUDE, Inclusion, find_pages
+from awp_publish.declare.implementations import TargetApplication, describe_route_action
 from awp_publish.declare.order import refuse_impossible_order
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import (
@@ -39,7 +39,7 @@ from awp_publish.declare.plugins import (
     refuse_unfulfilled,
     start,
 )
-from awp_publish.declare.resolve import Declaration, resolve
+from awp_publish.declare.resolve import Declaration, group, resolve
 from awp_publish.declare.settings.about import About, check_steps
 from awp_publish.declare.settings.actions import ACTION, AGENT, ActionOptions, AgentOptions, AgentSettings
 from awp_publish.declare.settings.keywords import Options, takes, takes_id
@@ -47,9 +47,9 @@ from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.declare.site_facts import facts_of, session_of
 from awp_publish.model import DOORS, PUBLIC, Catalog, DoorFacts, LeftOut, SiteFacts
-from awp_publish.plugin import Finding, Setup, installed, open_store
+from awp_publish.plugin import Finding, FoundRoutes, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
-from awp_publish.schema.options import ID, TEXTS, check
+from awp_publish.schema.options import ID, check
 from awp_publish.stores import ForeignStore, Store
 
 logger: Final = logging.getLogger("awp_publish")
@@ -110,7 +110,6 @@ class Site:
         self.store: Store = _open_store(self.settings, self.plugins)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
-        self._inclusions: list[Inclusion] = []
         self._pages = DeclaredPages(self.refuse_when_frozen, self.plugins)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
@@ -133,6 +132,17 @@ class Site:
         def model(
             self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
         ) -> Callable[[Callable[[], Any]], Callable[[], Any]]: ...
+        def include(
+            self,
+            *,
+            tags: Sequence[str] = (),
+            paths: Sequence[str] = (),
+            operations: Sequence[str] = (),
+            exclude: Sequence[str] = (),
+            mounts: Sequence[str] = (),
+            auth_required: bool | None = None,
+            rate_limit: str | None = None,
+        ) -> None: ...
         def prompt(
             self, prompt_id: str, /, *, title: str | None = None, description: str | None = None, complete: Any = None
         ) -> Callable[[F], F]: ...
@@ -241,38 +251,9 @@ class Site:
                 raise DeclarationError(subject, f"{needed}: is required by site.declare().")
         self._add(self._read(subject, action_id, options, "path"), None)
 
-    def include(
-        self,
-        *,
-        tags: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        operations: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        mounts: Sequence[str] = (),
-        auth_required: bool | None = None,
-        rate_limit: str | None = None,
-    ) -> None:
-        """Publish existing routes without touching their handlers.
-
-        A route is published if it has one of `tags`, its path matches one of `paths` (`/books/*`), or its name or
-        operation id is one of `operations`; if none of the three is given, every listed route is. Routes that may not
-        only read (anything but GET) are published only if `operations` names them. Routes that return HTML become
-        pages. Routes of mounted applications are considered if `mounts` has the application's path. Sign-in and
-        sign-out, known admin panels, static files and other formats of a route have to be named to be published.
-        `exclude` lists names and paths to leave out. `auth_required` and `rate_limit` hold for each action. Afterwards
-        `left_out` lists the routes that were not published, with reasons.
-        """
-        self.refuse_when_frozen(INCLUDE)
-        options = {"auth_required": auth_required, "rate_limit": rate_limit}
-        inclusion = Inclusion(
-            tags=check(INCLUDE, TEXTS, tags, "tags"),
-            paths=check(INCLUDE, TEXTS, paths, "paths"),
-            operations=check(INCLUDE, TEXTS, operations, "operations"),
-            exclude=check(INCLUDE, TEXTS, exclude, "exclude"),
-            mounts=check(INCLUDE, TEXTS, mounts, "mounts"),
-            options=check(INCLUDE, ACTION, options),
-        )
-        self._inclusions.append(inclusion)
+    def read_action_options(self, subject: str, options: Mapping[str, object]) -> Any:
+        """Return options of actions for routes that a plug-in publishes. Raises DeclarationError."""
+        return check(subject, ACTION, dict(options))
 
     def _declaring(
         self,
@@ -369,14 +350,22 @@ class Site:
             credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},
             hosts={urlsplit(url).hostname or "" for url in self.settings.urls},
         )
-        declarations = list(self._declarations.values())
-        actions, agents, included = resolve(declarations, self._agents, self._inclusions, application)
-        has_chosen_pages = self._inclusions or self._pages.has_any
+        found = FoundRoutes(
+            routes=routes,
+            hosts=application.hosts,
+            declared=resolve(list(self._declarations.values()), self._agents, application),
+            has_pages=self._pages.has_any,
+            describe=partial(describe_route_action, application=application),
+            make_action=partial(make_action, application=application),
+        )
+        for setup in setups:
+            setup.plugin.publish(setup, found)
+        actions, agents = group((*found.declared, *found.actions), self._agents, application, found.findings)
         pages = self._pages.resolve(
             routes,
             self.facts.name,
             {action.id for action in actions},
-            included.pages.values() if has_chosen_pages else find_pages(routes),
+            (*found.pages.values(), *found.default_pages),
         )
         facts = self.facts
         if facts.authentication is None:
@@ -394,7 +383,7 @@ class Site:
             openapi=find_openapi(app),
             recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
         )
-        self.left_out = tuple(included.left_out.values())
+        self.left_out = tuple(found.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
             catalog = setup.plugin.derive(setup, catalog)
         refuse_unfulfilled(catalog, guards_routes=self.settings.guard_routes, plugins=self.plugins)
@@ -407,10 +396,8 @@ class Site:
             kept = (setup.plugin.keeps(setup, catalog) for setup in setups)
             refuse_private_memory(catalog, [words for words in kept if words is not None])
         of_plugins = (setup.plugin.check(setup, catalog) for setup in setups)
-        self.findings = (*included.findings, *(finding for findings in of_plugins for finding in findings))
-        self.included = included.names
-        if self._inclusions:
-            included.log()
+        self.findings = (*found.findings, *(finding for findings in of_plugins for finding in findings))
+        self.included = (*(action.id for action in found.actions), *found.pages)
         return catalog
 
     @property

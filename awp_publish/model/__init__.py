@@ -5,6 +5,7 @@ values are made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so
 """
 
 from awp_publish.model.actions import (
+    IN_ANOTHER_FORMAT as IN_ANOTHER_FORMAT,
     QUERY_METHODS as QUERY_METHODS,
     ROUTE_CALL as ROUTE_CALL,
     Action as Action,

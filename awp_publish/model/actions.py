@@ -61,6 +61,10 @@ class Arrival(NamedTuple):
     endpoint: object
 
 
+IN_ANOTHER_FORMAT: Final = "in another format"
+"""How the reason ends for which a route is left out that gives what another one gives, as other data."""
+
+
 class LeftOut(NamedTuple):
     """A route that `site.include()` saw and did not publish, and the reason."""
 

@@ -14,8 +14,7 @@ from django.utils import translation
 from awp_publish.declare.discover.declared import describe_by_path
 from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.routes import Operation, Route
-from awp_publish.declare.include import IN_ANOTHER_FORMAT
-from awp_publish.model import Arrival, JsonObject
+from awp_publish.model import IN_ANOTHER_FORMAT, Arrival, JsonObject
 from awp_publish.schema import UnusableSchema, reason_of
 from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand

@@ -125,6 +125,7 @@ async def test_a_slot_that_is_moved_is_found_at_every_stage(redis_cluster):
                 server.execute_command("CLUSTER SETSLOT", slot, "NODE", here_id)
 
 
+@pytest.mark.needs("woa")
 async def test_a_call_of_a_known_caller_goes_to_the_store_once_before_and_once_after(redis_cluster):
     store = RedisClusterStore(redis_cluster.url, "shop.example", timeout=20)
     site = make_site(store)

@@ -115,28 +115,3 @@ def may_bypass(handler: object, *, follows: bool = True) -> bool:
             ):
                 return True
     return False
-
-
-_HTML: Final = frozenset({"TemplateResponse", "HTMLResponse"})
-
-_NO_HTML: Final = frozenset(
-    {"JSONResponse", "ORJSONResponse", "UJSONResponse", "PlainTextResponse", "StreamingResponse"}
-)
-
-
-def answers_html(handler: object) -> bool:
-    """Return True if a handler answers with an HTML page, by its annotation or by the responses named in its body."""
-    function = next(
-        (layer for layer in layers_of(handler) if inspect.isfunction(layer) and not hasattr(layer, "__wrapped__")), None
-    )
-    if function is None:
-        return False
-    try:
-        annotation = get_type_hints(function).get("return")
-    except Exception:  # a name that is imported for type checkers only
-        annotation = None
-    if isinstance(annotation, type) and issubclass(annotation, Response) and annotation is not Response:
-        media_type = getattr(annotation, "media_type", None)
-        return "html" in str(media_type) or any(kind.__name__ == "_TemplateResponse" for kind in annotation.__mro__)
-    names = set(function.__code__.co_names)
-    return not _HTML.isdisjoint(names) and _NO_HTML.isdisjoint(names)

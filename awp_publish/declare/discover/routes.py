@@ -134,16 +134,3 @@ SIGN_IN: Final = frozenset({"login", "logon", "signin"})
 def has_sign_in_name(path: str) -> bool:
     """Return True if a path ends with a name of sign-in pages."""
     return path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN
-
-
-_SIGN: Final = re.compile(
-    r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
-    r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"
-)
-
-
-def signs_in(route: Route) -> bool:
-    """Return True if a route's name or the end of its path says that it signs callers in or out."""
-    end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
-    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower().strip("_") for word in (end, route.name))
-    return any(_SIGN.fullmatch(word) is not None for word in words)

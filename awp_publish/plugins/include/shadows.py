@@ -3,21 +3,21 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from awp_publish.declare.discover.routes import Route, path_parameters
-from awp_publish.schema.paths import pattern_of
+from awp_publish.plugins.include.routes import ListedRoute
+from awp_publish.schema.paths import PLACEHOLDER, pattern_of
 
 ANY_SEGMENT = frozenset({"str", "path"})
 """Convertors of placeholders that take any text. What others take depends on the text."""
 
 
-def find_shadows(routes: Iterable[Route]) -> Mapping[tuple[int, str], Route]:
+def find_shadows(routes: Iterable[ListedRoute]) -> Mapping[tuple[int, str], ListedRoute]:
     """Return the route that stands before another one, by that one's identity and the method.
 
     Only what is sure is found: equal paths, and paths without placeholders that a placeholder for any text takes.
     """
-    shadows: dict[tuple[int, str], Route] = {}
-    first: dict[tuple[str, str, str], Route] = {}  # by method, host and path
-    wide: dict[int, list[tuple[re.Pattern[str], Route]]] = {}  # by number of slashes, -1 for any number
+    shadows: dict[tuple[int, str], ListedRoute] = {}
+    first: dict[tuple[str, str, str], ListedRoute] = {}  # by method, host and path
+    wide: dict[int, list[tuple[re.Pattern[str], ListedRoute]]] = {}  # by number of slashes, -1 for any number
     for route in routes:
         if route.is_opaque:
             continue
@@ -35,7 +35,7 @@ def find_shadows(routes: Iterable[Route]) -> Mapping[tuple[int, str], Route]:
                 shadows[id(route), method] = before
             else:
                 first[method, route.host, own] = route
-        convertors = set(path_parameters(own).values())
+        convertors = {convertor or "str" for _, convertor in PLACEHOLDER.findall(own)}
         if is_own_template and convertors and convertors <= ANY_SEGMENT:
             length = -1 if "path" in convertors else own.count("/")
             wide.setdefault(length, []).append((re.compile(pattern_of(own), re.DOTALL), route))
