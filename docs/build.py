@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import awp_publish
-from awp_publish import client
+from awp_publish import Site, client
+from awp_publish.plugin import installed
 
 ROOT: Final = Path(__file__).parents[1]
 BUILD: Final = ROOT / "build"
@@ -34,7 +35,8 @@ def write_reference() -> str:
     for name, one in public_names():
         lines += [f"## {name}", "", *_described(name.rpartition(".")[2], one)]
         if inspect.isclass(one):
-            for method, function in vars(one).items():
+            of_plugins = {name: verb for plugin in installed().values() for name, verb in plugin.declares.items()}
+            for method, function in {**vars(one), **(of_plugins if one is Site else {})}.items():
                 if not method.startswith("_") and inspect.isfunction(function) and function.__doc__:
                     lines += [f"### {name}.{method}", "", *_described(method, function)]
     return "\n".join(lines)

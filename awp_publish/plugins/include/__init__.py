@@ -1,4 +1,4 @@
-"""Routes in bulk: `site.include()`; a site that declares no page has the routes that answer HTML."""
+"""Routes in bulk, and pages where none is declared."""
 
 import logging
 from collections.abc import Sequence
