@@ -73,8 +73,10 @@ def find_paging(tree: Tree) -> Mapping[int, str]:
             continue
         if given["href"][:1] == "#" and "rel" not in given and tree.find_id(given["href"][1:]) is not None:
             continue  # another place on this page: a footnote
-        if ends[link] == link + 2 and not tags[link + 1] and "rel" not in given and _says_otherwise(texts[link + 1]):
-            continue  # as most links
+        if "rel" not in given and ends[link] == link + 2 and not tags[link + 1]:
+            text = texts[link + 1]
+            if len(text.strip()) > MAX_TEXT or _says_otherwise(text):
+                continue  # as most links
         text = _text_of(tree, link)
         if "rel" not in given and (not text or _says_otherwise(text)):
             continue

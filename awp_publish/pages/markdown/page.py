@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from awp_publish.pages.attributes import base_of
@@ -125,8 +125,10 @@ class _Page:
             for node in assigned:
                 if tags[node] in BLOCKS:
                     self._hold(slot)
-        for node in range(tree.body_at, len(tags)):
-            if tags[node] in BLOCKS and tags[parents[node]] not in BLOCKS:
+        blocks = (node for tag in BLOCKS for node in tree.find(tag) if node >= tree.body_at)
+        in_templates = (node for node in range(tree.size, len(tags)) if tags[node] in BLOCKS)
+        for node in (*blocks, *in_templates):
+            if tags[parents[node]] not in BLOCKS:
                 self._hold(parents[node])
         for slot, assigned in visibility.flat.assigned.items():
             if not self._holders.isdisjoint(assigned):
@@ -283,18 +285,18 @@ class _Page:
                 end = tree.ends[at]
         return outer
 
-    def _counts(self, top: int) -> dict[str, int]:
+    def _counts(self, top: int) -> Counter[str]:
         """Return the numbers of visible links, forms and characters in a node."""
-        counts, tags, attributes = dict.fromkeys(_COUNTED, 0), self._tree.tags, self._tree.attributes
-        for node in (top, *self._visible.walk(top)):
+        tags, texts, links, forms, characters = self._tree.tags, self._tree.texts, 0, 0, 0
+        for node in chain((top,), self._visible.walk(top)):
             tag = tags[node]
             if not tag:
-                counts["character"] += len(self._tree.texts[node].strip())
+                characters += len(texts[node].strip())
             elif tag == "a":
-                counts["link"] += "href" in attributes[node]
+                links += "href" in self._tree.attributes[node]
             elif tag == "form":
-                counts["form"] += 1
-        return counts
+                forms += 1
+        return Counter(link=links, form=forms, character=characters)
 
     def _is_seen(self, node: int) -> bool:
         around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
