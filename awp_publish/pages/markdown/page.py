@@ -12,33 +12,19 @@ from awp_publish.pages.content import MainContent, find_content
 from awp_publish.pages.distinct import distinct_names, has_alike
 from awp_publish.pages.formulas import read_formulas
 from awp_publish.pages.items import ItemNames
+from awp_publish.pages.markdown.blocks import MAX_BLOCK_DEPTH, Blocks
 from awp_publish.pages.markdown.controls import CONTROLS
-from awp_publish.pages.markdown.escaping import collapse, escape_line, escape_text, fence_for
-from awp_publish.pages.markdown.inline import Inline, link_to
+from awp_publish.pages.markdown.escaping import collapse, escape_line, escape_text
+from awp_publish.pages.markdown.inline import Inline
 from awp_publish.pages.markdown.joining import Mark, Piece, join_pieces
 from awp_publish.pages.markdown.lines import Lines
-from awp_publish.pages.markdown.tables import Tables
-from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.masses import SECTIONING
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.paging import MAX_TEXT, find_paging
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import Tree, read_title
 from awp_publish.pages.walk import survey
-
-_SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
-_WRAPPERS: Final = frozenset({"article", "div", "section"})
-
-
-_MEDIA: Final = frozenset({"audio", "video"})
-"""Elements whose content only those see whose browser cannot play them."""
-
-MAX_BLOCK_DEPTH: Final = 80
-"""Levels of nested blocks; of deeper ones only the text is written."""
-
-_LANGUAGE: Final = re.compile(
-    r"(?:^|\s)(?:(?:\S*-)?lang(?:uage)?-|highlight-source-|brush:\s*|sourceCode\s+)([\w+#.-]+)"
-)
 
 
 def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = None) -> str:
@@ -113,33 +99,7 @@ class _Page:
         base, formulas = base_of(tree, url) or url, read_formulas(visibility)
         self._inline = Inline(url, base, self._visible, formulas, self._names)
         self._lines = Lines()
-        self._tables = Tables(self._visible, lambda cell: self._inline.line([cell], break_with="<br>"))
-        self._is_tight = False
-        """True within a list whose items are not separated by empty lines."""
-        self._link: str | None = None
-        """The address of a link that contains blocks, until the first block has become the link."""
-        self._holders: set[int] = set()
-        """Inline elements that contain blocks, such as a link around a heading."""
-        tags, parents = tree.tags, tree.parents
-        for slot, assigned in visibility.flat.assigned.items():
-            for node in assigned:
-                if tags[node] in BLOCKS:
-                    self._hold(slot)
-        blocks = (node for tag in BLOCKS for node in tree.find(tag) if node >= tree.body_at)
-        in_templates = (node for node in range(tree.size, len(tags)) if tags[node] in BLOCKS)
-        for node in (*blocks, *in_templates):
-            if tags[parents[node]] not in BLOCKS:
-                self._hold(parents[node])
-        for slot, assigned in visibility.flat.assigned.items():
-            if not self._holders.isdisjoint(assigned):
-                self._hold(slot)
-
-    def _hold(self, node: int) -> None:
-        """Note that an inline element and those around it contain a block."""
-        tags, parents = self._tree.tags, self._tree.parents
-        while node >= 0 and tags[node] not in BLOCKS and node not in self._holders:
-            self._holders.add(node)
-            node = parents[node]
+        self._blocks = Blocks(self._visible, self._inline, self._lines)
 
     def _tell_apart(self, left_out: Sequence[int]) -> None:
         """Name controls and links that would otherwise have the same names, if some are written.
@@ -156,12 +116,6 @@ class _Page:
     @cached_property
     def _content(self) -> MainContent:
         return find_content(self._tree, self._visible.visibility, self._url)
-
-    @cached_property
-    def _addresses(self) -> set[str]:
-        """The addresses of links with a text: a box over a card leads where the title of the card does."""
-        links = (at for at in self._tree.find("a") if self._visible.plain_text(at))
-        return {self._tree.attributes[at].get("href", "") for at in links}
 
     def write(self) -> str:
         """Return the whole text. It begins with the page's title if the page has no heading of its own."""
@@ -186,11 +140,11 @@ class _Page:
         if main is not None:  # preceded by the heading of the page, wherever that is
             own = next((one for one in tree.find("h1") if self._is_seen(one)), None)
             if own is not None and main not in self._visible.around(own):
-                self._blocks([own], 0)
+                self._blocks.write([own])
                 later.add(own)
-            self._blocks([main], 0)
+            self._blocks.write([main])
             later.add(main)
-        self._blocks(self._visible.children(tree.body_at), 0)
+        self._blocks.write(self._visible.children(tree.body_at))
         later.clear()
         later.update(skipping)
         self._write_chrome(navigation, forms)
@@ -215,7 +169,7 @@ class _Page:
         if forms:
             if not self._lines.is_empty:
                 self._lines.block(["## Forms"])
-            self._blocks(forms, 0)
+            self._blocks.write(forms)
 
     def write_content(self, whole: str) -> str:
         """Return the main content, and a last line on what was left out."""
@@ -241,10 +195,12 @@ class _Page:
         if not content.is_certain:
             self._inline.controls.is_apart = True
             controls = islice(self._operated(omitted, (*navigation, *forms)), MAX_APART)
-            self._text([piece for control in controls for piece in (" ", *self._inline.pieces(control), " ")])
+            self._blocks.write_text(
+                [piece for control in controls for piece in (" ", *self._inline.pieces(control), " ")]
+            )
             self._inline.controls.is_apart = False
         if paging:
-            self._text([piece for link in paging.values() for piece in (*self._inline.pieces(link), " ")])
+            self._blocks.write_text([piece for link in paging.values() for piece in (*self._inline.pieces(link), " ")])
         self._write_chrome(navigation, forms)
         parts = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in _COUNTED if counts[name]]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
@@ -256,12 +212,12 @@ class _Page:
         headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
         if not any(node <= one < tree.ends[node] and not self._is_in(one, omitted) for one in headings):
             if headings:
-                self._blocks(headings[:1], 0)
+                self._blocks.write(headings[:1])
             elif title := escape_text(collapse(read_title(tree)).strip()):
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         later.update(omitted)
-        self._blocks(self._visible.children(node) if node == tree.body_at else [node], 0)
+        self._blocks.write(self._visible.children(node) if node == tree.body_at else [node])
         later.clear()
 
     def _is_in(self, node: int, others: Iterable[int]) -> bool:
@@ -361,201 +317,3 @@ class _Page:
             if tag in _CHROME and not any(self._tree.tags[one] in SECTIONING for one in self._visible.around(above)):
                 return True
         return False
-
-    def _blocks(self, children: Iterable[int], depth: int) -> None:
-        """Write the content of an element: blocks, and text between them."""
-        pieces: list[Piece] = []
-        lines, later = self._lines, self._inline.later
-        tags, attributes, children_of = self._tree.tags, self._tree.attributes, self._visible.children
-        for node in children:
-            tag, given = tags[node], attributes[node]
-            if node in later:
-                continue
-            if not tag or not self._is_block(node) or not self._visible.shows(node):
-                pieces += self._inline.pieces(node, linked=self._link is not None)
-                continue
-            if pieces:
-                self._text(pieces)
-                pieces = []
-            if depth >= MAX_BLOCK_DEPTH:
-                self._text([escape_text(self._visible.plain_text(node))])
-            elif tag in HEADINGS or given.get("role", "").strip().lower() == "heading":
-                text = self._line(node)
-                if text:
-                    escaped = re.sub(r"(?<!#)(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
-                    aria = given.get("aria-level", "").strip()
-                    level = HEADINGS.get(tag) or (int(aria) if aria in ("1", "2", "3", "4", "5", "6") else 2)
-                    lines.block([f"{'#' * level} {escaped}"])
-            elif tag in LISTS:
-                self._list(node, depth + 1)
-            elif tag == "table":
-                self._table(node, depth + 1)
-            elif tag in ("legend", "summary"):
-                self._strong(node, depth + 1)
-            elif tag == "a":
-                address = self._inline.address(given["href"]) if "href" in given else None
-                outer, self._link = self._link, self._link or address
-                self._blocks(children_of(node), depth + 1)
-                if outer is None and self._link is not None and given["href"] not in self._addresses:
-                    self._text([escape_text(self._inline.controls.name(node), in_brackets=True)])
-                self._link = outer if outer is not None and self._link is not None else None
-            elif tag == "hr":
-                if not lines.is_empty:  # at the beginning it would open front matter
-                    lines.block(["---"])
-            elif tag == "blockquote":
-                around, self._is_tight = self._is_tight, False
-                with lines.within("> "):
-                    self._blocks(children_of(node), depth + 1)
-                self._is_tight = around
-            elif tag in PREFORMATTED:
-                text = self._visible.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
-                if text:
-                    fence = fence_for(text, 3)
-                    lines.block([fence + self._language_of(node), *text.split("\n"), fence])
-                    found = (one for one in self._visible.walk(node) if tags[one] == "a" and "href" in attributes[one])
-                    links = list(filter(None, dict.fromkeys(self._inline.line([one]) for one in found)))
-                    if links:
-                        lines.block([f"Links: {', '.join(links)}"])
-            elif tag == "dl":
-                self._terms(node, depth + 1)
-            else:
-                hidden: list[str] = []
-                if tag == "form" and not (fields := self._inline.controls.read_form(node)).is_button:
-                    # Where the form is sent, then its fields, then its hidden fields.
-                    name = collapse(given.get("aria-label") or "").strip()
-                    says = f"Form “{escape_text(name)}”" if name else "Form"
-                    if given.get("action") or fields.has_names:
-                        says += f": {self._inline.controls.target(node)}"
-                    if name or says != "Form":
-                        lines.block([says])
-                    hidden = self._inline.controls.hidden(node)
-                self._blocks(children_of(node), depth + 1)
-                if hidden:
-                    lines.block([f"[hidden: {', '.join(hidden)}]"])
-        self._text(pieces)
-
-    def _is_block(self, node: int) -> bool:
-        """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
-        tag = self._tree.tags[node]
-        if node in self._inline.controls.widgets:
-            return False
-        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
-
-    def _text(self, pieces: Sequence[Piece]) -> None:
-        """Write running text, as one paragraph or several."""
-        for lines in join_pieces(pieces):
-            if self._link is not None:
-                lines, self._link = [link_to(" ".join(lines), self._link).text], None
-            escaped = [escape_line(line) for line in lines]
-            self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
-
-    def _line(self, node: int) -> str:
-        """Return the text of a block on one line, as a link if the block is the first one within a link."""
-        text = self._inline.line(self._visible.children(node), linked=self._link is not None)
-        if text and self._link is not None:
-            text, self._link = link_to(text, self._link).text, None
-        return text
-
-    def _strong(self, node: int, depth: int) -> None:
-        """Write the name of what follows: the legend of a group, the summary of details, the caption of a table."""
-        if any(map(self._is_block, self._tree.children(node))):
-            self._blocks(self._visible.children(node), depth)
-            return
-        text = self._line(node) or escape_text(self._inline.controls.name(node))
-        if text:
-            self._lines.block([text if text.startswith("**") else f"**{text}**"])
-
-    def _list(self, node: int, depth: int) -> None:
-        tree = self._tree
-        tags, attributes = tree.tags, tree.attributes
-        # A list directly after another one needs a different marker, or both would be one list (section 5.3).
-        usual, other = (".", ")") if tags[node] == "ol" else ("-", "*")
-        marker = other if self._lines.last_list == usual else usual
-        # The items are separated if one of them has several blocks that need separation (section 5.3).
-        is_tight = True
-        for item in self._visible.children(node):
-            inner = [child for child in tree.children(item) if tags[child]] if tags[item] == "li" else []
-            while len(inner) == 1 and tags[inner[0]] in _WRAPPERS:
-                inner = [child for child in tree.children(inner[0]) if tags[child]]
-            spacious = sum(tags[child] in _SPACIOUS for child in inner)
-            if spacious > 1 or (spacious == 1 and any(tags[child] in LISTS for child in inner)):
-                is_tight = False
-        number, is_first = _number(attributes[node].get("start", ""), 1), True
-        around = self._is_tight
-        # Directly after a paragraph in an item, only a list that starts with 1 is recognised (section 5.3).
-        begins_tight = around and is_tight and number == 1
-        self._is_tight = is_tight
-        for child in self._visible.elements_in(node):
-            if tags[child] == "li":
-                number = _number(attributes[child].get("value", ""), number)
-            sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
-            with self._lines.item(sign, begins_tight if is_first else is_tight):
-                # A child that is not an `li` is in the list by mistake.
-                self._blocks(self._visible.children(child) if tags[child] == "li" else [child], depth)
-            if self._lines.has_written:
-                is_first = False
-                number += 1
-        self._is_tight = around
-        if not is_first:
-            self._lines.last_list = marker
-
-    def _terms(self, node: int, depth: int) -> None:
-        """Write terms and their descriptions as a list, because Markdown has no other way.
-
-        A `div` may enclose each group of them (HTML, section 4.4.9).
-        """
-        parts = [
-            part
-            for child in self._visible.elements_in(node)
-            for part in (self._visible.elements_in(child) if self._tree.tags[child] == "div" else (child,))
-        ]
-        groups: list[tuple[list[int], list[int]]] = []
-        for part in parts:
-            is_term = self._tree.tags[part] == "dt"
-            if not groups or (is_term and groups[-1][1]):
-                groups.append(([], []))
-            groups[-1][0 if is_term else 1].append(part)
-        is_first = True
-        for terms, definitions in groups:
-            names = ", ".join(f"**{line}**" for line in map(self._line, terms) if line)
-            with self._lines.item("- ", tight=not is_first):
-                if names and not any(
-                    self._is_block(child) for one in definitions for child in self._tree.children(one)
-                ):
-                    definition = "; ".join(line for line in map(self._line, definitions) if line)
-                    self._lines.block([f"{names}: {definition}" if definition else names])
-                else:
-                    if names:
-                        self._lines.block([names])
-                    for one in definitions:
-                        self._blocks(self._visible.children(one), depth)
-            is_first = is_first and not self._lines.has_written
-
-    def _table(self, node: int, depth: int) -> None:
-        """Write a table, with its caption before it; the content of one that only arranges a page as if it were not."""
-        table = self._tables.read(node)
-        if table is None:
-            self._blocks(self._visible.children(node), depth)
-            return
-        if table.caption is not None:
-            self._strong(table.caption, depth)
-        if lines := self._tables.write(table):
-            self._lines.block(lines)
-
-    def _language_of(self, node: int) -> str:
-        """Return the language of code that highlighters write into classes: on the code, around it, or within."""
-        tree = self._tree
-        inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
-        for one in (*inner, node, *islice(self._visible.around(node), 1)):
-            given = tree.attributes[one]
-            if found := _LANGUAGE.search(given.get("class", "")):
-                return found[1]
-            if language := given.get("data-lang", given.get("data-language", "")).strip():
-                return re.sub(r"[^\w+#.-]", "", language)
-        return ""
-
-
-def _number(text: str, usual: int) -> int:
-    """Return a number that Markdown can write: not negative, at most nine digits."""
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
