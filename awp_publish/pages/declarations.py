@@ -293,6 +293,19 @@ def _is_cut(rectangle: str) -> bool:
 _MOVES: Final = frozenset(("opacity", "transform", "filter", "scale", "rotate", "translate"))
 
 
+_UNRENDERED: Final = ("none", "table-column", "table-column-group")
+
+
+def is_rendered(given: Declarations) -> bool:
+    """Return False if declarations take their element from everybody, also from those who hear the page."""
+    declared = {name: given[name][0] for name in ("display", "content-visibility", "visibility") if name in given}
+    return (
+        declared.get("display") not in _UNRENDERED
+        and declared.get("content-visibility") != "hidden"
+        and declared.get("visibility") not in ("hidden", "collapse")
+    )
+
+
 def hides_box(given: Declarations) -> bool:
     """Return True if declarations hide their element with everything in it from everybody who looks at the page.
 
@@ -303,7 +316,7 @@ def hides_box(given: Declarations) -> bool:
         return given[name][0] if name in given else ""
 
     display = of("display")
-    if display in ("none", "table-column", "table-column-group") or of("content-visibility") == "hidden":
+    if display in _UNRENDERED or of("content-visibility") == "hidden":
         return True
     if display == "contents":
         return False

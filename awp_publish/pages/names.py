@@ -70,7 +70,9 @@ class AccessibleNames:
         self._generated = read_generated(visibility)
         self.blocks: Set[int] = self._generated.blocks
         """Inline elements that are laid out as blocks, so that their text stands apart."""
+        unseen = visibility.unseen_texts
         self._shown_otherwise = self.blocks.union(self._generated.before, self._generated.after)
+        self._shown_otherwise |= {tree.parents[at] for at in unseen}
         self._noted = tree.conspicuous | visibility.by_rule | self._shown_otherwise
         self._surroundings = Surroundings(visibility)
         self._roots = [(start, end, _ids_in(tree, start, end)) for start, end in tree.contents.values()]
@@ -147,11 +149,16 @@ class AccessibleNames:
         return text if not name or (is_title and any(map(str.isalnum, text))) else name
 
     def unwritten(self, field: int) -> str:
-        """Return the name of a field as far as it is not written beside it: what its attributes say."""
+        """Return the name of a field if it is not written beside it: it is in attributes, or in a label unseen."""
         given = self._tree.attributes[field]
         references = references_of(given)
-        named = (self.referred(references, field) if references else "", collapse(given.get("aria-label")))
-        titles = ("placeholder",) if field in self._labels else ("title", "placeholder", "aria-placeholder")
+        named = [self.referred(references, field) if references else "", collapse(given.get("aria-label"))]
+        if labels := self._labels.get(field):
+            shown = (label for label in labels if not self._is_hidden(label))
+            written = "".join(text_of(self._visibility, label, field, MAX_NODES, shows=True) for label in shown)
+            name = next(self._native(field), "")
+            named += [] if _letters(name) in _letters(written) else [name]
+        titles = ("placeholder",) if labels else ("title", "placeholder", "aria-placeholder")
         return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
 
     def has_generated(self, element: int) -> bool:
@@ -160,7 +167,7 @@ class AccessibleNames:
 
     def _holds_more(self, element: int) -> bool:
         """Return True if there is more in an element than text."""
-        return self.has_generated(element) or any(self._tree.tags[element + 1 : self._tree.ends[element]])
+        return element in self._shown_otherwise or any(self._tree.tags[element + 1 : self._tree.ends[element]])
 
     def _plain_content(self, element: int) -> str | None:
         """Return the text of an element if that is its name: if nothing in it has a name of its own or is hidden."""
@@ -211,7 +218,7 @@ class AccessibleNames:
         elif tag in ("fieldset", "table"):
             wanted = "legend" if tag == "fieldset" else "caption"
             first = tree.first_child(element, wanted)
-            if first is not None and not self._visibility.hides(first):
+            if first is not None and not self._is_silent(first):
                 yield self.content(first)
         elif tag == "svg":
             yield title_of(tree, element)
@@ -234,7 +241,8 @@ class AccessibleNames:
         """Return the name that an element has from its content (accname 1.2, steps 2C to 2I), leaving out one node.
 
         A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
-        element itself is hidden, hidden parts contribute too (2B, note).
+        element itself is hidden, hidden parts contribute too (2B, note). What only the eyes do not see contributes to
+        all names but those of headings, which are text of the page.
         """
         shown_otherwise, before, after = self._shown_otherwise, self._generated.before, self._generated.after
         if (
@@ -246,6 +254,9 @@ class AccessibleNames:
             text = self._plain_content(element)
             if text is not None and len(text) <= MAX_NAME_LENGTH:
                 return text
+        is_heading = role_of(self._tree.tags[element], self._tree.attributes[element]) == "heading"
+        hides = self._visibility.hides if is_heading else self._is_silent
+        unseen_texts = {} if is_heading else self._visibility.unseen_texts
         pieces: list[str] = []
         referring = length = 0
         referred: set[int | None] = set()
@@ -263,7 +274,7 @@ class AccessibleNames:
                 continue
             tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
             if not tag:
-                pieces.append(tree.texts[node])
+                pieces.append(tree.texts[node] or unseen_texts.get(node, ""))
                 length += len(pieces[-1])
                 continue
             if tag == "slot":  # it is shown as its content
@@ -279,7 +290,7 @@ class AccessibleNames:
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node == without or (
-                tag in STRIPPED if is_hidden else visibility.withdraws(node) if tag == "svg" else visibility.hides(node)
+                tag in STRIPPED if is_hidden else visibility.withdraws(node) if tag == "svg" else hides(node)
             ):
                 continue
             said = None
@@ -297,6 +308,7 @@ class AccessibleNames:
                 said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
                 said = collapse(said or (given.get("title") if "alt" not in given else ""))
             parted = tag not in INLINE or tag in ("br", "textarea") or tag in _VALUED or node in self.blocks
+            parted = parted or node in visibility.unseen  # out of the flow, mostly
             if parted:
                 pieces.append(" ")
             if said is not None:
@@ -326,6 +338,13 @@ class AccessibleNames:
                     owners.add(node)
                     found = [node, " ", *found]
         return found
+
+    def _is_silent(self, node: int) -> bool:
+        """Return True if a part contributes nothing to a name: what only the eyes do not see contributes (2A)."""
+        visibility = self._visibility
+        if node not in visibility.unseen:
+            return visibility.hides(node)
+        return self._tree.tags[node] in STRIPPED or visibility.is_hidden_by(self._tree.attributes[node])
 
     def _is_hidden(self, node: int) -> bool:
         return any(map(self._visibility.withdraws, (node, *ancestors(self._tree, node))))
@@ -371,6 +390,11 @@ class AccessibleNames:
 def _ids_in(tree: Tree, start: int, end: int) -> dict[str, int]:
     """Return the first element with each id in a range."""
     return {name: at for at in range(end - 1, start - 1, -1) if (name := tree.attributes[at].get("id"))}
+
+
+def _letters(text: str) -> str:
+    """Return a text without what differs where it is written and where it is a name: case and white space."""
+    return "".join(text.casefold().split())
 
 
 def collapse(text: str | None) -> str:

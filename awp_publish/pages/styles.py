@@ -18,6 +18,7 @@ from awp_publish.pages.declarations import (
     Declarations,
     hides_box,
     hides_text,
+    is_rendered,
     read_declarations,
 )
 from awp_publish.pages.matching import ExhaustedError, Matcher, PageNodes
@@ -41,9 +42,10 @@ _OPERATED: Final = _FIELDS | {"a", "area", "summary"}
 class Styles:
     """What the sheets of one scope of a page hide, together with its `style` attributes.
 
-    `boxes` are the elements that are hidden with all in them, `texts` are texts that are hidden. `base` are elements of
-    the scope of which something is declared elsewhere, by browsers or by a shadow root; `outside` is what this shadow
-    root declares of its host and of what is in its slots.
+    `boxes` are the elements that are hidden with all in them, `texts` are texts that are hidden; `unseen` are those of
+    both that are hidden from the eyes only, as texts for screen readers are. `base` are elements of the scope of which
+    something is declared elsewhere, by browsers or by a shadow root; `outside` is what this shadow root declares of its
+    host and of what is in its slots.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Styles:
         self._custom: dict[int, dict[str, tuple[str, bool]]] = {}
         self._looked_up = frozenset[str]()
         self._cascaded: dict[int, Declarations] = {}
-        self.boxes, self.texts = set[int](), set[int]()
+        self.boxes, self.texts, self.unseen = set[int](), set[int](), set[int]()
         concerns = {at: _together(declared) for at, declared in base.items()}
         for at in styled:
             own = _together(self._styled(at))
@@ -79,6 +81,7 @@ class Styles:
         for properties in set(concerns.values()):
             self._cascade([at for at in among if concerns[at] == properties], properties)
         self.boxes.update(at for at in among if hides_box(self._cascaded[at]))
+        self.unseen.update(at for at in self.boxes if is_rendered(self._cascaded[at]))
         closed, tops, hiding = 0, list[int](), set[str]()
         for at in among:
             if at in self.boxes:
@@ -229,14 +232,22 @@ class Styles:
                 shown.add(at)
                 at = page.parents[at]
         if top not in shown:
-            self.boxes.add(top)
+            self._hide(top, states)
             return
         for at in sorted(shown):
             child = at + 1
             while child < page.ends[at]:
                 if child not in shown:
-                    (self.boxes if page.tags[child] else self.texts).add(child)
+                    self._hide(child, states)
                 child = page.ends[child]
+
+    def _hide(self, at: int, states: Mapping[int, tuple[bool, ...]]) -> None:
+        """Add what has no visible text, by what hides the text of the elements that are not hidden otherwise."""
+        is_element = self._page.tags[at] != ""
+        (self.boxes if is_element else self.texts).add(at)
+        state = states.get(at if is_element else self._page.parents[at])
+        if state is not None and not state[0]:
+            self.unseen.add(at)
 
 
 def _together(names: Iterable[str]) -> frozenset[str]:

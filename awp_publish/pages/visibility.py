@@ -1,6 +1,7 @@
 """Which elements of a page are visible (SOM 1.0, section 6), and their visible text."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from awp_publish.pages.declarations import Declarations, may_hide
@@ -40,6 +41,10 @@ INLINE: Final = frozenset(_INLINE_TAGS.split())
 _NEVER_HIDDEN: Final = ("html", "body")
 """A page that hides all of itself is shown by its scripts, as AMP's are."""
 
+_FIELDS: Final = frozenset(("input", "select", "textarea"))
+MAX_LABELS: Final = 10
+"""Labels of one field that are looked at."""
+
 _CLOSED: Final = {"display": ("none", False)}
 """What browsers declare of a popover."""
 
@@ -49,18 +54,20 @@ class Visibility:
 
     `by_rule` are those that styles hide, and what is in no slot, or in a hidden one. A shadow root has rules of its own
     only. `withdrawn` are these and those that an attribute hides; a slot with content counts as hidden, because its
-    content is where the page has it. `styles` are the page's own. `tree` is that of the page, without texts that are
-    hidden where their element is not.
+    content is where the page has it. `unseen` are those that are hidden from the eyes only: their text is no text of
+    the page, but it names the controls that contain it. A field that is unseen, but has a label that is not, is drawn
+    by the page itself, and visible. `styles` are the page's own. `tree` is that of the page, without texts that are
+    hidden where their element is not; `unseen_texts` has those of them that are hidden from the eyes only.
     """
 
-    __slots__ = ("by_rule", "flat", "styles", "tree", "withdrawn")
+    __slots__ = ("by_rule", "flat", "styles", "tree", "unseen", "unseen_texts", "withdrawn")
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.flat = tree, FlatTree(tree)
         styled = {
             at for at in (0, *tree.conspicuous) if (style := tree.attributes[at].get("style")) and may_hide(style)
         }
-        boxes, texts = set(self.flat.unassigned), set[int]()
+        boxes, texts, unseen = set(self.flat.unassigned), set[int](), set[int]()
         base: dict[int, Declarations] = {at: _CLOSED for at in tree.conspicuous if "popover" in tree.attributes[at]}
         for template, (start, end) in tree.contents.items():
             if shadow_mode_of(tree.attributes[template]) is not None:
@@ -69,12 +76,18 @@ class Visibility:
                 inner = self._styles(matcher, range(start, end), styled, base)
                 boxes |= inner.boxes
                 texts |= inner.texts
+                unseen |= inner.unseen
                 base.update(inner.outside)
         outer = self.styles = self._styles(Matcher(tree, 0, tree.size), tree.find("style"), styled, base)
         boxes |= outer.boxes
         texts |= outer.texts
+        unseen |= outer.unseen
         hidden = {at for at in (0, *tree.conspicuous) if self.is_hidden_by(tree.attributes[at])}
         self._empty_slots(boxes, hidden)
+        drawn = set(self._drawn([at for at in unseen if tree.tags[at] in _FIELDS], boxes | hidden))
+        boxes -= drawn
+        self.unseen = frozenset(unseen - drawn)
+        self.unseen_texts = {at: tree.texts[at] for at in unseen & texts}
         if silent := [at for at in (*boxes, *texts) if not tree.tags[at]]:
             self.tree = tree.without(silent)
         self.by_rule = frozenset(
@@ -101,6 +114,21 @@ class Visibility:
                 at = tree.parents[at]
             if at >= 0 and tree.tags[at] != "template":
                 boxes.update(assigned)
+
+    def _drawn(self, fields: Sequence[int], hidden: Set[int]) -> Iterator[int]:
+        """Yield the fields that have a visible `<label>`, around them or for their id."""
+        tree = self.tree
+        labels = defaultdict[str, list[int]](list)
+        for at in tree.find("label") if fields else ():
+            labels[tree.attributes[at].get("for", "")].append(at)
+        for field in fields:
+            around = [
+                at for at in _around(tree, field) if tree.tags[at] == "label" and "for" not in tree.attributes[at]
+            ]
+            name = tree.attributes[field].get("id")
+            named = labels.get(name, ()) if name else ()
+            if any(hidden.isdisjoint((at, *_around(tree, at))) for at in (*named[:MAX_LABELS], *around[:1])):
+                yield field
 
     def _applies(self, style: int) -> bool:
         given = self.tree.attributes[style]
@@ -129,6 +157,11 @@ class Visibility:
     def is_hidden_by(self, attributes: Mapping[str, str]) -> bool:
         """Return True if attributes hide their element (SOM 1.0, 6.1)."""
         return "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true"
+
+
+def _around(tree: Tree, at: int) -> Iterator[int]:
+    while (at := tree.parents[at]) >= 0:
+        yield at
 
 
 def title_of(tree: Tree, drawing: int) -> str:

@@ -48,6 +48,17 @@ PAGES = {
             for number in range(30)
         )
     ),
+    "choices that the page draws itself": "<style>.sr{{position:absolute;clip:rect(0 0 0 0);width:1px;height:1px}}"
+    ".o{{opacity:0;position:absolute}}</style><main><h1>Shirt</h1><form method=post>{}<label><input type=checkbox "
+    "class=o name=gift> Wrap as a gift</label><input type=file class=sr id=f><label for=f>Choose a picture</label>"
+    "<label class=sr for=q>Number of shirts</label><input type=number id=q name=q><button><svg></svg><span class=sr>"
+    "Add to basket</span></button><a href=/basket><svg></svg><span class=sr>Open the basket</span></a></form>"
+    "</main>".format(
+        "".join(
+            f"<input type=radio class=sr id=c{number} name=colour><label for=c{number}>Colour {number}</label>"
+            for number in range(8)
+        )
+    ),
     "documentation": "<main><article><h1>Install</h1>{}<p><a href=/use rel=next>Next</a></p></article></main>".format(
         "".join(
             f"<h2>Step {number}</h2><p>{SENTENCE}See <a href=/docs/{number}>the page on step {number}</a>, please.</p>"

@@ -174,3 +174,49 @@ def test_rules_that_are_many_take_a_bounded_number_of_steps(monkeypatch, sheet):
     matcher = Matcher(tree, 0, tree.size)
     Styles(tree, matcher, [read_sheet(sheet * 200 + "p {overflow:hidden}")])
     assert 20_000 < matcher.steps <= 20_000 + tree.size
+
+
+UNSEEN = "<style>.sr { position: absolute; clip: rect(0 0 0 0); width: 1px; height: 1px; overflow: hidden }</style>"
+
+
+@pytest.mark.parametrize(
+    "how", ["class=sr", "style='position:absolute;opacity:0'", "style='position:absolute;left:-9999px'"]
+)
+def test_a_field_that_a_page_draws_itself_is_there_if_its_label_is(how: str) -> None:
+    drawn = page(f"<form><label><input type=checkbox name=gift {how}> As a gift</label></form>", UNSEEN)
+    trap = page(f"<form><label class=sr>Leave empty <input name=website {how}></label></form>", UNSEEN)
+    bare = page(f"<form><input name=website {how}></form>", UNSEEN)
+    assert "[ ] `gift` As a gift" in as_markdown(drawn)
+    assert '"checkbox"' in as_som(drawn)
+    for written in (as_markdown(trap), as_markdown(bare), as_som(trap), as_som(bare)):
+        assert "website" not in written
+        assert "Leave empty" not in written
+
+
+def test_a_field_with_its_label_hidden_from_everybody_stays_hidden() -> None:
+    parts = ("<label hidden for=a>As a gift</label>", "<div style=display:none><label for=a>As a gift</label></div>")
+    for part in parts:
+        written = as_markdown(page(f"<form><input type=checkbox id=a name=gift class=sr>{part}</form>", UNSEEN))
+        assert "gift" not in written
+
+
+def test_a_field_is_written_with_the_name_that_is_not_seen_beside_it() -> None:
+    labels = {
+        "<label class=sr for=q>Search</label><input id=q name=q>": "[text field `q`, “Search”]",
+        "<label hidden for=q>Search</label><input id=q name=q>": "[text field `q`, “Search”]",
+        "<label>Size <span class=sr>of a tent</span><input name=q></label>": "Size [text field `q`, “Size of a tent”]",
+        "<label aria-label='Navy blue'><input type=radio name=q>Navy</label>": "( ) `q` Navy blue Navy",
+        "<label>Words <input name=q></label>": "Words [text field `q`]",
+        "<label><img src=a.png alt=Words> <input name=q></label>": "[text field `q`]",
+    }
+    for part, wanted in labels.items():
+        assert wanted in as_markdown(page(f"<form>{part}</form>", UNSEEN)), part
+
+
+def test_a_heading_has_only_the_text_that_is_seen() -> None:
+    for part in (
+        f"<h2>Teas<span class=sr>{SECRET}</span></h2>",
+        f"<div role=heading>Teas<i class=sr>{SECRET}</i></div>",
+    ):
+        for write in FORMS:
+            assert SECRET not in write(page(part, UNSEEN))

@@ -11,6 +11,13 @@ CSS = (
     ".b::before{content:'before'}.n::after{content:' \\201C new'}.k:before{content:'a' attr(data-k)}.d{display:block}"
     ".e::after{content:''}.w::before{content:'x';display:none}.l{display:inline-block}.h{visibility:hidden}"
 )
+UNSEEN = (
+    ".c{position:absolute;clip:rect(0 0 0 0);width:1px;height:1px;overflow:hidden}"
+    ".p{position:absolute;clip-path:inset(50%)}.o{position:absolute;left:-9999px}.z{position:absolute;opacity:0}.f{font-size:0}.i{text-indent:-9999px}"
+    ".v{position:absolute;opacity:0;visibility:hidden}.g{display:none}"
+)
+"""What hides a text from the eyes, as a text for screen readers is, and at the end what hides it from everybody."""
+
 CASES = [
     "<button id=t>Buy <b>tea</b></button>",
     "<button id=t><x-a>{}two</x-a></button>".format(ROOT.format("one <slot></slot> three")),
@@ -97,6 +104,31 @@ CASES = [
             "<button id=t><b style='display:flex'>a</b>b</button>",
             "<button id=t><span>a</span><span class=h>b</span><span>c</span></button>",
             "<label for=t class=b>Name</label><input id=t>",
+        )
+    ),
+    *(
+        f"<style>{UNSEEN}</style>{html}"
+        for name in "cpozfivg"
+        for html in (
+            f"<button id=t><i></i><span class={name}>Close</span></button>",
+            f"<button id=t>Close <span class={name}>the window</span></button>",
+            f"<a id=t href=/><span class={name}>Read <b>more</b></span><i></i></a>",
+            f"<a id=t href=/>Read more<span class={name}> about cats</span></a>",
+            f"<div role=button id=t tabindex=0><i></i><span class={name}>Close</span></div>",
+            f"<label for=t>Name <span class={name}>of the cat</span></label><input id=t>",
+            f"<fieldset id=t><legend><span class={name}>Size</span> of cup</legend><input></fieldset>",
+            f"<button id=t><span class=o><b class={name}>Close</b> it</span></button>",
+        )
+    ),
+    *(f"<style>{UNSEEN}</style><button id=t>Close<span class={name}>the window</span></button>" for name in "cpoz"),
+    *(f"<style>{UNSEEN}</style><label for=t class={name}>Name</label><input id=t>" for name in "cpozfi"),
+    *(
+        f"<style>{UNSEEN}</style>{html}"
+        for name in "cpoz"
+        for html in (
+            f"<label><input type=checkbox id=t class={name}> Remember me</label>",
+            f"<input type=radio id=t class={name}><label for=t>Small</label>",
+            f"<input type=file id=t class={name}><label for=t><b>Choose</b> a file</label>",
         )
     ),
     *(html for html in COMPUTED if "labeledby" not in html),
