@@ -1,7 +1,7 @@
 """What functions make of what they are given, whole.
 
-A line `> FUNCTION ARGUMENTS` has its arguments in JSON, in which {"times": [VALUE, N]} is a long one, and is followed by
-what it returns or raises. --golden writes the answers anew; read the change.
+A line `> FUNCTION ARGUMENTS` has its arguments in JSON, in which {"times": [VALUE, N]} is a long one, and is followed
+by what it returns or raises. --golden writes the answers anew; read the change.
 """
 
 import json

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import astuple
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,8 +26,7 @@ from awp_publish.http.html import Html, tag
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.streams import OpenStreams, StreamLimits
 from awp_publish.http.talk import TalkFailed, read_message
-from awp_publish.problems import Problem, RateLimited, Refused, Violation
-from awp_publish.problems import NotJson
+from awp_publish.problems import NotJson, Problem, RateLimited, Refused, Violation
 from tests.function_transcripts import compare
 from tests.virtual_time import run_virtually
 
@@ -170,8 +170,10 @@ def pass_body(version: str, *arrivals: Any) -> object:
 
 def _receiving(arrivals: list[Any]) -> Callable[[], Any]:
     async def receive() -> dict[str, Any]:
-        while arrivals and isinstance(arrivals[0], (int, float)):
-            await asyncio.sleep(arrivals.pop(0))
+        pauses = list(takewhile(lambda part: isinstance(part, (int, float)), arrivals))
+        del arrivals[: len(pauses)]
+        for pause in pauses:
+            await asyncio.sleep(pause)
         part = arrivals.pop(0) if arrivals else "..."
         if part == "...":
             return {"type": "http.disconnect"}
