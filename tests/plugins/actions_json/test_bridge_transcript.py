@@ -50,16 +50,16 @@ class Scene:
             self.ends[mark[:-1]][0].say_text(rest[2:])
         else:
             kind, _, members = rest.partition(" ")
-            for number, call_id in enumerate(self.calls):
+            for number, call_id in reversed([*enumerate(self.calls)]):
                 members = members.replace(f"${number}", call_id)
             self.ends[mark[:-1]][0].say({"type": kind, **json.loads(members or "{}")})
-        return self.heard([await end.quiet() for end, _ in self.ends.values()])
+        return self.heard([await end.quiet() for _ in range(4) for end, _ in self.ends.values()])
 
     def heard(self, _: object) -> Iterator[str]:
         for name, (end, _stack) in self.ends.items():
             while not end.items.empty():
                 item = end.items.get_nowait()
-                if item["type"] == "action_call" and item["call_id"] not in self.calls and len(item["call_id"]) > 20:
+                if item["type"] == "action_call" and item["call_id"] not in self.calls and "." in item["call_id"]:
                     self.calls.append(item["call_id"])
                 text = json.dumps(item, sort_keys=True, ensure_ascii=False)
                 for number, call_id in enumerate(self.calls):
