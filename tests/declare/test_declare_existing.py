@@ -91,31 +91,6 @@ def shop_on_starlette() -> Starlette:
 @pytest.mark.parametrize(
     ("options", "agents"),
     [
-        ({}, ["list_books", "show_book_html", "health"]),
-        ({"tags": ["books"]}, ["list_books", "show_book_html"]),
-        ({"tags": ["books", "operations"]}, ["list_books", "show_book_html", "health"]),
-        ({"paths": ["/books/*"]}, ["show_book_html"]),
-        ({"paths": ["/books", "/health"]}, ["list_books", "health"]),
-        ({"paths": ["/books/{slug}"]}, ["show_book_html"]),
-        ({"operations": ["health"]}, ["health"]),
-        ({"operations": ["add_book"]}, ["add_book"]),
-        ({"operations": ["remove", "metrics"]}, ["metrics", "remove"]),
-        ({"operations": ["show"]}, ["show_book_html"]),
-        ({"operations": ["add_book_books_post"]}, ["add_book"]),
-        ({"tags": ["books"], "operations": ["add_book"]}, ["list_books", "show_book_html", "add_book"]),
-        ({"exclude": ["health"]}, ["list_books", "show_book_html"]),
-        ({"exclude": ["/books*"]}, ["health"]),
-        ({"tags": ["books"], "exclude": ["showBookHTML"]}, ["list_books"]),
-    ],
-)
-def test_routes_of_fastapi_are_included_reading_ones_unless_named(site, start, options, agents):
-    site.include(**options)
-    assert sorted(start(shop_on_fastapi()).agents()) == sorted(agents)
-
-
-@pytest.mark.parametrize(
-    ("options", "agents"),
-    [
         ({}, ["list_books", "show_book_get", "health"]),
         ({"paths": ["/books/*"]}, ["list_books", "show_book_get"]),
         ({"operations": ["add_book"]}, ["add_book"]),
@@ -149,40 +124,6 @@ def test_what_is_declared_already_is_not_included_again(site, start):
     front = start(shop_on_fastapi())
     assert sorted(front.agents()) == ["find", "health", "show_book_html"]
     assert front.awas("find")["path"] == "/books"
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate Operation ID")
-def test_a_route_with_several_methods_gives_several_actions_when_it_is_named(site, start):
-    app = FastAPI()
-
-    @app.api_route("/x", methods=["GET", "POST"])
-    async def thing(request: Any = None) -> str:
-        """Do it."""
-        return "done"
-
-    site.include(operations=["thing"])
-    assert sorted(start(app).agents()) == ["thing_get", "thing_post"]
-
-
-NAMES = "There are: health, add_book, listBooks, remove, showBookHTML."
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"tags": ["boks"]}, 'tags: "boks" matches no route. There are: books, operations.'),
-        ({"operations": ["helth"]}, f'operations: "helth" matches no route. {NAMES}'),
-        ({"paths": ["/boks/*"]}, 'paths: "/boks/*" matches no route. There are: /books'),
-        ({"exclude": ["helth"]}, f'exclude: "helth" matches no route. {NAMES}'),
-        (
-            {"paths": ["/books"], "exclude": ["listBooks"]},
-            "found no route that only reads (GET). Name routes that write in operations=..., or use site.declare().",
-        ),
-    ],
-)
-def test_typing_errors_are_told_with_what_there_is(site, refusal, options, words):
-    site.include(**options)
-    assert refusal(shop_on_fastapi()).startswith(f"site.include(): {words}")
 
 
 def test_an_application_that_shows_no_routes_has_nothing_to_include(site, refusal):
@@ -261,19 +202,6 @@ def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
     site.declare("old_books", method="GET", path="/v1/books")
     site.include()
     assert start(app).agents() == ["old_books", "books"]
-
-
-def test_a_name_that_no_id_may_be_gets_the_method_before_it(site, start):
-    site.include()
-    app = Starlette(routes=[Route(f"/x/{name}", lambda request: Response(), name=name) for name in ("42", "图书")])
-    assert start(app).agents() == ["get_42", "get_x"]
-
-
-@pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude", "mounts"])
-@pytest.mark.parametrize(("wrong", "words"), [("books", "must be a list, not one string."), ([3], "0: must be text.")])
-def test_wrong_values_are_refused_where_they_are_written(site, field, wrong, words):
-    with pytest.raises(DeclarationError, match=rf"site.include\(\): {field}.*{words}"):
-        site.include(**{field: wrong})
 
 
 # --- Declaring by method and path ---
@@ -425,13 +353,6 @@ def test_a_mounted_application_is_looked_into_where_it_is_named(site, start):
     assert left_out(site)["DELETE /admin/{identity}/delete"] == 'it writes; name it: operations=["delete"]'
 
 
-def test_a_mount_that_is_not_there_is_told(site, refusal):
-    site.include(mounts=["/amdin"])
-    assert refusal(shop_with_a_panel()).startswith(
-        'site.include(): mounts: "/amdin" matches no mounted application that shows its routes. There are: /admin'
-    )
-
-
 def test_a_known_admin_panel_is_not_taken_even_where_its_mount_is_named(site, start):
     panel = Panel()
     panel.__class__ = type("Admin", (Panel,), {"__module__": "sqladmin.application"})
@@ -482,28 +403,3 @@ def test_pages_of_html_become_pages(site, start):
         ("/about-us", "About us", None),
         ("/home", "Home", None),
     ]
-
-
-def test_a_page_that_is_named_as_an_operation_is_an_action(site, start):
-    app = FastAPI()
-
-    @app.get("/page", response_class=HTMLResponse)
-    async def page(q: str) -> str:
-        """Show a page."""
-        return f"<p>{q}</p>"
-
-    site.include(operations=["page"])
-    front = start(app)
-    assert front.outputs("page") == {"type": "string", "contentMediaType": "text/html"}
-    assert front.call("page", {"q": "a"}) == "<p>a</p>"
-
-
-@pytest.mark.parametrize("mounts", [[], ["/api"], ["/api/"]])
-def test_routes_that_stand_together_may_be_named_as_a_mount_though_they_are_taken_anyway(site, start, mounts):
-    async def stock(request: Request) -> Response:
-        """Say what is there."""
-        return JSONResponse({})
-
-    site.include(mounts=mounts)
-    start(Starlette(routes=[Mount("/api", routes=[Route("/stock", stock)])]))
-    assert [one.id for one in site.catalog.actions] == ["stock"]
