@@ -1,15 +1,12 @@
 """Sessions of the AWP door: how many, how long, whose; found again after a reconnect, carried elsewhere."""
 
 import time
-from contextlib import ExitStack
 
 import pytest
 
 from awp_publish import Awp, BearerToken, Proxies
-from awp_publish.browsing.errors import AwpError
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.awp import sessions as limits
-from awp_publish.plugins.awp.sessions import Sessions
 from tests.client import TestClient
 from tests.guarded import KEYS
 from tests.plugins.awp.awp_client import AwpClient
@@ -53,33 +50,6 @@ def test_a_session_says_of_itself_what_it_was_told(client):
     assert "[accept-language=de-DE" in said
 
 
-def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
-    client = open_client(publish(make_site(plugins=[Awp(sessions=3)])))
-    with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
-        first = one.create()
-        one.create()
-        other.create()
-        error = other.fail("session.create")
-        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (3) of this address reached")
-        assert error["details"] | {"recovery": ""} == {"max_sessions": 3, "per": "address", "recovery": ""}
-        one.do("session.close", session_id=first)
-        assert other.create()
-
-
-def test_one_connection_holds_all_the_sessions_that_its_caller_may_have(open_client):
-    client = open_client(publish(make_site(plugins=[Awp(sessions=200)])))
-    with AwpClient.greeted(client) as caller:
-        limit = caller.do("awp.hello")["limits"]["max_sessions"]
-        assert limit == 40
-        made = [caller.create() for _ in range(limit)]
-        assert caller.do("session.list")["count"] == limit
-        refused = caller.fail("session.create")
-        assert (refused["details"]["per"], refused["details"]["max_sessions"]) == ("address", limit)
-        state = caller.do("session.export", session_id=made[0])["state"]
-        assert caller.fail("session.import", state=state)["details"]["per"] == "address"
-
-
 def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
@@ -107,17 +77,6 @@ def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_cl
             assert somebody.do("session.resume", **asked)
         one.do("session.close", session_id=made[0])
         assert two.create()
-
-
-def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SMALLEST_SHARE", 2)
-    client = open_client(publish(make_site(plugins=[Awp(sessions=4)])))
-    with AwpClient.greeted(client) as gone:
-        first, second = [gone.do("session.create") for _ in range(2)]
-    with AwpClient.greeted(client) as caller:
-        assert caller.create()
-        assert caller.fail("session.resume", session_id=first["session_id"], resume_token=first["resume_token"])
-        assert caller.do("session.resume", session_id=second["session_id"], resume_token=second["resume_token"])
 
 
 def test_there_are_no_more_pages_than_a_session_may_have(open_client, monkeypatch):
@@ -217,105 +176,6 @@ def test_an_export_of_somebody_else_or_long_ago_is_refused(client):
             assert caller.fail("session.import", state=wrong_state)["code"] == "INVALID_REQUEST"
 
 
-# --- Time ---
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def sessions(clock, monkeypatch) -> Sessions:
-    monkeypatch.setattr(limits, "RESUME_WITHIN", 30.0)
-    monkeypatch.setattr(limits, "LIFETIME", 300.0)
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
-    return Sessions(Awp(), ("https://shop.example",), clock)
-
-
-def is_there(sessions: Sessions, holder: object, session_id: str) -> bool:
-    try:
-        return bool(sessions.find(holder, "ann", session_id))
-    except AwpError:
-        return False
-
-
-def test_a_session_ends_when_it_is_not_used(sessions, clock):
-    used, idle = (sessions.create("holder", "ann", {}, 30) for _ in range(2))
-    for _ in range(3):
-        clock.now += 40
-        assert is_there(sessions, "holder", used.id)
-    assert not is_there(sessions, "holder", idle.id)
-    assert len(sessions) == 1
-
-
-def test_a_session_ends_when_it_is_old(sessions, clock):
-    old, short = sessions.create("holder", "ann", {}, 30), sessions.create("holder", "ann", {"ttl_ms": 45_000}, 30)
-    for _ in range(7):
-        clock.now += 40
-        there = is_there(sessions, "holder", old.id)
-        assert not is_there(sessions, "holder", short.id) or clock.now < 1045
-    clock.now += 40
-    assert there
-    assert not is_there(sessions, "holder", old.id)
-    assert len(sessions) == 0
-
-
-def test_a_session_without_a_connection_waits_a_while(sessions, clock):
-    found, lost = (sessions.create("holder", "ann", {}, 30) for _ in range(2))
-    sessions.release("holder")
-    clock.now += 29
-    assert is_there(sessions, "another", found.id)
-    clock.now += 2
-    assert is_there(sessions, "another", found.id)
-    assert not is_there(sessions, "another", lost.id)
-    with pytest.raises(AwpError):
-        sessions.resume("another", "ann", lost.id, lost.token)
-
-
-def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
-    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
-    first, second = sessions.create("gone", "ann", {}, 30), sessions.create("here", "ann", {}, 30)
-    sessions.release("gone")
-    third = sessions.create("here", "ann", {}, 30)
-    there = {one.id: is_there(sessions, "here", one.id) for one in (first, second, third)}
-    assert there == {first.id: False, second.id: True, third.id: True}
-    with pytest.raises(AwpError, match="Maximum sessions"):
-        sessions.create("another", "", {}, 30)
-
-
-def test_sessions_that_have_ended_make_room(clock, monkeypatch):
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
-    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
-    for _ in range(5):
-        for _ in range(2):
-            sessions.create("holder", "", {}, 30)
-        with pytest.raises(AwpError, match="Maximum sessions"):
-            sessions.create("holder", "", {}, 30)
-        clock.now += 61
-
-
-def test_one_wide_network_leaves_other_unknown_callers_half_of_their_sessions(clock):
-    sessions = Sessions(Awp(sessions=100), ("https://shop.example",), clock)
-    for number in range(40):
-        sessions.create(f"one of many {number}", "", {}, 30, f"2001:db8:0:{number:x}::/64")
-    with pytest.raises(AwpError, match=r"Maximum sessions \(40\) of this network"):
-        sessions.create("one more", "", {}, 30, "2001:db8:0:99::/64")
-    sessions.create("known", "ann", {}, 30, "2001:db8:0:99::/64")
-    for number in range(40):
-        sessions.create(f"other {number}", "", {}, 30, "2001:db8:1::/64" if number < 20 else "192.0.2.1")
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -353,26 +213,3 @@ def test_a_key_of_what_failed_is_free(client):
 def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
     with AwpClient.greeted(client) as caller:
         assert caller.fail("session.create", **wrong)["code"] == "INVALID_REQUEST"
-
-
-def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
-    monkeypatch.setattr(limits, "SMALLEST_SHARE", 1)
-    site = make_site(
-        plugins=[Awp(sessions=10)], proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
-    )
-    app = publish(site)
-
-    async def from_home(scope, receive, send):
-        await app(scope if scope["type"] == "lifespan" else {**scope, "client": ("127.0.0.1", 1)}, receive, send)
-
-    client = open_client(from_home)
-    with ExitStack() as open_connections:
-        strangers = [
-            open_connections.enter_context(AwpClient.greeted(client, {"x-forwarded-for": f"203.0.113.{number}"}))
-            for number in range(9)
-        ]
-        assert all(stranger.create() for stranger in strangers[:8])
-        assert strangers[8].fail("session.create")["details"]["max_sessions"] == 8
-        ann = {"x-forwarded-for": "203.0.113.1", "authorization": "Bearer t-1"}
-        for _ in range(2):
-            assert open_connections.enter_context(AwpClient.greeted(client, ann)).create()
