@@ -1,6 +1,7 @@
 """What routes are sent for calls, and what becomes of their answers: `transcripts`, see `tests/transcript.py`."""
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -9,9 +10,10 @@ import pytest
 from fastapi import Cookie, FastAPI, File, Form, Header, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, StreamingResponse
 from pydantic import BaseModel
+from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher
+from awp_publish import About, AgentPublisher
 from tests.client import TestClient
 from tests.guarded import KEYS, known_callers, make_shop
 from tests.transcript import compare
@@ -28,6 +30,8 @@ class Parcel(BaseModel):
     weight: float
     note: str | None = None
 
+
+UPDATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 ANSWERS: dict[str, Response] = {
     "created": JSONResponse(
@@ -204,6 +208,21 @@ def make_echo(guards: Mapping[str, Any] = MappingProxyType({}), **options: Any) 
 def client() -> Iterator[TestClient]:
     with TestClient(make_echo(), base_url="https://shop.example", raise_server_exceptions=False) as client:
         yield client
+
+
+def test_documents_and_origins(request):
+    """Documents with their conditions, pages of problems, and calls of pages of other sites."""
+    options = {"allow_origins": ["https://agent.example"], "errors": {"SOLD_OUT": "Choose another."}}
+    site = make_shop(authenticate=known_callers(), secret_keys=KEYS, about=About(updated=UPDATED), **options)
+
+    @site.agent("greet")
+    async def greet(name: str = "you") -> str:
+        """Greet somebody."""
+        return name
+
+    app = AgentPublisher(Starlette(), site=site)
+    with TestClient(app, base_url="https://shop.example", client=("10.1.2.3", 1)) as client:
+        compare(TRANSCRIPTS / "documents.txt", client, request)
 
 
 @pytest.mark.parametrize("name", ["answers", pytest.param("requests", marks=pytest.mark.needs("sessions"))])
