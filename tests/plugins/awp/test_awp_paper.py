@@ -204,7 +204,7 @@ STATEMENTS: list[tuple[str, str, Held]] = [
     ),
     ("8", "pages of a session", lambda on: on.do("page.close", page_id=on.do("page.create")["page_id"])["closed"]),
     ("8", "a session persists", "`persist` is refused"),
-    ("8", "a session expires", "test_a_session_ends_when_it_is_not_used"),
+    ("8", "a session expires", "test_open_sessions"),
     ("8", "a session is exported and imported", "test_an_exported_session_goes_on_elsewhere"),
     ("3.1", "a session survives a reconnect", "test_a_session_is_resumed_with_its_token"),
     ("9", "skills are listed and invoked", "test_skills"),
