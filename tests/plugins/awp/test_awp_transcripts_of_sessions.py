@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from awp_publish import Awp
@@ -29,7 +30,7 @@ class Scene:
     def act(self, line: str) -> object:
         what, _, rest = line.partition(" ")
         words, _, params = rest.partition(" {")
-        match what, words.split():
+        match what, [intern(word) for word in words.split()]:  # each connection is one object
             case "create" | "import", [name, connection, *whose]:
                 principal, address = [text.removeprefix("-") for text in (*whose, "", "")[:2]]
                 given = json.loads("{" + params) if params else {}
