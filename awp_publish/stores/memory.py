@@ -3,9 +3,9 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from awp_publish.stores.store import (
     Add,
@@ -27,6 +27,9 @@ MAX_OUTDATED: Final = 64
 
 ENTRY_BYTES: Final = 256
 """Approximate memory that Python needs for an entry besides its key and value."""
+
+Tested: TypeAlias = tuple[bool, Seen]
+"""Whether a step holds, and what it has found."""
 
 
 class MemoryStore:
@@ -57,12 +60,13 @@ class MemoryStore:
         """Numbers of events and reserved totals, and when they are forgotten."""
         self._queues: dict[str, _TimedEntries] = {}
         self._bytes = 0
+        self._incoming = 0
+        """Bytes of the values that the run under way will store if all of its steps hold."""
         self._due = math.inf
         """When the first value or window expires."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps. Nothing in memory is durable. Raises StoreUnavailable when the store is full."""
-        # Each call of a guarded action runs this twice, so everything is inlined.
         lock = self._lock
         lock.acquire()  # with a context manager it would take twice as long
         try:
@@ -71,105 +75,18 @@ class MemoryStore:
                 self._purge(now, 2 * len(steps))
             if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
-
-            # Test the steps until one does not hold.
-            values = self._values.entries
+            self._incoming = 0
             seen: list[Seen] = []
-            changes: list[tuple[str, bytes | None, float]] = []
-            totals: list[tuple[str, int, float]] = []
-            size, has_queues = 0, False
-            step: Any  # its type is tested through `kind`
             for step in steps:
-                kind = type(step)
-                if kind is Count:
-                    key, allowed, seconds = step
-                    window = self._windows.entries.get(key)
-                    if window is None or not now < window[1] <= now + seconds:
-                        if allowed <= 0:
-                            return Ran(len(seen), (*seen, Counted(0, 0.0)))
-                        # No window is open, or the clock has been set back since.
-                        closes = now + seconds
-                        if self._windows.set(key, window := [0, closes]) is None:
-                            self._bytes += ENTRY_BYTES + len(key)
-                        if closes < self._due:
-                            self._due = closes
-                    events, closes = window
-                    left = closes - now
-                    if left > seconds:  # the sum above may have been rounded up
-                        left = seconds
-                    if events >= allowed:
-                        return Ran(len(seen), (*seen, Counted(events, left)))
-                    window[0] = events = events + 1
-                    seen.append(Counted(events, left))
-                elif kind is Add or kind is Swap:
-                    if kind is Add:
-                        key, new, seconds = step
-                        old = None
-                    else:
-                        key, old, new, seconds = step
-                    entry = values.get(key)
-                    value = None if entry is None or entry[1] <= now else entry[0]
-                    seen.append(value)
-                    if value != old:
-                        return Ran(len(seen) - 1, tuple(seen))
-                    if new is not None:
-                        size += len(new)
-                    changes.append((key, new, now + seconds))
-                elif kind is Reserve:
-                    key, amount, most, seconds = step
-                    window = self._windows.entries.get(key)
-                    total = window[0] if window is not None and window[1] > now else 0
-                    seen.append(Counted(total, 0.0))
-                    if most is not None and 0 < amount > most - total:
-                        return Ran(len(seen) - 1, tuple(seen))
-                    totals.append((key, amount, seconds))
-                elif kind is Look:
-                    entry = values.get(step.key)
-                    seen.append(None if entry is None or entry[1] <= now else entry[0])
-                else:
-                    has_queues = True
-                    others: Counted | None = None
-                    if kind is Schedule and step.most is not None:
-                        timed = self._queues.get(step.queue)
-                        count = 0 if timed is None else len(timed.entries) - (step.member in timed.entries)
-                        others = Counted(count, 0.0)
-                        if count >= step.most:
-                            return Ran(len(seen), (*seen, others))
-                    seen.append(others)
-
-            # All of them hold: apply the changes.
-            if size > self._plenty:
+                holds, found = _TESTS[type(step)](self, step, now)
+                seen.append(found)
+                if not holds:
+                    return Ran(len(seen) - 1, tuple(seen))
+            if self._incoming > self._plenty:
                 self._make_room(steps, now)
-            for key, new, expires in changes:
-                before = values.get(key)
-                if new is None or expires <= now:
-                    if before is not None:
-                        self._values.remove(key)
-                        self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
-                    continue
-                if before is None:
-                    self._bytes += ENTRY_BYTES + len(key) + len(new)
-                    heappush(self._values.heap, (expires, key))
-                else:
-                    self._bytes += len(new) - len(before[0])
-                    if expires < before[1]:
-                        self._values.set(key, (new, expires))
-                values[key] = (new, expires)
-                if expires < self._due:
-                    self._due = expires
-            if has_queues:
-                for step in steps:
-                    if type(step) is Schedule:
-                        timed = self._queues.setdefault(step.queue, _TimedEntries())
-                        if timed.set(step.member, (None, now + step.delay)) is None:
-                            self._bytes += ENTRY_BYTES + len(step.member)
-                    elif type(step) is Unschedule and (timed := self._queues.get(step.queue)) is not None:
-                        if timed.entries.pop(step.member, None) is not None:
-                            self._bytes -= ENTRY_BYTES + len(step.member)
-                        if not timed.entries:
-                            del self._queues[step.queue]
-            for key, amount, seconds in totals:
-                self._reserve(key, amount, now, now + seconds)
+            for step in steps:
+                if (change := _CHANGES.get(type(step))) is not None:
+                    change(self, step, now)
             return Ran(None, tuple(seen))
         finally:
             lock.release()
@@ -192,19 +109,117 @@ class MemoryStore:
         """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
         return self._bytes
 
-    def _reserve(self, key: str, amount: int, now: float, until: float) -> None:
+    # Each test returns whether its step holds, and what it has found; only a `Count` changes something at once.
+
+    def _test_count(self, step: Count, now: float) -> Tested:
+        key, most, seconds = step
+        window = self._windows.entries.get(key)
+        if window is None or not now < window[1] <= now + seconds:  # none is open, or the clock was set back since
+            if most <= 0:
+                return False, Counted(0, 0.0)
+            window = [0, now + seconds]
+            self._open_window(key, window)
+        events, closes = window
+        left = closes - now
+        if left > seconds:  # the sum above may have been rounded up
+            left = seconds
+        if events >= most:
+            return False, Counted(events, left)
+        window[0] = events = events + 1
+        return True, Counted(events, left)
+
+    def _test_look(self, step: Look, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        return True, None if entry is None or entry[1] <= now else entry[0]
+
+    def _test_add(self, step: Add, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        if entry is not None and entry[1] > now:
+            return False, entry[0]
+        self._incoming += len(step.value)
+        return True, None
+
+    def _test_swap(self, step: Swap, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        value = None if entry is None or entry[1] <= now else entry[0]
+        if step.new is not None:
+            self._incoming += len(step.new)
+        return value == step.old, value
+
+    def _test_reserve(self, step: Reserve, now: float) -> Tested:
+        key, amount, most, _ = step
+        window = self._windows.entries.get(key)
+        total = window[0] if window is not None and window[1] > now else 0
+        return most is None or not 0 < amount > most - total, Counted(total, 0.0)
+
+    def _test_schedule(self, step: Schedule, now: float) -> Tested:
+        if step.most is None:
+            return True, None
+        timed = self._queues.get(step.queue)
+        others = 0 if timed is None else len(timed.entries) - (step.member in timed.entries)
+        return others < step.most, Counted(others, 0.0)
+
+    def _test_unschedule(self, step: Unschedule, now: float) -> Tested:
+        return True, None
+
+    def _add(self, step: Add, now: float) -> None:
+        self._set_value(step.key, step.value, now + step.seconds, now)
+
+    def _swap(self, step: Swap, now: float) -> None:
+        self._set_value(step.key, step.new, now + step.seconds, now)
+
+    def _reserve(self, step: Reserve, now: float) -> None:
         """Change a total. One that is 0 takes no room."""
+        key, amount, until = step.key, step.amount, now + step.seconds
         window = self._windows.entries.get(key)
         total = amount if window is None or window[1] <= now else window[0] + amount
         if window is not None and total > 0 and now < window[1] <= until:
             window[:] = total, until  # the heap has it with an earlier time, which is allowed
         elif total > 0 and until > now:
-            if self._windows.set(key, [total, until]) is None:
-                self._bytes += ENTRY_BYTES + len(key)
-            if until < self._due:
-                self._due = until
+            self._open_window(key, [total, until])
         elif self._windows.remove(key) is not None:
             self._bytes -= ENTRY_BYTES + len(key)
+
+    def _schedule(self, step: Schedule, now: float) -> None:
+        timed = self._queues.setdefault(step.queue, _TimedEntries())
+        if timed.set(step.member, (None, now + step.delay)) is None:
+            self._bytes += ENTRY_BYTES + len(step.member)
+
+    def _unschedule(self, step: Unschedule, now: float) -> None:
+        timed = self._queues.get(step.queue)
+        if timed is None:
+            return
+        if timed.entries.pop(step.member, None) is not None:
+            self._bytes -= ENTRY_BYTES + len(step.member)
+        if not timed.entries:
+            del self._queues[step.queue]
+
+    def _set_value(self, key: str, new: bytes | None, expires: float, now: float) -> None:
+        """Store a value, or remove the one that is there."""
+        values = self._values.entries
+        before = values.get(key)
+        if new is None or expires <= now:
+            if before is not None:
+                self._values.remove(key)
+                self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
+            return
+        if before is None:
+            self._bytes += ENTRY_BYTES + len(key) + len(new)
+            heappush(self._values.heap, (expires, key))
+        else:
+            self._bytes += len(new) - len(before[0])
+            if expires < before[1]:
+                self._values.set(key, (new, expires))
+        values[key] = (new, expires)
+        if expires < self._due:
+            self._due = expires
+
+    def _open_window(self, key: str, window: list[Any]) -> None:
+        """Keep a number of events, or a total, until the time that stands behind it."""
+        if self._windows.set(key, window) is None:
+            self._bytes += ENTRY_BYTES + len(key)
+        if window[1] < self._due:
+            self._due = window[1]
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Purge everything that has expired.
@@ -240,6 +255,25 @@ class MemoryStore:
         for key, _ in self._windows.pop_due(now, len(self._windows.entries), visits):
             self._bytes -= ENTRY_BYTES + len(key)
         self._due = min((table.heap[0][0] for table in (self._values, self._windows) if table.heap), default=math.inf)
+
+
+_TESTS: Final[Mapping[type, Callable[[MemoryStore, Any, float], Tested]]] = {
+    Count: MemoryStore._test_count,
+    Look: MemoryStore._test_look,
+    Add: MemoryStore._test_add,
+    Swap: MemoryStore._test_swap,
+    Reserve: MemoryStore._test_reserve,
+    Schedule: MemoryStore._test_schedule,
+    Unschedule: MemoryStore._test_unschedule,
+}
+_CHANGES: Final[Mapping[type, Callable[[MemoryStore, Any, float], None]]] = {
+    Add: MemoryStore._add,
+    Swap: MemoryStore._swap,
+    Reserve: MemoryStore._reserve,
+    Schedule: MemoryStore._schedule,
+    Unschedule: MemoryStore._unschedule,
+}
+"""What the steps change once all of a run hold. The others change nothing more."""
 
 
 class _TimedEntries:
