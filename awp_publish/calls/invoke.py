@@ -20,7 +20,7 @@ from awp_publish.calls.call import Call, Content, Deliver, Outcome, Result, Runn
 from awp_publish.calls.deadlines import Deadlines, settle
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.header_inputs import add_header_inputs
-from awp_publish.calls.hooks import CallHooks, Routes
+from awp_publish.calls.hooks import Accept, CallHooks, Routes
 from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
 from awp_publish.calls.offered_actions import OfferedActions, absent_action
 from awp_publish.calls.prepared_action import PreparedAction, prepare_action
@@ -171,14 +171,8 @@ class Invoker:
             await deliver(result)
             return
 
-        # A background action: run it later.
         if prepared.accept is not None:
-            try:
-                await self._rehearse(call)  # whoever may not call gets no job
-                result = await prepared.accept(call)
-            except Problem as problem:
-                result = problem.without_frames()
-            await self._conclude(prepared, call, result, deliver)
+            await self._accept(prepared.accept, prepared, call, deliver)
             return
 
         # Run the handler now, under its deadline.
@@ -262,6 +256,15 @@ class Invoker:
             self._unmatched.add(action.id)
             logger.warning(_UNMATCHED, action.id, first.pointer or "it", first.detail, call.request_id)
         return outcome
+
+    async def _accept(self, accept: Accept, prepared: PreparedAction, call: Call, deliver: Deliver) -> None:
+        """Accept a call of a background action, which runs later."""
+        try:
+            await self._rehearse(call)  # whoever may not call gets no job
+            result: Result = await accept(call)
+        except Problem as problem:
+            result = problem.without_frames()
+        await self._conclude(prepared, call, result, deliver)
 
     async def _conclude(self, prepared: PreparedAction, call: Call, result: Result, deliver: Deliver) -> None:
         if prepared.guard is not None:

@@ -340,16 +340,8 @@ class Site:
         for setup in setups:
             setup.plugin.prepare(setup)
         self.own_actions = frozenset(self._declarations.keys() - before)
-        routes = find_routes(app)
-        application = TargetApplication(
-            routes=routes,
-            timeout=self.settings.limits.timeout,
-            authenticates=bool(self.authenticators),
-            injector=find_injector(app),
-            entries=self.settings.paths.actions,
-            credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},
-            hosts={urlsplit(url).hostname or "" for url in self.settings.urls},
-        )
+        application = self._target(app)
+        routes = application.routes
         found = FoundRoutes(
             routes=routes,
             hosts=application.hosts,
@@ -386,19 +378,34 @@ class Site:
         self.left_out = tuple(found.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
             catalog = setup.plugin.derive(setup, catalog)
+        self.findings = (*found.findings, *self._check(catalog))
+        self.included = (*(action.id for action in found.actions), *found.pages)
+        return catalog
+
+    def _target(self, app: object) -> TargetApplication:
+        return TargetApplication(
+            routes=find_routes(app),
+            timeout=self.settings.limits.timeout,
+            authenticates=bool(self.authenticators),
+            injector=find_injector(app),
+            entries=self.settings.paths.actions,
+            credential_headers={key.header.lower() for key in self.authenticators if isinstance(key, ApiKey)},
+            hosts={urlsplit(url).hostname or "" for url in self.settings.urls},
+        )
+
+    def _check(self, catalog: Catalog) -> list[Finding]:
+        """Return what plug-ins find in the whole catalog. Raises DeclarationError for what cannot be published."""
         refuse_unfulfilled(catalog, guards_routes=self.settings.guard_routes, plugins=self.plugins)
         refuse_impossible_order(catalog.actions)
-        check_steps(self.facts.workflows, {action.id for action in actions})
+        check_steps(self.facts.workflows, {action.id for action in catalog.actions})
         for gate in in_order(gates_of(self.plugins)):
             if gate.check is not None:
                 gate.check(catalog, self)
+        setups = self.plugins.values()
         if not self.store.is_shared:
             kept = (setup.plugin.keeps(setup, catalog) for setup in setups)
             refuse_private_memory(catalog, [words for words in kept if words is not None])
-        of_plugins = (setup.plugin.check(setup, catalog) for setup in setups)
-        self.findings = (*found.findings, *(finding for findings in of_plugins for finding in findings))
-        self.included = (*(action.id for action in found.actions), *found.pages)
-        return catalog
+        return [finding for setup in setups for finding in setup.plugin.check(setup, catalog)]
 
     @property
     def is_frozen(self) -> bool:

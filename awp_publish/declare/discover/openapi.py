@@ -4,6 +4,7 @@ Agents fill in one flat object of inputs best. A JSON body that is a plain objec
 a list, a union, an optional body, or one whose members clash with parameters stays whole under the name `body`.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -42,16 +43,11 @@ def read_operation(
     _read_parameters(builder, operation, components, path)
     content_type = _read_body(builder, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
-    # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
-    alternatives = as_objects(operation.get("security", security))
-    # Pages and redirects are for people: every success has to be JSON or empty.
-    answers_json, answer_headers = True, dict[str, None]()
-    for kind, response in as_object(operation.get("responses")).items():
-        if str(kind)[:1] in ("2", "3"):
-            content = as_object(components.follow(response).get("content"))
-            answer_headers |= dict.fromkeys(as_object(components.follow(response).get("headers")))
-            only_json = all(is_json(media_type_of(name.encode())) for name in content)
-            answers_json = answers_json and only_json and str(kind)[:1] == "2"
+    successes = {
+        str(kind): components.follow(response)
+        for kind, response in as_object(operation.get("responses")).items()
+        if str(kind)[:1] in ("2", "3")
+    }
     read = Operation(
         builder.schema(components),
         outputs,
@@ -62,11 +58,23 @@ def read_operation(
         _text(operation.get("summary")),
         _text(operation.get("operationId")),
         builder.needs_authorization,
-        answers_json=answers_json,
-        answer_headers=tuple(answer_headers),
+        answers_json=_answers_json(successes),
+        answer_headers=tuple(
+            dict.fromkeys(name for answer in successes.values() for name in as_object(answer.get("headers")))
+        ),
     )
-    if not alternatives:
-        return read
+    # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
+    alternatives = as_objects(operation.get("security", security))
+    return _with_security(read, alternatives, components) if alternatives else read
+
+
+def _answers_json(successes: Mapping[str, JsonObject]) -> bool:
+    """Return True if every success is JSON or empty: pages and redirects are for people."""
+    types = [name for answer in successes.values() for name in as_object(answer.get("content"))]
+    return all(kind[0] == "2" for kind in successes) and all(is_json(media_type_of(name.encode())) for name in types)
+
+
+def _with_security(read: Operation, alternatives: Sequence[JsonObject], components: Components) -> Operation:
     listed = [scopes for alternative in alternatives for scopes in alternative.values() if isinstance(scopes, list)]
     schemes = {name: components.security_scheme(name) for alternative in alternatives for name in alternative}
     credentials = [credential for scheme in schemes.values() if (credential := credential_of(scheme)) is not None]
@@ -79,7 +87,7 @@ def read_operation(
     )
     return replace(
         read,
-        auth_required=all(alternatives) or builder.needs_authorization,
+        auth_required=all(alternatives) or read.auth_required,
         scopes=tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(alternatives) else (),
         credentials=tuple(dict.fromkeys(credentials)),
         security=requirements,
