@@ -299,3 +299,11 @@ def test_an_address_that_is_none_raises_nothing(url):
     body = "<base href='http://['><h1>Tea</h1><a href=/x>Buy</a><form action='//['><input name=a></form>"
     assert "# Tea" in write(body, url)
     assert "Buy" in write("<a href='http://['>Buy</a><img src='//[' alt=x>", url)
+
+
+def test_an_item_of_a_list_that_is_a_control_is_written_as_one():
+    tabs = "<ul role=tablist><li role=tab tabindex=0>Overview</li><li role=tab aria-disabled=true>Reviews</li></ul>"
+    menu = "<ul role=menu><li role=menuitem>Open</li><li role=menuitemcheckbox aria-checked=true>Wrap lines</li></ul>"
+    assert write(tabs) == "- [button: Overview]\n- [button: Reviews, disabled]\n"
+    assert write(menu) == "- [button: Open]\n- [x] Wrap lines\n"
+    assert write("<ul><li role=tab><a href='/x'>Overview</a></li></ul>") == "- [Overview](https://shop.example/x)\n"

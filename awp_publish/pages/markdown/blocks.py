@@ -221,8 +221,9 @@ class Blocks:
                 number = _number(attributes[child].get("value", ""), number)
             sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
             with self._lines.item(sign, begins_tight if is_first else is_tight):
-                # A child that is not an `li` is in the list by mistake.
-                self.write(self._visible.children(child) if tags[child] == "li" else [child], depth)
+                # A child that is not an `li` is in the list by mistake; an item may be a tab, or the option of a menu.
+                is_item = tags[child] == "li" and child not in self._inline.controls.widgets
+                self.write(self._visible.children(child) if is_item else [child], depth)
             if self._lines.has_written:
                 is_first = False
                 number += 1

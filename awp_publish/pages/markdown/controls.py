@@ -21,7 +21,7 @@ MAX_VALUE: Final = 1_000
 """Characters of a value that is shown."""
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
-_CARRIERS: Final = (INLINE - CONTROLS) | {"div", "p", "section"}
+_CARRIERS: Final = (INLINE - CONTROLS) | {"div", "li", "p", "section"}
 _WHOLES: Final = CONTROLS | {"details", "h1", "h2", "h3", "h4", "h5", "h6", "li", "table"}
 """Elements that an ARIA role makes a control, and those that are more than the name of one."""
 
