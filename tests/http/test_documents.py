@@ -4,8 +4,7 @@ import gzip
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime, parsedate_to_datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import brotli
@@ -140,10 +139,6 @@ class TestEveryDocument:
                 for name in ("cache-control", "vary", "last-modified", "access-control-allow-origin"):
                     assert answer.headers[name] == first.headers[name]
 
-    def test_is_sent_to_who_has_another(self, client, path):
-        for condition in ('"other"', 'W/"other"', "", "nonsense", '"*"'):
-            assert client.get(path, headers={"if-none-match": condition}).status_code == 200, condition
-
     def test_has_a_strong_etag_that_differs_by_coding(self, client, path):
         codings = ("identity", "gzip", "br")
         etags = [client.get(path, headers={"accept-encoding": coding}).headers["etag"] for coding in codings]
@@ -161,32 +156,13 @@ class TestEveryDocument:
         for coding in ("identity", "gzip"):
             assert client.get(path, headers={"accept-encoding": coding}).headers["vary"] == "Accept-Encoding"
 
-    def test_is_found_unchanged_by_date_when_no_etag_is_asked(self, client, path):
-        modified = client.get(path).headers["last-modified"]
-        earlier = format_datetime(parsedate_to_datetime(modified) - timedelta(seconds=1), usegmt=True)
-        assert client.get(path, headers={"if-modified-since": modified}).status_code == 304
-        assert client.get(path, headers={"if-modified-since": earlier}).status_code == 200
-        assert client.get(path, headers={"if-modified-since": "yesterday"}).status_code == 200
-        beyond = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
-        assert client.get(path, headers={"if-modified-since": beyond}).status_code == 200
-        both = {"if-modified-since": modified, "if-none-match": '"other"'}
-        assert client.get(path, headers=both).status_code == 200
-
 
 @pytest.mark.parametrize(
     ("accepted", "chosen"),
     [
         ("gzip", "gzip"),
         ("br", "br"),
-        ("gzip, br", "br"),
-        ("br;q=0.5, gzip", "gzip"),
-        ("br;q=0, gzip;q=0", None),
-        ("*", "br"),
-        ("*;q=0.1, identity;q=0.9", None),
-        ("deflate", None),
         ("", None),
-        ("GZIP", "gzip"),
-        ("gzip;q=nonsense", "gzip"),
     ],
 )
 def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen):
@@ -291,23 +267,6 @@ def test_problem_types_resolve_to_pages(client):
     for words in ("UNKNOWN_AGENT", problem["title"], problem["recovery"], "404"):
         assert words in page.text
     assert client.get("/agents/problems/unheard-of").status_code == 404
-
-
-def test_a_document_that_changed_fails_a_request_that_asks_for_the_old_one(client):
-    path = "/agent.json"
-    now = client.get(path, headers=UNENCODED)
-    for wanted in (now.headers["etag"], f'"old", {now.headers["etag"]}', "*"):
-        assert client.get(path, headers={**UNENCODED, "if-match": wanted}).status_code == 200
-    for method in ("GET", "HEAD"):
-        refused = client.request(method, path, headers={"if-match": '"old"', "if-none-match": now.headers["etag"]})
-        assert (refused.status_code, refused.content) == (412, b"")
-        assert refused.headers["access-control-allow-origin"] == "*"
-    assert client.get(path, headers={"if-match": "W/" + now.headers["etag"]}).status_code == 412  # compared strongly
-    modified = parsedate_to_datetime(now.headers["last-modified"])
-    before = format_datetime(modified - timedelta(days=1), usegmt=True)
-    assert client.get(path, headers={"if-unmodified-since": before}).status_code == 412
-    assert client.get(path, headers={"if-unmodified-since": now.headers["last-modified"]}).status_code == 200
-    assert client.get(path, headers={"if-unmodified-since": "yesterday"}).status_code == 200
 
 
 def test_documents_point_at_the_openapi_of_the_application(client):

@@ -96,11 +96,3 @@ async def test_a_large_body_has_the_time_that_a_slow_line_takes(door, monkeypatc
     monkeypatch.setattr(request_body, "MIN_BYTES_PER_SECOND", 100)  # 20 seconds for each piece
     start, *_ = await send_slowly(make_app(), door, pause=0.02, piece=2_000)
     assert start["status"] == 200
-
-
-@pytest.mark.needs("woa")
-async def test_http_2_has_no_header_for_the_end_of_a_connection(monkeypatch):
-    monkeypatch.setattr(request_body, "BODY_TIMEOUT", 0.05)
-    start, _ = await send_slowly(make_app(), "WoA", pause=1, piece=1, version="2")
-    assert start["status"] == 408
-    assert b"connection" not in dict(start["headers"])
