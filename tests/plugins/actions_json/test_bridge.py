@@ -13,8 +13,7 @@ from starlette.routing import Route
 from awp_publish import About, AgentPublisher, Bridge, Paths, Site
 from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
-from awp_publish.plugins.actions_json.items import DRIVEN
-from tests.guarded import ANN, BEN, KEYS, known_callers, make_shop
+from tests.guarded import ANN, KEYS, known_callers, make_shop
 from tests.plugins.actions_json.bridge_client import End, connected
 
 SECRET = "a-code-that-nobody-guesses-1234"
@@ -111,99 +110,11 @@ async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
     assert (await tab.hear())["name"] == "page.info", "it was forgotten, so it is a call of its own"
 
 
-async def test_tabs_of_nobody_known_are_strangers_to_each_other(app, stack):
-    tab = await stack.enter_async_context(connected(app))
-    agent = await stack.enter_async_context(connected(app))
-    await tab.ready()
-    assert (await agent.error("add_numbers", {"numbers": []}, runtime_id="tab"))["code"] == "runtime_not_found"
-
-
 async def test_a_site_that_asks_who_connects_answers_nobody_else(stack):
     published = publish(make_bridge(Bridge(auth_required=True)))
     await stack.enter_async_context(running(published))
     agent = await stack.enter_async_context(connected(published))
     assert (await agent.error("page.info"))["code"] == "permission_denied"
-
-
-async def test_a_visitor_of_nobody_known_comes_back_by_the_key_alone(app, stack):
-    agent = await stack.enter_async_context(connected(app, ANN))
-    async with connected(app) as tab:
-        await tab.ready(runtime_key=SECRET, authorization_id=OTHER_SECRET)
-        agent.call("add_numbers", {"numbers": [1]}, authorization_id=OTHER_SECRET)
-        call = await tab.hear()
-    back = await stack.enter_async_context(connected(app))
-    await back.ready(runtime_key=SECRET, authorization_id=OTHER_SECRET)
-    back.answer(call, {"sum": 1})
-    assert (await agent.hear())["output"] == {"sum": 1}
-
-
-async def test_a_call_waits_for_a_page_that_is_loaded_anew(app, stack):
-    agent = await stack.enter_async_context(connected(app, ANN))
-    async with connected(app, ANN) as tab:
-        await tab.ready(runtime_key=SECRET)
-    agent.call("add_numbers", {"numbers": [1]})
-    back = await stack.enter_async_context(connected(app, ANN))
-    await back.ready(runtime_key=SECRET)
-    back.answer(await back.hear(), {"sum": 1})
-    assert (await agent.hear())["output"] == {"sum": 1}
-
-
-@pytest.mark.parametrize(
-    ("primitive", "arguments"), [("text.insert", {"text": "x"}), ("keyboard.press", {"key": "Enter"})]
-)
-async def test_what_may_have_changed_a_page_is_not_done_again_after_it_has_been_loaded_anew(
-    app, stack, primitive, arguments
-):
-    agent = await stack.enter_async_context(connected(app, ANN))
-    async with connected(app, ANN) as tab:
-        await tab.ready(runtime_key=SECRET, capabilities=[DRIVEN])
-        agent.call(primitive, arguments)
-        step = await tab.hear()
-        while step["name"] not in ("page.insert", "page.perform"):
-            tab.answer(step, {"ok": True})
-            step = await tab.hear()
-    back = await stack.enter_async_context(connected(app, ANN))
-    await back.ready(runtime_key=SECRET, capabilities=[DRIVEN])
-    assert (await agent.hear())["output"]["navigated"] is True
-    while not await back.quiet():
-        assert (await back.hear())["name"] != step["name"]
-
-
-async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.actions_json.pairing.GRACE", 0.01)
-    agent = await stack.enter_async_context(connected(app, ANN))
-    async with connected(app, ANN) as tab:
-        await tab.ready(runtime_key=SECRET)
-        agent.call("add_numbers", {"numbers": [1]})
-        await tab.hear()
-    assert (await agent.hear())["error"]["code"] == "transport_failed"
-
-
-async def test_a_late_answer_does_not_answer_another_callers_call_of_the_same_id(app, stack):
-    tab = await stack.enter_async_context(connected(app, ANN))
-    await tab.ready(authorization_id=SECRET)
-    first = await stack.enter_async_context(connected(app, ANN))
-    second = await stack.enter_async_context(connected(app, BEN))
-    assert (await first.error("add_numbers", {"numbers": [1]}, timeout_ms=20))["code"] == "handler_timeout"
-    late, stop = await tab.hear(), await tab.hear()
-    assert (stop["type"], stop["call_id"]) == ("action_error", late["call_id"])
-    second.call("add_numbers", {"numbers": [2]}, authorization_id=SECRET)
-    call = await tab.hear()
-    tab.answer(late, {"sum": 7})
-    tab.answer(call, {"sum": 8})
-    assert (await second.hear())["output"] == {"sum": 8}
-
-
-async def test_a_call_that_takes_too_long_is_told_how_long_and_where_it_was(ends):
-    tab, agent = ends
-    agent.call("add_numbers", {"numbers": [1]}, timeout_ms=500)
-    call = await tab.hear()
-    tab.say({"type": "runtime_status", "runtime_id": "tab", "call": {"step_id": "submit", "mutating": True}})
-    error = (await agent.hear())["error"]
-    assert (error["code"], error["evidence"]["step_id"], error["recoverable"]) == ("handler_timeout", "submit", False)
-    assert error["evidence"]["elapsed_ms"] > 0
-    tab.answer(call, {"sum": 7})
-    assert await agent.quiet()
 
 
 async def test_a_giant_ends_the_connection_and_the_call_that_waited_for_it(ends):
@@ -285,42 +196,6 @@ def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client)
     assert client.head("/agents/actions.js").text == ""
     assert "eval(" not in answer.text
     assert "innerHTML" not in answer.text
-
-
-def test_the_script_answers_as_every_document_does(open_client):
-    site = Site("Shop", "Sells.", url="https://shop.example", plugins=["bridge"])
-    client = open_client(AgentPublisher(Starlette(), site=site))
-    etag = client.get("/agents/actions.js", headers={"accept-encoding": "identity"}).headers["etag"]
-    requests: list[tuple[str, dict[str, str]]] = [
-        ("GET", {}),
-        ("HEAD", {}),
-        ("OPTIONS", {"origin": "https://agent.example", "access-control-request-method": "GET"}),
-        ("POST", {}),
-        ("DELETE", {}),
-        ("GET", {"if-match": etag}),
-        ("GET", {"if-match": "*"}),
-        ("GET", {"if-match": '"another"'}),
-        ("HEAD", {"if-match": '"another"'}),
-        ("GET", {"if-none-match": etag}),
-        ("GET", {"if-none-match": f"W/{etag}"}),
-        ("GET", {"if-none-match": "*"}),
-        ("GET", {"if-modified-since": "Fri, 01 Jan 2100 00:00:00 GMT"}),
-        ("GET", {"if-unmodified-since": "Sat, 01 Jan 2000 00:00:00 GMT"}),
-        ("GET", {"accept-encoding": "gzip"}),
-    ]
-    own = {"etag", "content-length", "link", "content-type", "last-modified"}  # each was made at its own time
-    for method, headers in requests:
-        tags = {name: "ETAG" if value.strip("W/") == etag else value for name, value in headers.items()}
-        answers = []
-        for path in ("/agents/actions.js", "/agent.json"):
-            sent = {"accept-encoding": "identity", **headers}
-            if "ETAG" in tags.values() and path == "/agent.json":
-                theirs = client.get(path, headers={"accept-encoding": "identity"}).headers["etag"]
-                sent = {name: value.replace(etag, theirs) for name, value in sent.items()}
-            answer = client.request(method, path, headers=sent)
-            facts = {name: value for name, value in answer.headers.items() if name not in own}
-            answers.append((answer.status_code, bool(answer.content), facts, sorted(answer.headers.keys() - {"link"})))
-        assert answers[0] == answers[1], (method, headers)
 
 
 def test_the_bridge_tells_http_to_upgrade(open_client):
