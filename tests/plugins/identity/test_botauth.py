@@ -181,50 +181,16 @@ def test_a_signed_request_is_known_by_its_directory(client, key):
     assert call(client, signed(key=key)).json() == VERIFIED
 
 
-def test_the_bare_string_of_signature_agent_is_read_too(client):
-    covered = ["@authority", "@method", "@path", "signature-agent"]
-    headers = signed(bare=True, components=covered, include_alg=True)
-    assert headers["Signature-Agent"] == f'"{SIGNER}"'
-    assert call(client, headers).json() == VERIFIED
-
-
 def test_the_target_uri_may_be_signed_in_place_of_the_authority(client):
     covered = ["@target-uri", '"signature-agent";key="sig1"']
     assert call(client, signed(components=covered)).json() == VERIFIED
     assert call(client, signed("/elsewhere", components=covered)).status_code == 403
 
 
-def test_what_is_signed_may_be_listed_in_any_order(client):
-    covered = ['"signature-agent";key="sig1"', "@method", "@authority"]
-    assert call(client, signed(components=covered)).json()["label"] != ""
-    answer = call(client, signed(components=['"signature-agent";key="sig1"', "@method"]))
-    assert (answer.status_code, answer.json()["code"]) == (403, "INVALID_CREDENTIALS")
-
-
 def test_without_a_signature_nobody_is_known(client):
     assert call(client).json() == {"id": "", "label": ""}
     other = signed(tag="other-app", components=["@authority"])
     assert call(client, other).json() == {"id": "", "label": ""}  # another use of signatures
-
-
-WRONG: dict[str, dict[str, Any]] = {
-    "another key": {"key": ed25519.Ed25519PrivateKey.generate()},
-    "another site": {"origin": "https://other.example"},
-    "a member of a bare string": {"bare": True, "components": ["@authority", '"signature-agent";key="sig1"']},
-    "a type that is not read": {"agent": f'sig1="{SIGNER}";type=cimd'},
-    "an absent component": {"components": ["@authority", '"signature-agent";key="sig1"', "@query-param"]},
-}
-
-
-@pytest.mark.parametrize("how", WRONG)
-def test_a_wrong_signature_is_refused_and_told_how_to_sign(client, how):
-    try:
-        headers = signed(**WRONG[how])
-    except Exception:  # what the signer itself would not write
-        headers = signed() | {"Signature-Input": signed()["Signature-Input"].replace('"@authority"', '"@query-param"')}
-    answer = call(client, headers)
-    assert (answer.status_code, answer.json()["code"]) == (403, "INVALID_CREDENTIALS")
-    assert 'tag="web-bot-auth"' in answer.headers["Accept-Signature"]
 
 
 def test_what_was_changed_after_it_was_signed_is_refused(client):
@@ -264,23 +230,6 @@ def test_a_replay_is_refused(client):
     nonce = signed(nonce="the same")
     assert call(client, nonce).status_code == 200
     assert call(client, signed(nonce="the same", created=1)).status_code == 429
-
-
-def test_huge_and_hostile_headers_are_refused(client):
-    good = signed()
-    for headers in (
-        good | {"Signature-Agent": 'sig1="' + "a" * 20_000 + '"'},
-        good | {"Signature-Input": good["Signature-Input"] + ", x=(" + '"a" ' * 4_000 + ")"},
-        good | {"Signature-Input": ", ".join(f's{number}=();tag="web-bot-auth"' for number in range(50))},
-        good | {"Signature": "\x01"},
-        good | {"Signature-Input": 'sig1=1;tag="web-bot-auth"'},
-        good | {"Signature-Input": "web-bot-auth"},
-        good | {"Signature": ""},
-        good | {"Host": "evil.example"},
-    ):
-        answer = call(client, headers)
-        assert answer.status_code in (200, 403)
-        assert answer.status_code == 403 or answer.json()["label"] == ""
 
 
 @settings(max_examples=examples(60), deadline=None)
