@@ -1,7 +1,6 @@
 """Background actions through the front door: accepted, polled, cancelled, and guarded like all others."""
 
 import asyncio
-import threading
 from collections.abc import Sequence
 
 import pytest
@@ -9,82 +8,14 @@ from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, Refused, report_progress
+from awp_publish import AgentPublisher
 from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import JOB, Add, Step, Swap
 from tests.client import TestClient
-from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, poll, publish, told
+from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, poll, publish
 
 KEY = {"idempotency-key": "k-1"}
-
-
-@pytest.fixture
-def shop(open_client):
-    """A client of a shop that prints books, the books, and what lets a slow printer go on."""
-    site, printed, go = make_shop(authenticate=known_callers()), [], threading.Event()
-
-    @site.agent("print", execution="async", idempotency="24h", rate_limit="1000/minute")
-    async def print_book(title: str = "Emma", how: str = "") -> str:
-        """Print a book."""
-        printed.append(title)
-        if how == "refuse":
-            raise Refused("No paper.", code="NO_PAPER")
-        if how == "fail":
-            raise RuntimeError("a secret of the site")
-        report_progress(0.5, "half")
-        return title
-
-    @site.agent("slow", execution="async")
-    def slow() -> str:
-        """Print a long book."""
-        report_progress(0.25, "page 1")
-        go.wait(30)
-        return "printed"
-
-    @site.agent("endless", execution="async")
-    async def endless() -> str:
-        """Print a book without end."""
-        printed.append("begun")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            printed.append("ended")
-        return ""
-
-    @site.agent("seal", execution="async", effect="irreversible", auth_required=True)
-    async def seal() -> str:
-        """Seal a book."""
-        printed.append("sealed")
-        return "sealed"
-
-    client = publish(site, open_client)
-    yield client, printed, go
-    go.set()
-
-
-def test_a_confirmed_job_runs_once(shop):
-    client, printed, _ = shop
-    asked = invoke(client, "seal", headers=ANN)
-    assert told(asked) == (428, "CONFIRMATION_REQUIRED")
-    confirmed = ANN | {"awp-confirmation": asked.json()["confirmation"]["token"]}
-    started = invoke(client, "seal", headers=confirmed)
-    assert started.status_code == 202
-    assert poll(client, started.headers["location"], ANN).json()["result"] == "sealed"
-    assert told(invoke(client, "seal", headers=confirmed)) == (409, "CONFIRMATION_SPENT")
-    assert printed == ["sealed"]
-
-
-def test_a_job_is_stopped_at_its_callers_request(shop):
-    client, printed, _ = shop
-    address = invoke(client, "endless").headers["location"]
-    while not printed:
-        client.get(address)
-    assert client.delete(address).status_code in (200, 202)
-    ended = poll(client, address)
-    assert (ended.json()["status"], ended.json()["problem"]["code"]) == ("cancelled", "JOB_CANCELLED")
-    assert printed == ["begun", "ended"]
-    assert told(client.delete(address)) == (409, "JOB_ENDED")
 
 
 def test_a_route_of_a_job_sees_the_session_and_the_credentials_of_its_caller(open_client):
