@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import httpx2
 import pytest
@@ -159,35 +158,6 @@ async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(
     assert (status["degraded_actions"], manifest["degraded_actions"], called) == ([], [], 200)
 
 
-@pytest.mark.parametrize("answer", [None, 0, "", True])
-async def test_only_false_means_no(shop, answer):
-    shop.status("order", every="1h")(lambda: answer)
-    app = AgentPublisher(Starlette(), site=shop)
-    assert (await ask(shop, app))[2] == 200
-
-
-async def test_a_probe_without_actions_speaks_for_the_whole_site(shop):
-    weather = Weather()
-    shop.status(every="1h")(probe_of("async", weather))
-    app = AgentPublisher(Starlette(), site=shop)
-    weather.answer = False
-    status, manifest, called = await ask(shop, app)
-    assert (status["operational"], manifest["operational"], called) == (False, False, 503)
-    weather.answer = True
-    assert (await ask(shop, app))[2] == 200
-
-
-async def test_what_the_site_says_and_what_is_found_are_both_heeded(shop):
-    weather = Weather()
-    shop.status("order", every="1h")(probe_of("async", weather))
-    app = AgentPublisher(Starlette(), site=shop)
-    shop.set_status(degraded_actions=["look"])
-    weather.answer = False
-    assert (await ask(shop, app))[0]["degraded_actions"] == ["look", "order"]
-    weather.answer = True
-    assert (await ask(shop, app))[0]["degraded_actions"] == ["look"]
-
-
 async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(shop, monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.status.liveness.PROBE_TIMEOUT", 0.02)
     begun, release = [], threading.Event()
@@ -207,27 +177,3 @@ async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(sho
         release.set()
     monkeypatch.undo()
     assert (await ask(shop, app))[2] == 200
-
-
-def test_a_running_site_asks_its_probes_again_and_again(open_client):
-    site, weather = make_shop(), Weather()
-
-    @site.agent("order")
-    async def order() -> str:
-        """Order a book."""
-        return "ordered"
-
-    site.status("order", every="1s")(probe_of("sync", weather))
-    client = publish(site, open_client)
-    weather.answer = False
-    give_up = time.monotonic() + 30
-    while invoke(client, "order").status_code != 503:
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
-    assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["order"]
-
-
-def test_an_unknown_action_of_a_probe_is_a_start_up_error(shop):
-    shop.status("ordre")(lambda: True)
-    with pytest.raises(DeclarationError, match="ordre"):
-        shop.freeze()
