@@ -7,7 +7,8 @@ from typing import Final
 from awp_publish.pages.forms import describe_hidden
 from awp_publish.pages.input_types import BUTTONS, input_type
 from awp_publish.pages.items import ItemNames, item_of
-from awp_publish.pages.names import MAX_NODES, AccessibleNames
+from awp_publish.pages.name_content import MAX_NODES
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.survey import Survey
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility, text_of

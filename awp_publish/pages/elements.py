@@ -18,7 +18,8 @@ from awp_publish.pages.flags import DISABLED, INERT
 from awp_publish.pages.forms import describe_hidden, form_method, is_secret
 from awp_publish.pages.hints import MAX_CLASS_LENGTH, hints_of
 from awp_publish.pages.items import ItemNames
-from awp_publish.pages.names import MAX_NODES, AccessibleNames
+from awp_publish.pages.name_content import MAX_NODES
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.role_attributes import RoleAttributes
 from awp_publish.pages.roles import ACTIONS, CONTROLS, HIDDEN
 from awp_publish.pages.shortening import ElementLimits, Losses

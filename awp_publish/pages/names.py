@@ -1,44 +1,24 @@
 """Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Set
 from typing import Final
 
 from awp_publish.pages.attributes import MAX_REFERENCES, references_of
 from awp_publish.pages.generated import read_generated
 from awp_publish.pages.input_types import UNSEEN, input_type
 from awp_publish.pages.items import ancestors
-from awp_publish.pages.options import read_options
+from awp_publish.pages.name_content import BUTTON_NAMES, MAX_NAME_LENGTH, MAX_NODES, VALUED, NamesFromContent, collapse
 from awp_publish.pages.roles import ACTIONS, role_of
 from awp_publish.pages.surroundings import Surroundings
 from awp_publish.pages.tree import Tree
-from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of, title_of
-
-MAX_NODES: Final = 500
-"""Nodes that are read of an element whose content is another element's name."""
-
-MAX_NAME_LENGTH: Final = 1_000
+from awp_publish.pages.visibility import Visibility, text_of, title_of
 
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "role", "title"))
 _MIXED: Final = frozenset(("a", "button", "h1", "h2", "h3", "h4", "h5", "h6"))
 """Elements whose name may differ from their text, because they may contain an image."""
 
-_VALUED: Final = frozenset(
-    ("input", "select", "meter", "progress", "listbox", "slider", "spinbutton", "progressbar", "scrollbar")
-)
-"""Elements and roles that contribute their value to a name that contains them."""
-
-_BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
-"""Names that browsers give to buttons without a name (HTML 4.10.5.1.18)."""
-
 _NAMED_WITH_PARTS: Final = frozenset(("button", "checkbox", "heading", "link", "radio"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
-_PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
-"""Elements that, without attributes, contribute only their content."""
-
-_SAID: Final = _PLAIN | {""}
-_SPEAKING: Final = _NAMING | {"aria-owns"}
-"""Attributes with which an element may contribute something else than its content."""
-
 _OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _FILLED: Final = frozenset(("input", "select", "textarea"))
@@ -49,31 +29,17 @@ class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
     __slots__ = (
-        *(
-            "_children",
-            "_is_referred",
-            "_known",
-            "_labels",
-            "_noted",
-            "_roots",
-            "_surroundings",
-            "_texts",
-            "_texts_of_labels",
-        ),
-        *("_generated", "_shown_otherwise", "_tree", "_visibility", "blocks", "told"),
+        *("_contents", "_is_referred", "_known", "_labels", "_roots", "_surroundings", "_texts", "_texts_of_labels"),
+        *("_tree", "_visibility", "blocks", "told"),
     )
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
         self._tree, self._visibility = tree, visibility
-        self._children: Callable[[int], Sequence[int]] = visibility.flat.children if tree.contents else tree.children
-        self._generated = read_generated(visibility)
-        self.blocks: Set[int] = self._generated.blocks
+        generated = read_generated(visibility)
+        self._contents = NamesFromContent(visibility, generated, self.find, self.referred)
+        self.blocks: Set[int] = generated.blocks
         """Inline elements that are laid out as blocks, so that their text stands apart."""
-        unseen = visibility.unseen_texts
-        self._shown_otherwise = self.blocks.union(self._generated.before, self._generated.after)
-        self._shown_otherwise |= {tree.parents[at] for at in unseen}
-        self._noted = tree.conspicuous | visibility.by_rule | self._shown_otherwise
         self._surroundings = Surroundings(visibility)
         self._roots = [(start, end, _ids_in(tree, start, end)) for start, end in tree.contents.values()]
         """Of each template, the range of its nodes and its ids, to which nothing outside of it refers."""
@@ -163,23 +129,11 @@ class AccessibleNames:
 
     def has_generated(self, element: int) -> bool:
         """Return True if style rules add to the text of an element."""
-        return element in self._generated.before or element in self._generated.after
+        return element in self._contents.before or element in self._contents.after
 
     def _holds_more(self, element: int) -> bool:
         """Return True if there is more in an element than text."""
-        return element in self._shown_otherwise or any(self._tree.tags[element + 1 : self._tree.ends[element]])
-
-    def _plain_content(self, element: int) -> str | None:
-        """Return the text of an element if that is its name: if nothing in it has a name of its own or is hidden."""
-        tree = self._tree
-        start, end = element + 1, tree.ends[element]
-        if end - start >= MAX_NODES or not _SAID.issuperset(tree.tags[start:end]):
-            return None
-        for at in range(start, end):
-            given = tree.attributes[at]
-            if at in self._noted or (given and not _SPEAKING.isdisjoint(given)):
-                return None
-        return " ".join("".join(tree.texts[start:end]).split())
+        return element in self._contents.shown_otherwise or any(self._tree.tags[element + 1 : self._tree.ends[element]])
 
     def find(self, name: str, near: int) -> int | None:
         """Return the first element with an id in the shadow root of a node, or in the page if it is in none."""
@@ -212,13 +166,13 @@ class AccessibleNames:
             if kind == "image":
                 yield collapse(attributes.get("alt"))
                 yield collapse(attributes.get("title"))
-            if kind in _BUTTON_NAMES:
+            if kind in BUTTON_NAMES:
                 yield collapse(attributes.get("value"))
-                yield _BUTTON_NAMES[kind]
+                yield BUTTON_NAMES[kind]
         elif tag in ("fieldset", "table"):
             wanted = "legend" if tag == "fieldset" else "caption"
             first = tree.first_child(element, wanted)
-            if first is not None and not self._is_silent(first):
+            if first is not None and not self._contents.is_silent(first):
                 yield self.content(first)
         elif tag == "svg":
             yield title_of(tree, element)
@@ -238,148 +192,23 @@ class AccessibleNames:
             yield collapse(attributes["aria-placeholder"])
 
     def content(self, element: int, without: int = -1, is_hidden: bool = False) -> str:
-        """Return the name that an element has from its content (accname 1.2, steps 2C to 2I), leaving out one node.
+        """Return the name that an element has from its content, leaving out one node (see `NamesFromContent`)."""
+        return self._contents.of(element, without, is_hidden=is_hidden, is_referred=self._is_referred)
 
-        A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
-        element itself is hidden, hidden parts contribute too (2B, note). What only the eyes do not see contributes to
-        all names but those of headings, which are text of the page.
-        """
-        shown_otherwise, before, after = self._shown_otherwise, self._generated.before, self._generated.after
-        if (
-            without < 0
-            and not is_hidden
-            and element not in shown_otherwise
-            and "aria-owns" not in self._tree.attributes[element]
-        ):
-            text = self._plain_content(element)
-            if text is not None and len(text) <= MAX_NAME_LENGTH:
-                return text
-        is_heading = role_of(self._tree.tags[element], self._tree.attributes[element]) == "heading"
-        hides = self._visibility.hides if is_heading else self._is_silent
-        unseen_texts = {} if is_heading else self._visibility.unseen_texts
-        pieces: list[str] = []
-        referring = length = 0
-        referred: set[int | None] = set()
-        owners = {element}
-        tree, visibility = self._tree, self._visibility
-        waiting: list[int | str] = [after.get(element, ""), *self._owned(element, owners)]
-        waiting += reversed(self._children(element))
-        pieces.append(before.get(element, ""))
-        for _ in range(MAX_NODES):
-            if not waiting or length > MAX_NAME_LENGTH * 4:
-                break
-            node = waiting.pop()
-            if isinstance(node, str):
-                pieces.append(node)
-                continue
-            tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
-            if not tag:
-                pieces.append(tree.texts[node] or unseen_texts.get(node, ""))
-                length += len(pieces[-1])
-                continue
-            if tag == "slot":  # it is shown as its content
-                waiting.extend(reversed(self._children(node)))
-                continue
-            if not given and tag in _PLAIN and node not in visibility.by_rule and node not in shown_otherwise:
-                if only is not None:
-                    pieces.append(only)
-                else:
-                    waiting.extend(reversed(self._children(node)))
-                continue
-            if node in referred:  # it counts once
-                continue
-            # A drawing within a control is its icon, and may have a title without a role.
-            if node == without or (
-                tag in STRIPPED if is_hidden else visibility.withdraws(node) if tag == "svg" else hides(node)
-            ):
-                continue
-            said = None
-            if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
-                referring += 1
-                said = self.referred(references, node) or None
-                referred.update(self.find(name, node) for name in references.split()[:MAX_REFERENCES])
-            if said is None and given.get("role") == "menu":
-                said = ""
-            if said is None and (tag in _VALUED or given.get("role") in _VALUED):
-                said = self.value(node)
-            if said is None:
-                said = collapse(given.get("aria-label")) or None
-            if said is None and tag in ("img", "area", "svg", "iframe"):
-                said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
-                said = collapse(said or (given.get("title") if "alt" not in given else ""))
-            parted = tag not in INLINE or tag in ("br", "textarea") or tag in _VALUED or node in self.blocks
-            parted = parted or node in visibility.unseen  # out of the flow, mostly
-            if parted:
-                pieces.append(" ")
-            if said is not None:
-                pieces.append(f" {said} " if tag == "svg" else said)
-            elif only is not None and "aria-owns" not in given and node not in shown_otherwise:
-                pieces.append(only)
-            elif tree.ends[node] > node + 1 or "aria-owns" in given or node in shown_otherwise:
-                pieces.append(before.get(node, ""))
-                waiting.append(f"{after.get(node, '')}{' ' * parted}")
-                waiting.extend(self._owned(node, owners))
-                waiting.extend(reversed(self._children(node)))
-            elif "title" in given:
-                pieces.append(given["title"])
-            if parted:
-                pieces.append(" ")
-        return collapse("".join(pieces))
-
-    def _owned(self, owner: int, owners: set[int]) -> list[int | str]:
-        """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
-        found: list[int | str] = []
-        given = self._tree.attributes[owner]
-        if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
-            owners.add(owner)
-            for name in given["aria-owns"].split()[:MAX_REFERENCES]:
-                node = self.find(name, owner)
-                if node is not None and node not in owners:
-                    owners.add(node)
-                    found = [node, " ", *found]
-        return found
-
-    def _is_silent(self, node: int) -> bool:
-        """Return True if a part contributes nothing to a name: what only the eyes do not see contributes (2A)."""
-        visibility = self._visibility
-        if node not in visibility.unseen:
-            return visibility.hides(node)
-        return self._tree.tags[node] in STRIPPED or visibility.is_hidden_by(self._tree.attributes[node])
+    def value(self, control: int) -> str | None:
+        """Return what a control contributes to a name: its value. None if it contributes its content."""
+        return self._contents.value(control)
 
     def _is_hidden(self, node: int) -> bool:
         return any(map(self._visibility.withdraws, (node, *ancestors(self._tree, node))))
-
-    def value(self, control: int) -> str | None:
-        """Return what a control contributes to a name: its value (2C). None if it contributes its content."""
-        tags, attributes = self._tree.tags, self._tree.attributes
-        tag, given = tags[control], attributes[control]
-        role = given.get("role", "")
-        if tag == "input":
-            kind = input_type(given)
-            if kind in ("checkbox", "radio", "hidden", "password", "file"):
-                return ""
-            if kind == "image":
-                return collapse(given.get("alt") or given.get("title"))
-            return collapse(given.get("aria-valuetext") or given.get("value")) or _BUTTON_NAMES.get(kind, "")
-        if tag == "select" or role == "listbox":
-            if tag == "select":
-                chosen = [option.node for option in read_options(self._tree, control) if option.is_selected]
-            else:
-                below = range(control + 1, min(self._tree.ends[control], control + 1 + MAX_NODES))
-                options = (one for one in below if "option" in (tags[one], attributes[one].get("role")))
-                chosen = [one for one in options if attributes[one].get("aria-selected") == "true"]
-            return " ".join(text_of(self._visibility, one, max_nodes=MAX_NODES) for one in chosen)
-        if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
-            return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
-        return None
 
     def named(self, node: int) -> str:
         """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
             tag, given = self._tree.tags[node], self._tree.attributes[node]
             said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
-            if not said and (tag in _VALUED or given.get("role") in _VALUED):
-                said = self.value(node) or ""
+            if not said and (tag in VALUED or given.get("role") in VALUED):
+                said = self._contents.value(node) or ""
             if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
                 said = next(filter(None, self._native(node)), "")
             said = said or self.content(node, is_hidden=self._is_hidden(node))
@@ -395,8 +224,3 @@ def _ids_in(tree: Tree, start: int, end: int) -> dict[str, int]:
 def _letters(text: str) -> str:
     """Return a text without what differs where it is written and where it is a name: case and white space."""
     return "".join(text.casefold().split())
-
-
-def collapse(text: str | None) -> str:
-    """Return a text with white space collapsed (4.6), limited to the length of a name."""
-    return " ".join(text[: MAX_NAME_LENGTH * 4].split())[:MAX_NAME_LENGTH] if text else ""

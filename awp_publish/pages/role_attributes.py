@@ -5,7 +5,8 @@ from typing import Final, TypeAlias
 
 from awp_publish.pages.attributes import MAX_VALUE_LENGTH, Attrs, Value, shorten_address
 from awp_publish.pages.input_types import BUTTONS, input_type
-from awp_publish.pages.names import AccessibleNames, collapse
+from awp_publish.pages.name_content import collapse
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.options import read_options
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.shortening import CHARACTERS, SHORTENED, ElementLimits, Losses

@@ -17,7 +17,8 @@ from awp_publish.pages.elements import Elements, SomElement
 from awp_publish.pages.forms import form_method
 from awp_publish.pages.identifiers import Identifiers
 from awp_publish.pages.metadata import read_structured, trim_structured
-from awp_publish.pages.names import AccessibleNames, collapse
+from awp_publish.pages.name_content import collapse
+from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.selection import MIN_BOUND, UNUSED_SHARE, Budget, choose
 from awp_publish.pages.selectolax import parse
