@@ -59,7 +59,6 @@ class Styles:
         self._page, self._matcher, self._sheets, self._base = page, matcher, sheets, base
         self._ranks = _ranks(layer for sheet in sheets for layer in sheet.layers)
         self._custom: dict[int, dict[str, tuple[str, bool]]] = {}
-        self._looked_up = frozenset[str]()
         self._cascaded: dict[int, Declarations] = {}
         self.boxes, self.texts, self.unseen = set[int](), set[int](), set[int]()
         concerns = {at: _together(declared) for at, declared in base.items()}
@@ -182,13 +181,14 @@ class Styles:
                 at = self._page.parents[at]
         among = sorted(line)
         values = [value for at in elements for name, (value, _) in declared[at].items() if _is_open(name, value)]
+        looked_up = frozenset[str]()
         for _ in range(_MAX_REPLACED):
             names = frozenset(_NAME.findall(" ".join(values)))
-            if names <= self._looked_up:
+            if names <= looked_up:
                 break
-            for at, custom in self._declared(among, names - self._looked_up, custom=True).items():
+            for at, custom in self._declared(among, names - looked_up, custom=True).items():
                 self._custom.setdefault(at, {}).update(custom)
-            self._looked_up |= names
+            looked_up |= names
             values = [custom[name][0] for custom in self._custom.values() for name in names if name in custom]
 
     def _replace(self, at: int, name: str, value: str) -> str:

@@ -176,6 +176,17 @@ def test_rules_that_are_many_take_a_bounded_number_of_steps(monkeypatch, sheet):
     assert 20_000 < matcher.steps <= 20_000 + tree.size
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_variable_is_looked_up_in_each_part_of_a_page_that_declares_it(form):
+    rules = ".off { display: var(--off, block) } .dim { visibility: var(--dim, visible) } "
+    rules += ".off-too { visibility: var(--off) } .dim-too { display: var(--dim) } "
+    rules += ".here { --off: hidden } .there { --dim: none }"
+    hidden = f"<div class=here><p class=off-too>{SECRET}</p></div><div class=there><p class=dim-too>{SECRET}</p></div>"
+    written = form(f"<style>{rules}</style><p class=off>Emma</p><p class=dim>Persuasion</p>{hidden}")
+    assert SECRET not in written
+    assert all(title in written for title in ("Emma", "Persuasion"))
+
+
 UNSEEN = "<style>.sr { position: absolute; clip: rect(0 0 0 0); width: 1px; height: 1px; overflow: hidden }</style>"
 
 
