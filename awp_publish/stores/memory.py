@@ -31,6 +31,9 @@ ENTRY_BYTES: Final = 256
 Tested: TypeAlias = tuple[bool, Seen]
 """Whether a step holds, and what it has found."""
 
+_Test: TypeAlias = Callable[["MemoryStore", Any, float], Tested]
+_Change: TypeAlias = Callable[["MemoryStore", Any, float], None]
+
 
 class MemoryStore:
     """Keeps everything in dicts, for all threads and event loops of this process.
@@ -77,16 +80,19 @@ class MemoryStore:
                 self._make_room(steps, now)
             self._incoming = 0
             seen: list[Seen] = []
+            changes: list[tuple[_Change, Step]] = []
             for step in steps:
-                holds, found = _TESTS[type(step)](self, step, now)
+                test, change = _KINDS[type(step)]
+                holds, found = test(self, step, now)
                 seen.append(found)
                 if not holds:
                     return Ran(len(seen) - 1, tuple(seen))
+                if change is not None:
+                    changes.append((change, step))
             if self._incoming > self._plenty:
                 self._make_room(steps, now)
-            for step in steps:
-                if (change := _CHANGES.get(type(step))) is not None:
-                    change(self, step, now)
+            for change, step in changes:
+                change(self, step, now)
             return Ran(None, tuple(seen))
         finally:
             lock.release()
@@ -257,23 +263,16 @@ class MemoryStore:
         self._due = min((table.heap[0][0] for table in (self._values, self._windows) if table.heap), default=math.inf)
 
 
-_TESTS: Final[Mapping[type, Callable[[MemoryStore, Any, float], Tested]]] = {
-    Count: MemoryStore._test_count,
-    Look: MemoryStore._test_look,
-    Add: MemoryStore._test_add,
-    Swap: MemoryStore._test_swap,
-    Reserve: MemoryStore._test_reserve,
-    Schedule: MemoryStore._test_schedule,
-    Unschedule: MemoryStore._test_unschedule,
+_KINDS: Final[Mapping[type, tuple[_Test, _Change | None]]] = {
+    Count: (MemoryStore._test_count, None),
+    Look: (MemoryStore._test_look, None),
+    Add: (MemoryStore._test_add, MemoryStore._add),
+    Swap: (MemoryStore._test_swap, MemoryStore._swap),
+    Reserve: (MemoryStore._test_reserve, MemoryStore._reserve),
+    Schedule: (MemoryStore._test_schedule, MemoryStore._schedule),
+    Unschedule: (MemoryStore._test_unschedule, MemoryStore._unschedule),
 }
-_CHANGES: Final[Mapping[type, Callable[[MemoryStore, Any, float], None]]] = {
-    Add: MemoryStore._add,
-    Swap: MemoryStore._swap,
-    Reserve: MemoryStore._reserve,
-    Schedule: MemoryStore._schedule,
-    Unschedule: MemoryStore._unschedule,
-}
-"""What the steps change once all of a run hold. The others change nothing more."""
+"""How each kind of step is tested, and what it changes once all steps of a run hold."""
 
 
 class _TimedEntries:
