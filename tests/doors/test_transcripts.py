@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Paths
+from awp_publish import AgentPublisher, Limits, Paths
 from awp_publish.http.exchange import AsgiApp
 from tests.client import TestClient
 from tests.doors.test_plain import make_shelves
-from tests.guarded import make_shop
+from tests.guarded import known_callers, make_shop
 from tests.transcript import compare
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -33,9 +33,32 @@ def make_moved(paths: Paths) -> AgentPublisher:
     return AgentPublisher(Starlette(), site=site)
 
 
+def make_hidden() -> AgentPublisher:
+    """Make a shop with actions for those who are known, and for those who may buy."""
+    site = make_shop(authenticate=known_callers(), limits=Limits(max_body_bytes=300))
+
+    @site.agent("look")
+    async def look(title: str = "") -> str:
+        """Look at books."""
+        return title or "books"
+
+    @site.agent("mine", audience="known", max_body_bytes=100)
+    async def mine(title: str = "") -> str:
+        """Show what is mine."""
+        return title or "mine"
+
+    @site.agent("order", audience="buy", effect="delete")
+    async def order(title: str = "") -> str:
+        """Order a book."""
+        return title or "ordered"
+
+    return AgentPublisher(Starlette(), site=site)
+
+
 SITES: dict[str, Callable[[], AsgiApp]] = {
     "plain": make_shelves,
     "woa": make_shelves,
+    "hidden": make_hidden,
     "moved": lambda: make_moved(Paths(root="/do", invoke="/call?v=1&agent=id-{agent_id}")),
     "nameless": lambda: make_moved(Paths(invoke="/call")),
 }
