@@ -14,7 +14,7 @@ from typing import Final
 
 from awp_publish.pages.content import MainContent
 from awp_publish.pages.flags import COVERED, IN_FORM, IN_LANDMARK, IN_SECTIONING
-from awp_publish.pages.masses import HEADINGS
+from awp_publish.pages.roles import ACTIONS, role_of
 from awp_publish.pages.tree import COMMENT, Tree
 from awp_publish.pages.visibility import Visibility, text_of
 
@@ -97,6 +97,7 @@ MAX_WORDS_LENGTH: Final = 500
 
 _PERMALINKS: Final = frozenset("#¶§∞🔗")
 
+_ALONE: Final = frozenset(ACTIONS) - {"details"} | {"heading", "image"}
 MIN_LINKS: Final = 3
 """Links that a list needs to count as navigation."""
 
@@ -122,7 +123,8 @@ class Landmarks:
     """Finds the elements of one page that begin regions."""
 
     __slots__ = (
-        *("_around", "_attributes", "_end", "_legal_candidates", "_start", "_tree", "_visibility", "article", "asides"),
+        *("_around", "_attributes", "_end", "_legal_candidates", "_start", "_tree", "_visibility"),
+        *("article", "asides", "begun"),
     )
 
     def __init__(self, visibility: Visibility, content: MainContent) -> None:
@@ -135,12 +137,18 @@ class Landmarks:
         self.article = content.node if content.is_chosen else -1
         """The element that has the article, the product or the list of the page; -1 if there is none."""
         left_out = content.left_out if content.is_chosen else ()
-        self.asides = frozenset(at for at in left_out if tree.tags[at] not in HEADINGS)
+        self.asides = frozenset(at for at in left_out if self._holds_elements(at))
         """Blocks within the article that are no part of it."""
+        self.begun = set[int]()
+        """Those of them that are elements of the region that they began: lists, tables."""
+
+    def _holds_elements(self, node: int) -> bool:
+        """Return False for a heading, a control or an image: it is an element by itself, wherever it is left out."""
+        return role_of(self._tree.tags[node], self._attributes[node]) not in _ALONE
 
     def of(self, node: int, state: int) -> Landmark | None:
         """Return the landmark by the precedence of 3.3. A `<form>` is always a form; nothing else begins in a form."""
-        if state & IN_FORM:
+        if state & IN_FORM or node in self.begun:
             return None
         tag, attributes = self._tree.tags[node], self._attributes[node]
         landmark = None if state & IN_SECTIONING and tag in ("footer", "header") else _LANDMARK_TAGS.get(tag)

@@ -248,8 +248,12 @@ class _Walk:
         region = Region(landmark, node, start=len(self._survey.pieces), hidden=hidden)
         self._survey.regions.append(region)
         state = state & ~COVERED | IN_LANDMARK | (IN_FORM if landmark is FORM else 0)
-        end = node + 1 if self._tree.tags[node] in _OPAQUE else self._at
-        self._enter(node + 1, end, region, state, parted=self._is_parted(node))
+        tag, start = self._tree.tags[node], node + 1
+        if node in self._landmarks.asides and role_of(tag, self._tree.attributes[node]) not in (None, "section"):
+            self._landmarks.begun.add(node)
+            start = node
+        end = node + 1 if tag in _OPAQUE else self._at
+        self._enter(start, end, region, state, parted=self._is_parted(node))
 
     def _is_parted(self, node: int) -> bool:
         return self._tree.tags[node] not in INLINE or node in self._blocks

@@ -164,3 +164,22 @@ def test_the_list_that_a_navigation_is_about_is_no_region_beside_it():
     (region,) = compiled(html)["regions"]
     assert region["label"] == "Shop"
     assert [one["text"] for one in region["elements"]] == ["Menu", "A", "B"]
+
+
+def test_what_is_beside_an_article_stays_what_it_is() -> None:
+    text = "<p>A sentence that is as long as this one, and says little.</p>" * 20
+    beside = {
+        "button": "<button aria-label=Next></button>",
+        "link": "<a href=/questions>Questions</a>",
+        "text_input": "<input aria-label=Number>",
+        "select": "<select aria-label=Size><option>S</select>",
+        "image": "<img src=a.png alt=Kettle>",
+        "list": "<ul><li>one thing<li>two things</ul>",
+        "table": "<table><tr><th>Size<th>Price<tr><td>S<td>7.50</table>",
+        "details": "<details><summary>Care</summary>Wipe it.</details>",
+        "group": "<fieldset><legend>Size</legend><input aria-label=Height></fieldset>",
+        "iframe": "<iframe src=/map title=Map></iframe>",
+    }
+    for role, html in beside.items():
+        page = f"<main><header><h1>Kettles</h1></header><section><div>{text}</div>{html}</section></main>"
+        assert role in [element["role"] for element in elements_in(page, Budget.FULL)], role
