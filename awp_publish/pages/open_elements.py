@@ -64,11 +64,11 @@ class OpenElements:
     @property
     def is_foreign(self) -> bool:
         """True within a drawing or a formula."""
-        return self.has_any(FOREIGN)
+        return self._counts[b"svg"] > 0 or self._counts[b"math"] > 0
 
     def has_any(self, names: Iterable[bytes]) -> bool:
         """Return True if an element with one of some names is open."""
-        return any(self._counts[name] for name in names)
+        return any(map(self._counts.__getitem__, names))
 
     def open(self, name: bytes) -> None:
         """Open an element."""
