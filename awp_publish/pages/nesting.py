@@ -39,20 +39,20 @@ _SPARE: Final = 32
 def bound_markup(html: bytes, max_formatting: int = MAX_FORMATTING) -> bytes:
     """Return the markup without tags beyond the limits, counted approximately as a parser would."""
     tags = _Tags(html, max_formatting)
-    kept, done, at = list[bytes](), 0, 0
-    while (token := TOKEN.search(html, at)) is not None:
-        at = token.end()
+    kept, done = list[bytes](), 0
+    tokens = TOKEN.finditer(html)
+    while (token := next(tokens, None)) is not None:
         if token["name"] is None:
             if token["cdata"]:
-                tags.take_section(at)
+                tags.take_section(token.end())
             continue
         name = token["name"].lower()
         if token["end"]:
             keep = tags.take_end(name, token.start())
-        elif (end := tags.take_text(name, at)) is None:
+        elif (end := tags.take_text(name, token.end())) is None:
             keep = tags.take_start(name)
         else:
-            keep, at = True, end
+            keep, tokens = True, TOKEN.finditer(html, end)
             tags.take_start(name, has_text=True)
         if not keep:
             kept.append(html[done : token.start()])
