@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import cast
 
 PAUSE = 0.005
 Answer = Callable[["Sender"], Awaitable[None]]
@@ -119,8 +120,10 @@ def hostile_server(answer: Answer) -> Iterator[HostileServer]:
     """Serve on a loopback address, on an event loop in a thread of its own."""
     server = HostileServer()
     ready = threading.Event()
+    takers = set[asyncio.Task[None]]()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        takers.add(cast("asyncio.Task[None]", asyncio.current_task()))
         try:
             with suppress(OSError, asyncio.IncompleteReadError):
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -140,10 +143,11 @@ def hostile_server(answer: Answer) -> Iterator[HostileServer]:
             running.append((asyncio.get_running_loop(), stop))
             ready.set()
             await stop.wait()
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            listening.close()
+            while tasks := asyncio.all_tasks() - {asyncio.current_task()}:  # some may still accept a connection
+                for task in takers & tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.sleep(0)  # the transports are closed
 
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
