@@ -499,3 +499,14 @@ def test_a_model_that_writes_a_wrong_schema_of_its_own_is_named(site, refusal):
     words = refusal(app)
     assert words.startswith('action "x": FastAPI cannot describe /x: components.schemas.Odd.')
     assert "\n" not in words
+
+
+def test_a_summary_of_the_route_describes_its_action(site, start):
+    app = FastAPI()
+
+    @app.get("/shelf", summary="Show the first shelf.")
+    @site.action("show_shelf")
+    async def shelf() -> int:
+        return 1
+
+    assert start(app).awas("show_shelf")["description"] == "Show the first shelf."

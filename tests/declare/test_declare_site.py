@@ -282,3 +282,10 @@ def test_a_start_that_was_refused_is_refused_for_the_same_reason_again():
     for _ in range(2):
         with pytest.raises(DeclarationError, match='depends_on: there is no action "pay"'):
             site.freeze(Starlette())
+
+
+def test_a_public_address_without_tls_is_said_at_start_up(open_client, caplog):
+    for url, is_said in (("http://shop.example.org", True), ("http://10.0.0.1", False), ("https://shop.org", False)):
+        caplog.clear()
+        open_client(AgentPublisher(Starlette(), Site("Shop", "Sells books.", url=url))).get("/agent.json")
+        assert ("start-http" in caplog.text) is is_said, url
