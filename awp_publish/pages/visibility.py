@@ -6,6 +6,7 @@ from typing import Final
 
 from awp_publish.pages.declarations import Declarations, may_hide
 from awp_publish.pages.matching import Matcher
+from awp_publish.pages.measures import MEASURES
 from awp_publish.pages.media import holds_media
 from awp_publish.pages.sheets import read_sheet
 from awp_publish.pages.slots import FlatTree
@@ -68,6 +69,7 @@ class Visibility:
             at for at in (0, *tree.conspicuous) if (style := tree.attributes[at].get("style")) and may_hide(style)
         }
         boxes, texts, unseen = set(self.flat.unassigned), set[int](), set[int]()
+        boxes.update(child for tag in MEASURES for at in tree.find(tag) for child in tree.children(at))
         base: dict[int, Declarations] = {at: _CLOSED for at in tree.conspicuous if "popover" in tree.attributes[at]}
         for template, (start, end) in tree.contents.items():
             if shadow_mode_of(tree.attributes[template]) is not None:

@@ -32,6 +32,7 @@ from awp_publish.pages.landmarks import (
     is_permalink,
 )
 from awp_publish.pages.masses import SECTIONING
+from awp_publish.pages.measures import MEASURES, measure_of
 from awp_publish.pages.roles import ACTIONS, MAPPED_TAGS, role_of
 from awp_publish.pages.survey import Region, Survey
 from awp_publish.pages.tables import is_layout
@@ -68,7 +69,7 @@ _SIMPLE: Final = frozenset(
 )
 """Blocks that, without certain attributes, only contain other elements. A `div` may begin a region."""
 
-_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"audio", "br", "video"}
+_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - MEASURES - {"audio", "br", "video"}
 
 
 def survey(
@@ -164,7 +165,7 @@ class _Walk:
             elif tag == "template":
                 self._take_template(at, attributes)
             elif at in self._formulas:
-                self._take_formula(at)
+                self._take_words(at, self._formulas[at])
             elif not ((is_noted or tag in _LOOKED_AT) and self._visibility.hides(at)):
                 self._take_element(at, tag, attributes)
             at, end = self._at, self._end
@@ -281,14 +282,18 @@ class _Walk:
             state = (state | IN_FORM) & ~COVERED
         self._enter(*self._tree.contents[template], region, state)
 
-    def _take_formula(self, node: int) -> None:
-        if self._run < 0 and not self._state & COVERED:
+    def _take_words(self, node: int, words: str) -> None:
+        """Take words that stand for an element: a formula, or the value of a progress bar."""
+        if self._run < 0 and not self._state & COVERED and words:
             self._begin_run(node)
-        self._survey.pieces.append(f" {self._formulas[node]} ")
+        self._survey.pieces.append(f" {words} ")
 
     def _take_element(self, node: int, tag: str, attributes: Mapping[str, str]) -> None:
         """Take a visible element that may begin a region, or have a role."""
         tree, state = self._tree, self._state
+        if tag in MEASURES:
+            self._take_words(node, measure_of(attributes))
+            return
         if tag == "a" and "href" in attributes and is_permalink(tree, node):
             return
         is_marked = node in tree.conspicuous

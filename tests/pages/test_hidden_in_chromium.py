@@ -251,7 +251,8 @@ MARKUP = """
 <details><summary>{T}</summary>x</details>  <dialog open>{T}</dialog>  <dialog open hidden>{T}</dialog>
 <dialog open style='display:none'>{T}</dialog>  <div popover>{T}</div>  <div popover=manual>{T}</div>
 <div popover style='display:block'>{T}</div>  <style>[popover]{display:block}</style><div popover>{T}</div>
-<div popover=foo>{T}</div>  <canvas>{T}</canvas>  <canvas><button>{T}</button></canvas>  <noembed>{T}</noembed>
+<div popover=foo>{T}</div>  <canvas>{T}</canvas>  <progress>{T}</progress>  <meter value=.5><b>{T}</b></meter>
+<canvas><button>{T}</button></canvas>  <noembed>{T}</noembed>
 <noframes>{T}</noframes>  <noscript>{T}</noscript>  <noscript><p>{T}</p></noscript>  <object>{T}</object>
 <object data=x.png>{T}</object>  <object type=foo/bar>{T}</object>  <embed src=x>{T}  <video>{T}</video>
 <audio>{T}</audio>  <audio controls>{T}</audio>  <iframe>{T}</iframe>  <iframe srcdoc='<p>x'>{T}</iframe>

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from awp_publish.pages.markdown import write_markdown
 from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.selectolax import parse
+from awp_publish.pages.som import compile_som
 
 URL = "https://shop.example/books/emma?page=2"
 PAGES = Path(__file__).parents[3] / "shared" / "fixtures" / "som" / "pages"
@@ -307,3 +308,12 @@ def test_an_item_of_a_list_that_is_a_control_is_written_as_one():
     assert write(tabs) == "- [button: Overview]\n- [button: Reviews, disabled]\n"
     assert write(menu) == "- [button: Open]\n- [x] Wrap lines\n"
     assert write("<ul><li role=tab><a href='/x'>Overview</a></li></ul>") == "- [Overview](https://shop.example/x)\n"
+
+
+def test_what_a_bar_or_a_slider_shows_is_its_value():
+    assert write("<p>Done: <progress value=3 max=10>30%</progress></p>") == "Done: 3 of 10\n"
+    assert write("<p>Full: <meter value=.5>half</meter>.</p>") == "Full: .5 of 1.\n"
+    assert write("<p>Busy <progress>wait</progress></p>") == "Busy\n"
+    assert write("<p>Bad <progress value=soon>soon</progress></p>") == "Bad\n"
+    assert write("<div role=slider aria-valuenow=3 aria-label=Guests></div>") == "[text field “Guests”: “3”]\n"
+    assert "3 of 10" in compile_som("<p>Done: <progress value=3 max=10>30%</progress></p>", URL).dump().decode()

@@ -86,7 +86,8 @@ class Controls:
         if role == "button":
             return [Mark("control", f"[button: {name}{off}]" if name else f"[button{off}]")]
         kind = "choice" if role == "select" else "text field"
-        label, content = self._label(widget), self._quoted(self._visible.plain_text(widget))
+        text = self._visible.plain_text(widget) or self._names.value(widget)
+        label, content = self._label(widget), self._quoted(text or "")
         said = f"{kind} “{escape_text(label, in_brackets=True)}”{off}" if label else f"{kind}{off}"
         return [Mark("control", f"[{said}: {content}]" if content else f"[{said}]")]
 

@@ -11,6 +11,7 @@ from awp_publish.pages.markdown.controls import CONTROLS, Controls
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text, write_text
 from awp_publish.pages.markdown.joining import BREAK, CLOSE, Mark, Piece, join_pieces
 from awp_publish.pages.markdown.visible import BLOCKS, PREFORMATTED, SILENT, VisibleNodes
+from awp_publish.pages.measures import MEASURES, measure_of
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.visibility import INLINE
 
@@ -156,7 +157,7 @@ class Inline:
             label = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
             pieces.append(escape_text(collapse(label), in_brackets=linked))
         elif text := self._embedded(node, tag, linked):
-            pieces.append(Mark("markdown", text))
+            pieces += (" ", Mark("markdown", text)) if tag in MEASURES else (Mark("markdown", text),)
         if node in self._blocks:
             pieces.append(" ")
 
@@ -228,6 +229,8 @@ class Inline:
             return text if is_text else f"![{text}]({image})"
         if tag in _CODE:
             return code_span(self._visible.raw_text(node))
+        if tag in MEASURES:
+            return escape_text(measure_of(given), in_brackets=linked)
         if tag == "math":
             return code_span(given.get("alttext") or self._visible.plain_text(node))
         if linked or tag == "wbr":
@@ -244,7 +247,7 @@ class Inline:
 
 _OWN_WRITING: Final = (
     {"a", "br", "img", "svg", "iframe", "video", "audio", "math", "q", "wbr"} | _EMPHASIS.keys() | _CODE | CONTROLS
-) | _SCRIPTS.keys()
+) | (_SCRIPTS.keys() | MEASURES)
 """Elements of which more than their content is written."""
 
 _MEANINGLESS: Final = INLINE - _OWN_WRITING - BLOCKS - SILENT
