@@ -5,8 +5,6 @@ import json
 import sys
 import time
 from datetime import UTC, datetime
-from functools import partial
-from xml.etree import ElementTree
 
 import httpx
 import orjson
@@ -16,13 +14,10 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute, Mount, Route
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
+from awp_publish import AgentPublisher, BearerToken, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
-from awp_publish.plugins.sqlite.store import SqliteStore
-from awp_publish.plugins.traffic.record import MAX_CALLERS, MAX_CELLS, SHARDS, TrafficRecord, describe_traffic
-from awp_publish.plugins.traffic.report import OTHERS, TrafficReport, TrafficRow, quantile
-from awp_publish.stores import Store
-from awp_publish.stores.memory import MemoryStore
+from awp_publish.plugins.traffic.record import MAX_CELLS, SHARDS, TrafficRecord
+from awp_publish.plugins.traffic.report import OTHERS
 from tests.client import TestClient
 from tests.conftest import run_command
 from tests.guarded import Caller
@@ -251,114 +246,15 @@ def test_nothing_that_a_caller_sent_is_kept(tmp_path):
     assert b"token-of-ann" not in data
 
 
-def identity(store: Store) -> Store:
-    return store
-
-
-async def test_many_workers_add_up(tmp_path):
-    stores = [SqliteStore(str(tmp_path / "agents.db"), "shop") for _ in range(4)]
-    records = [TrafficRecord(partial(identity, store)) for store in stores]
-    for record in records:
-        for number in range(50):
-            record.add("mcp", f"action_{number % 5}", "", "unknown", "ok", 3.0)
-    await asyncio.gather(*(record.flush() for record in records))
-    report = await records[0].read()
-    assert report.sum_by("door") == {("mcp",): 200}
-    assert sum(map(sum, report.latencies.values())) == 200
-    for store in stores:
-        await store.close()
-
-
-async def test_what_a_store_does_not_take_is_kept_for_the_next_time():
-    class Sometimes(MemoryStore):
-        is_away = True
-
-        async def run(self, steps, *, durable=False):
-            if self.is_away:
-                from awp_publish.stores.store import unavailable
-
-                raise unavailable("away")
-            return await super().run(steps, durable=durable)
-
-    store = Sometimes()
-    record = TrafficRecord(lambda: store)
-    record.add("woa", "word", "", "unknown", "ok", 1.0)
-    await record.flush()
-    store.is_away = False
-    assert (await record.read()).sum_by("action") == {("word",): 1}
-
-
-async def test_days_are_forgotten_after_their_time():
-    now = [1_700_000_000.0]
-    store = MemoryStore(clock=lambda: now[0])
-    record = TrafficRecord(lambda: store, days=3, clock=lambda: now[0])
-    for _ in range(5):
-        record.add("woa", "word", "ann", "unknown", "ok", 1.0)
-        await record.flush()
-        now[0] += 86_400
-    now[0] -= 86_400
-    report = await record.read(30)
-    assert len(report.days) == len(report.sum_by("day")) == 3
-    now[0] += 5 * 86_400
-    await record.flush()
-    assert (await record.read()).rows == ()
-    assert (await record.read_totals()).sum_by("caller") == {("",): 5}  # which have no callers
-
-
-async def test_sums_are_bounded_whoever_calls():
-    store = MemoryStore()
-    record = TrafficRecord(lambda: store)
-    for number in range(3 * MAX_CALLERS):
-        record.add("woa", "word", f"caller {number}", "unknown", "ok", 1.0)
-    for number in range(2 * MAX_CELLS * SHARDS):
-        record.add("markdown", f"/{number}" + "x" * 500, "", "unknown", "ok")
-    report = await record.read()
-    assert report.sum_by("door") == {("markdown",): 2 * MAX_CELLS * SHARDS, ("woa",): 3 * MAX_CALLERS}
-    assert len(report.rows) < MAX_CELLS * SHARDS + MAX_CALLERS + 10
-    assert report.sum_by("caller")[(OTHERS,)] > MAX_CALLERS
-    assert max(len(row.action) for row in report.rows) <= 200
-
-
-async def test_a_damaged_record_begins_anew():
-    from awp_publish.stores.store import Add
-
-    store = MemoryStore()
-    record = TrafficRecord(lambda: store)
-    await store.run([Add(f"{{traffic}}2026-11-22:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
-    record.add("woa", "word", "", "unknown", "ok", 1.0)
-    assert (await record.read()).sum_by("action") == {("word",): 1}
-
-
 async def test_a_site_may_keep_nothing():
     site = make_site(plugins=["no:traffic"])
     assert (await call(make_app(site))).status_code == 200
     assert site.ask("traffic") is None
 
 
-def test_wrong_options_are_refused():
-    with pytest.raises(DeclarationError, match="days"):
-        make_site(plugins=[Traffic(days=0)])
-    site = Site("Shop", "Sells things.", url=SHOP, plugins=[Traffic(metrics="operator")])
-    with pytest.raises(DeclarationError, match="operator"):
-        site.freeze(Starlette())
-
-
-def test_quantiles_are_read_from_buckets():
-    assert quantile([0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 0.5) == 3.75
-    assert quantile([0] * 14 + [3], 0.99) == 30_000
-    assert quantile([0] * 15, 0.5) == 0
-
-
-# --- OpenMetrics ---
-
-
 async def get(app, path, headers=None):
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=SHOP) as client:
         return await client.get(path, headers=headers)
-
-
-async def test_metrics_are_there_only_where_somebody_asks_for_them():
-    assert (await get(make_app(make_site()), "/agents/metrics")).headers["content-type"].startswith("text/html")
 
 
 async def test_metrics_are_openmetrics_without_callers():
@@ -375,51 +271,6 @@ async def test_metrics_are_openmetrics_without_callers():
     timed = {one.name: one.value for one in families["awp_publish_call_duration_seconds"].samples}
     assert timed["awp_publish_call_duration_seconds_count"] == 2
     assert "ann" not in answer.text
-
-
-async def test_metrics_for_a_scope_are_for_nobody_else():
-    app = make_app(make_site(plugins=[Traffic(metrics="operator")]))
-    assert (await get(app, "/agents/metrics")).status_code == 401
-    assert (await get(app, "/agents/metrics", ANN)).status_code == 403
-    assert (await get(app, "/agents/metrics", OLGA)).status_code == 200
-
-
-# --- Pictures, tables, the command line ---
-
-
-ROWS = TrafficReport(
-    ("2026-11-21", "2026-11-22"),
-    (
-        TrafficRow("2026-11-21", "woa", "<b>", "", "unknown", "ok", 3),
-        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "NO_WORDS", 2),
-        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "HANDLER_FAILED", 1),
-        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "CONFIRMATION_REQUIRED", 4),
-    ),
-)
-
-
-def test_the_picture_and_the_table_show_the_same():
-    picture = ElementTree.fromstring(ROWS.chart())
-    shown = {one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")}
-    assert shown >= {"2026-11-21: 3 ok", "2026-11-22: 2 refused", "2026-11-22: 1 failed", "2026-11-22: 4 asked"}
-    assert "style" not in ROWS.chart()
-    table = ElementTree.fromstring(ROWS.table())
-    lines = [[cell.text for cell in row] for row in table.iter("tr")]
-    assert lines == [
-        ["day", "ok", "asked", "refused", "failed"],
-        ["2026-11-22", "0", "4", "2", "1"],
-        ["2026-11-21", "3", "0", "0", "0"],
-    ]
-    assert ROWS.by_day()[1] == ("2026-11-22", {"ok": 0, "asked": 4, "refused": 2, "failed": 1})
-    assert ElementTree.fromstring(TrafficReport((), ()).chart()) is not None
-
-
-def test_consent_that_was_asked_for_is_no_refusal():
-    told = describe_traffic(ROWS)
-    assert "consent asked for\n         4  word" in told
-    assert "CONFIRMATION_REQUIRED" not in told.partition("refusals")[2]
-    refused = next(one for one in ROWS.breakdowns(with_callers=False) if one.caption.startswith("Refusals"))
-    assert [row[0] for row in refused.rows] == ["NO_WORDS", "HANDLER_FAILED"]
 
 
 @pytest.mark.parametrize(
