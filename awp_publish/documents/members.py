@@ -6,7 +6,7 @@ members that a site adds are marked `x-`, or given for one document by name, and
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
@@ -272,6 +272,11 @@ def markdown_address(catalog: Catalog, page: Page) -> str:
     """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
     path, mark, query = page.path.partition("?")
     return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
+
+
+def som_address(catalog: Catalog, path: str) -> str:
+    """Return the address of the SOM of the page at a path below the site."""
+    return f"{catalog.absolute(catalog.paths.som)}?url={quote(urlsplit(catalog.url).path + path)}"
 
 
 SCHEMAS: Final = "/schemas.json"

@@ -79,7 +79,7 @@ def dead(found: dict[str, tuple[int, str]]) -> list[str]:
     return [
         f"{status} {address} named by {named_by}"
         for address, (status, named_by) in found.items()
-        if named_by != "nobody" and (status in (404, 410) or status >= 500)
+        if named_by != "nobody" and (status in (404, 410) or status >= 500 or (status == 400 and "?url=" in address))
     ]
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
+from awp_publish.documents.members import som_address
 from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import (
     AsgiApp,
@@ -84,8 +85,7 @@ class NegotiatedPages:
         self._url = catalog.url
         # The parts of a `Link` header around the address of a page, which is in it twice.
         self._markdown = f"<{catalog.url}".encode("latin-1")
-        som = catalog.absolute(catalog.paths.som)
-        self._som = f'>; rel="alternate"; type="text/markdown", <{som}?url='.encode("latin-1")
+        self._som = f'>; rel="alternate"; type="text/markdown", <{som_address(catalog, "")}'.encode("latin-1")
         self._end = b'>; rel="alternate"; type="application/som+json"'
 
     def read_request(self, scope: Scope) -> NegotiatedRequest | None:

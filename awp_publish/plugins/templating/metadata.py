@@ -11,7 +11,7 @@ import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from awp_publish.documents.links import ALTERNATE
-from awp_publish.documents.members import SOM_TYPE, absolute_if, markdown_address
+from awp_publish.documents.members import SOM_TYPE, absolute_if, markdown_address, som_address
 from awp_publish.documents.prose import one_line
 from awp_publish.model import SAFE_IN_PATH, Catalog, Page
 from awp_publish.plugins.templating.attributes import find_action, is_visible
@@ -54,7 +54,7 @@ def page_meta(
         addresses = [("canonical", "", catalog.absolute(page.path))]
         if catalog.door("som") is not None:
             addresses.append((ALTERNATE, "text/markdown", markdown_address(catalog, page)))
-            addresses.append((ALTERNATE, SOM_TYPE, f"{catalog.absolute(catalog.paths.som)}?url={quote(page.path)}"))
+            addresses.append((ALTERNATE, SOM_TYPE, som_address(catalog, page.path)))
         links = (
             f'<link rel="{rel}" type="{kind}" href="{escape(address)}">'.replace(' type=""', "")
             for rel, kind, address in addresses

@@ -1,13 +1,11 @@
 """Pages as Markdown over HTTP: the main content unless a request prefers all, and what the last line says."""
 
-from typing import Any
-
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Pages, Site
+from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
 
 SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "
@@ -26,10 +24,10 @@ HEADER = "`Prefer: return=representation; content=all`"
 ALL = "return=representation; content=all"
 
 
-def open_site(**options: Any) -> TestClient:
+def open_site() -> TestClient:
     pages = {"/story": ARTICLE, "/shop": SHOP, "/small": "<nav><a href=/>Home</a></nav><main><h1>Small</h1>Text</main>"}
     routes = [Route(path, lambda request: HTMLResponse(pages[request.url.path])) for path in pages]
-    site = Site("Paper", "News.", url="https://paper.example", **options)
+    site = Site("Paper", "News.", url="https://paper.example")
     return TestClient(AgentPublisher(Starlette(routes=routes), site=site, check=False))
 
 
@@ -64,32 +62,6 @@ def test_any_other_preference_is_ignored(prefer):
     answer = open_site().get("/story", headers={"accept": "text/markdown", "prefer": prefer})
     assert "Left out" in answer.text
     assert "preference-applied" not in answer.headers
-
-
-def test_a_file_has_the_main_content_and_its_front_matter():
-    answer = open_site().get("/story.md")
-    assert answer.text.startswith("---\n")
-    assert LINE in answer.text
-    assert answer.headers["vary"] == "Prefer"
-
-
-@pytest.mark.parametrize("query", ["?format=md&content=all", "?content=all"])
-def test_the_query_requests_the_whole_page_where_the_owner_lets_it(query):
-    client = open_site(plugins=[Pages(in_query=True)])
-    asked = {"accept": "text/markdown"}
-    assert "or `?content=all` requests all of it." in client.get("/story", headers=asked).text
-    answer = client.get(f"/story{query}", headers=asked)
-    assert "Menu entry 29" in answer.text
-    assert answer.headers["content-location"] == "https://paper.example/story?format=md&content=all"
-
-
-def test_the_endpoint_of_pages_takes_content_too():
-    client = open_site()
-    door = {"url": "/story", "format": "md"}
-    main = client.get("/agents/som", params=door).text
-    assert f"{LINE} `content=all` in the query requests all of it." in main
-    assert "Menu entry 29" in client.get("/agents/som", params=door | {"content": "all"}).text
-    assert client.get("/agents/som", params=door | {"content": "none"}).status_code == 400
 
 
 def test_a_page_on_which_one_acts_keeps_its_controls_its_small_navigation_and_its_next_pages():

@@ -162,56 +162,6 @@ def test_budgets_hold_less_of_the_page(serve):
 # --- What the application is asked, and what is kept of its answer ---
 
 
-def test_the_application_is_asked_for_the_whole_page(serve):
-    seen: list[Mapping[str, str]] = []
-
-    def answer(request: Request) -> Response:
-        seen.append({"method": request.method, **request.headers})
-        assert request.scope["extensions"] == {}
-        return HTMLResponse(PAGE)
-
-    asked = {"if-none-match": '"x"', "if-modified-since": "now", "range": "bytes=0-1", "accept-encoding": "br"}
-    client = serve(answer)
-    client.head("/", headers={**MARKDOWN, **asked, "cookie": "a=b", "authorization": "Bearer c"})
-    assert not set(asked) & set(seen[0])
-    assert (seen[0]["method"], seen[0]["cookie"], seen[0]["authorization"]) == ("GET", "a=b", "Bearer c")
-    assert "text/html" in seen[0]["accept"]
-
-
-def test_what_the_answer_says_besides_the_page_is_kept(serve):
-    said = {
-        "cache-control": "private, max-age=5",
-        "content-language": "en",
-        "content-security-policy": "default-src 'none'",
-        "last-modified": "Sat, 21 Nov 2026 00:00:00 GMT",
-        "link": "</a>; rel=next",
-        "vary": "Cookie",
-    }
-    about_html = {"etag": '"html"', "accept-ranges": "bytes", "content-digest": "sha-256=:x:", "content-location": "/x"}
-
-    def answer(request: Request) -> Response:
-        response = HTMLResponse(PAGE, headers=said | about_html)
-        response.set_cookie("one", "1")
-        response.set_cookie("two", "2")
-        return response
-
-    headers = serve(answer).get("/", headers=MARKDOWN).headers
-    assert {name: headers.get_list(name)[0] for name in said} == said | {"vary": "Cookie, Accept, Prefer"}
-    assert len(headers.get_list("set-cookie")) == 2
-    assert not set(about_html) - {"etag"} & set(headers)
-    assert headers["etag"] not in ('"html"', "")
-    assert headers.get_list("link")[1] == '<https://shop.example/>; rel="canonical"'
-    assert headers["x-content-type-options"] == "nosniff"
-
-
-def test_a_page_that_names_its_canonical_address_is_believed(serve):
-    page = '<link rel="canonical" href="/real"><p>a'
-    named = serve(page).get("/?utm=1", headers=MARKDOWN).headers["link"]
-    assert named == '<https://shop.example/real>; rel="canonical"'
-    own = serve(lambda request: HTMLResponse(page, headers={"link": '<https://a.example/>; rel="canonical"'}))
-    assert own.get("/", headers=MARKDOWN).headers.get_list("link") == ['<https://a.example/>; rel="canonical"']
-
-
 @pytest.mark.parametrize("accept", [MARKDOWN, SOM], ids=["Markdown", "SOM"])
 class TestConditions:
     def test_each_format_has_a_strong_etag_and_its_304(self, serve, accept):
@@ -445,21 +395,6 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, 
     assert "public" not in unchanged.headers["cache-control"].split('"')[0]
 
 
-def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
-    public = {"cache-control": "public, max-age=60, s-maxage=600", "cdn-cache-control": "max-age=600"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), plugins=[Pages(shared_cache=True)])
-    told = client.get("/", headers=MARKDOWN).headers
-    assert {name: told[name] for name in public} == public
-    assert told["vary"] == "Accept, Prefer"
-
-
-def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
-    public = {"cache-control": "public, max-age=60"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), plugins=[Pages(in_query=True)])
-    assert client.get("/?format=md").headers["cache-control"] == "public, max-age=60"
-    assert client.get("/", headers=MARKDOWN).headers["cache-control"] == "private, max-age=60"
-
-
 def test_what_is_no_page_is_left_alone(serve):
     client = serve(lambda request: JSONResponse({"vary": request.headers["accept"]}))
     for headers in (HTML, MARKDOWN, SOM):
@@ -616,39 +551,6 @@ def test_large_pages_are_made_over_beside_the_event_loop_and_remembered(serve):
     one, other = (client.get("/", headers=MARKDOWN) for _ in range(2))
     assert one.text == other.text
     assert one.text.count("**words**") == 3_000
-
-
-# --- By the address ---
-
-
-class TestFormatInTheQuery:
-    @pytest.fixture
-    def client(self, serve) -> TestClient:
-        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), plugins=[Pages(in_query=True)])
-
-    def test_an_address_names_the_format(self, client):
-        answer = client.get("/a?x=1&format=md&y=2")
-        assert answer.text == "x=1&y=2\n"
-        assert answer.headers["content-location"] == "https://shop.example/a?x=1&y=2&format=md"
-        assert answer.headers["link"] == '<https://shop.example/a?x=1&y=2>; rel="canonical"'
-        assert "vary" not in answer.headers
-        assert client.get("/a?format=som&budget=tight").headers["content-location"].endswith("?format=som&budget=tight")
-
-    def test_what_accept_chooses_has_an_address_too(self, client):
-        answer = client.get("/a", headers=MARKDOWN)
-        assert (answer.headers["content-location"], answer.headers["vary"]) == (
-            "https://shop.example/a?format=md",
-            "Accept, Prefer",
-        )
-
-    @pytest.mark.parametrize("query", ["format=csv", "format=", "xformat=md", "formats=som"])
-    def test_any_other_format_is_the_applications(self, client, query):
-        assert client.get(f"/?{query}").text == f"<p>{query}"
-
-    def test_it_has_to_be_allowed(self, serve):
-        client = serve(lambda request: HTMLResponse(f"<p>{request.url.query}"))
-        assert client.get("/?format=md").text == "<p>format=md"
-        assert "content-location" not in client.get("/", headers=MARKDOWN).headers
 
 
 # --- Where we stand ---

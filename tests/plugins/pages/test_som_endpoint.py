@@ -60,8 +60,6 @@ ROUTES = [
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
     Route("/astray", lambda request: RedirectResponse("http://[")),
     Route("/round", lambda request: RedirectResponse("/round")),
-    Route("/kept", lambda request: HTMLResponse("<p>a", headers={"cache-control": "private", "vary": "Cookie"})),
-    Route("/languages", lambda request: HTMLResponse("<p>a", headers={"vary": "Accept-Language, Cookie"})),
 ]
 
 
@@ -178,20 +176,6 @@ def test_a_redirect_away_from_the_site_is_not_asked_for_again(open_client):
     assert (ask(client, "/away").status_code, asked) == (404, ["/away"])
 
 
-def test_what_the_page_says_of_caching_holds(client):
-    assert ask(client, "/kept").headers["cache-control"] == "private"
-    assert "vary" not in ask(client, "/kept").headers
-    assert ask(client, "/languages").headers["vary"] == "Accept-Language"
-
-
-def test_only_an_address_that_names_its_format_is_kept_by_shared_caches(client):
-    plain = client.get(ENDPOINT, params={"url": "/page"})
-    chosen = client.get(ENDPOINT, params={"url": "/page"}, headers={"accept": "text/markdown"})
-    for answer, vary in ((plain, "Accept"), (chosen, "Accept, Prefer")):
-        assert (answer.headers["cache-control"], answer.headers["vary"]) == ("private, max-age=300", vary)
-    assert ask(client, "/page", format="som").headers["cache-control"] == "public, max-age=300"
-
-
 def test_a_visit_that_begins_is_nobodys(client):
     client.get("/session")
     answer = ask(client, "/session")
@@ -217,35 +201,6 @@ def test_the_state_that_others_made_of_the_caller_stays_behind(open_client):
     asked = {"accept": "text/markdown", "cookie": "a=b"}
     assert client.get("/user", headers=asked).text == "ada\n"
     assert ask(client, "/user", headers=asked).text == "nobody\n"
-
-
-def test_conditions_methods_and_formats(client):
-    params = {"url": "/page"}
-    first = client.get(ENDPOINT, params=params, headers={"accept": "text/markdown"})
-    assert (first.headers["content-type"], first.headers["vary"]) == ("text/markdown; charset=utf-8", "Accept, Prefer")
-    asked = {"accept": "text/markdown", "if-none-match": first.headers["etag"]}
-    assert client.get(ENDPOINT, params=params, headers=asked).status_code == 304
-    head = client.head(ENDPOINT, params=params, headers={"accept": "text/markdown"})
-    assert (dict(head.headers), head.content) == (dict(first.headers), b"")
-    assert client.post(ENDPOINT, params=params).status_code == 405
-    assert client.options(ENDPOINT).headers["allow"] == "GET, HEAD, OPTIONS"
-    for wrong in ("&format=pdf", "&budget=huge", "&url=/page", "&format=md&format=som"):
-        assert client.get(f"{ENDPOINT}?url=/page{wrong}").status_code == 400
-
-
-def test_som_is_what_is_given_without_a_word(client):
-    answer = client.get(f"{ENDPOINT}?url={OWN}/page")
-    assert answer.headers["content-type"] == "application/som+json"
-    assert answer.json()["url"] == f"{OWN}/page"
-    assert answer.json()["som_version"] == som.SOM_VERSION
-
-
-def test_only_listed_origins_may_read_pages_from_a_browser(open_client):
-    listed = make_client(open_client, allow_origins=["https://friend.example"])
-    for origin, allowed in (("https://friend.example", "https://friend.example"), ("https://evil.example", None)):
-        answer = ask(listed, "/page", headers={"origin": origin})
-        assert answer.headers.get("access-control-allow-origin") == allowed
-        assert "access-control-allow-credentials" not in answer.headers
 
 
 def test_a_mounted_site_gives_its_own_pages_only(open_client):
@@ -319,13 +274,6 @@ def test_a_site_of_html_only_points_at_nothing():
     catalog = make_catalog(doors=())
     assert robots_lines(catalog) == ""
     assert "som" not in head_links(catalog) + link_header(catalog, known_protocols())
-
-
-def test_pages_get_the_link_header_and_their_vary(open_client):
-    app = AgentPublisher(Starlette(routes=ROUTES), Site("Shop", "Sells.", url=OWN), link_headers=True, check=False)
-    answer = open_client(app).get("/page", headers={"accept": "*/*"})
-    assert 'rel="alternate"; type="application/som+json"' in answer.headers["link"]
-    assert answer.headers["vary"] == "Accept"
 
 
 def test_every_representation_of_a_page_has_the_links_of_its_html(open_client):
