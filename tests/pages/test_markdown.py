@@ -317,3 +317,12 @@ def test_what_a_bar_or_a_slider_shows_is_its_value():
     assert write("<p>Bad <progress value=soon>soon</progress></p>") == "Bad\n"
     assert write("<div role=slider aria-valuenow=3 aria-label=Guests></div>") == "[text field “Guests”: “3”]\n"
     assert "3 of 10" in compile_som("<p>Done: <progress value=3 max=10>30%</progress></p>", URL).dump().decode()
+
+
+def test_a_field_says_which_values_its_list_suggests():
+    options = "<option value=DE>Germany<option>France<option value=' '>"
+    field = f"<input name=country list=known><datalist id=known>{options}</datalist>"
+    assert write(field) == "[text field `country`, suggested `DE` `France`]\n"
+    assert write("<input name=country list=known><ul id=known><li>x</ul>") == "[text field `country`]\n\n- x\n"
+    many = "".join(f"<option>place {number}" for number in range(100))
+    assert write(f"<input name=c list=l><datalist id=l>{many}</datalist>").count("place") == 40

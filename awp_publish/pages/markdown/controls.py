@@ -159,9 +159,21 @@ class Controls:
             "read-only" if "readonly" in given else "",
             f"of the form {self.target(form)}" if form is not None else "",
             *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
+            self._suggested(given),
         )
         described = ", ".join(filter(None, facts))
         return [Mark("control", f"[{described}: {content}]" if content else f"[{described}]")]
+
+    def _suggested(self, given: Mapping[str, str]) -> str:
+        """Return the values that the `<datalist>` of a field suggests."""
+        tree = self._visible.tree
+        listed = tree.find_id(given["list"]) if given.get("list") else None
+        if listed is None or tree.tags[listed] != "datalist":
+            return ""
+        options = islice((at for at in range(listed + 1, tree.ends[listed]) if tree.tags[at] == "option"), MAX_OPTIONS)
+        values = (tree.attributes[at].get("value") or tree.only(at) or "" for at in options)
+        codes = [code_span(collapse(value).strip()) for value in values if value.strip() and len(value) <= MAX_VALUE]
+        return f"suggested {' '.join(codes)}" if codes else ""
 
     def _quoted(self, value: str) -> str:
         text = escape_text(collapse(value).strip(), in_brackets=True)
