@@ -220,7 +220,7 @@ def negotiate(
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Wrap an application so that its pages are offered in other formats; in HTML only if `pages` is None.
 
-    All of its pages then get `Vary: Accept`, and HEAD is answered by way of GET if the application does not allow HEAD.
+    Pages with other formats get `Vary: Accept`, and HEAD is answered by way of GET if the application allows no HEAD.
     `link` is the `Link` header for HTML, and for JSON if `links_json`; None for none. `timeout` is the number of
     seconds from a page's first to its last byte after which the page is passed on unchanged. The wrappers are not
     coroutines, because every request passes them.
@@ -269,7 +269,10 @@ def negotiate(
                 if (status == 200 and content_type.startswith(_HTML)) or (
                     status == 304 and stands_for_page(names_html, scope["path"])
                 ):
-                    headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
+                    if pages is None:
+                        headers = list(headers)
+                    else:
+                        headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
                     if linked is not None:
                         headers.append((b"link", (pages.links(scope) if pages is not None else None) or linked))
                     message = {**message, "headers": headers}

@@ -83,7 +83,9 @@ ROUTES = [
     Route("/says", says),
     Route("/packed/{coding}", packed),
     Route("/fail", fail),
+    *(Route(path, lambda request: Response(status_code=304)) for path in ("/script.js", "/v1.2/unchanged")),
     Route("/json", lambda request: JSONResponse({"a": 1})),
+    Route("/full", lambda request: HTMLResponse("<p>Full." + " " * (MAX_PAGE_BYTES - 8))),
     Route("/large", lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1))),
     Route("/moved", lambda request: RedirectResponse("/titled?a=1", 301)),
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
@@ -95,6 +97,8 @@ SITES: dict[str, dict[str, Any]] = {
     "files": {"allow_origins": ["https://friend.example"]},
     "query": {"plugins": ["discovery", Pages(in_query=True)]},
     "shared": {"plugins": ["discovery", Pages(shared_cache=True)]},
+    "html": {"plugins": ["discovery", "no:pages"]},
+    "unequipped": {},
     "endpoint": {"allow_origins": ["https://friend.example"]},
     "mounted": {"url": "https://shop.example/books"},
     "counted": {"plugins": ["pages", "woa", Traffic(metrics=True)], "authenticate": known_callers()},
@@ -102,7 +106,9 @@ SITES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_transcripts(name, request):
+def test_transcripts(name, request, monkeypatch):
+    if name == "unequipped":
+        monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     about = About(
         version="1.2.0",
         updated=datetime(2026, 11, 21, tzinfo=UTC),
