@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from awp_publish import About, AgentPublisher, Pages, Site, Traffic
+from awp_publish import About, AgentPublisher, Discovery, Pages, Site, Traffic, WebBotAuth
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from tests.client import TestClient
 from tests.guarded import known_callers
@@ -92,16 +92,18 @@ ROUTES = [
     Route("/round", lambda request: RedirectResponse("/round")),
 ]
 
+BOTS = WebBotAuth(signers={"https://bot.example": "ReaderBot"})
+
 SITES: dict[str, dict[str, Any]] = {
     "headers": {},
-    "files": {"allow_origins": ["https://friend.example"]},
+    "files": {"allow_origins": ["https://friend.example"], "plugins": [Discovery(robots_proposals=True), "pages"]},
     "query": {"plugins": ["discovery", Pages(in_query=True)]},
     "shared": {"plugins": ["discovery", Pages(shared_cache=True)]},
     "html": {"plugins": ["discovery", "no:pages"]},
     "unequipped": {},
     "endpoint": {"allow_origins": ["https://friend.example"]},
     "mounted": {"url": "https://shop.example/books"},
-    "counted": {"plugins": ["pages", "woa", Traffic(metrics=True)], "authenticate": known_callers()},
+    "counted": {"plugins": ["pages", "woa", Traffic(metrics=True)], "authenticate": [known_callers(), BOTS]},
 }
 
 
