@@ -170,9 +170,11 @@ class Site:
                 return partial(declare, setup.state)
         if name in METHODS:
             return partial(METHODS[name], self)
-        lacking = [plugin.name for plugin in installed().values() if name in plugin.declares] if plugins else []
+        lacking = [plugin for plugin in installed().values() if name in plugin.declares] if plugins else []
         if lacking:
-            raise AttributeError(f"{name!r} is a method of the plug-in {lacking[0]}: add it to plugins=[...].")
+            own = lacking[0].name
+            way = f'take "no:{own}" out of plugins=[...]' if lacking[0].is_default else "add it to plugins=[...]"
+            raise AttributeError(f"{name!r} is a method of the plug-in {own}: {way}.")
         raise AttributeError(f"A Site has no {name!r}.")
 
     def describe_function(self, function: Callable[..., object]) -> Any:
