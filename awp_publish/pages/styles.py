@@ -212,7 +212,7 @@ class Styles:
         page = self._page
         states = dict[int, tuple[bool, ...]]()
         shown = set[int]()
-        is_operated = any(page.tags[at] in ("a", "button") for at in _around(page, top))
+        is_operated = any(page.tags[at] in ("a", "button") for at in around(page, top))
         end = 0
         for at in range(top, page.ends[top]):
             tag = page.tags[at]
@@ -258,7 +258,8 @@ def _is_open(name: str, value: str) -> bool:
     return name in COMPUTED and "var(" in value
 
 
-def _around(page: PageNodes, at: int) -> Iterator[int]:
+def around(page: PageNodes, at: int) -> Iterator[int]:
+    """Yield an element and those around it, innermost first."""
     while at >= 0:
         yield at
         at = page.parents[at]

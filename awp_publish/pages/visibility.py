@@ -10,7 +10,7 @@ from awp_publish.pages.measures import MEASURES
 from awp_publish.pages.media import holds_media
 from awp_publish.pages.sheets import read_sheet
 from awp_publish.pages.slots import FlatTree
-from awp_publish.pages.styles import Styles
+from awp_publish.pages.styles import Styles, around
 from awp_publish.pages.tree import COMMENT, Tree, shadow_mode_of, written_in
 
 STRIPPED: Final = frozenset(
@@ -124,12 +124,11 @@ class Visibility:
         for at in tree.find("label") if fields else ():
             labels[tree.attributes[at].get("for", "")].append(at)
         for field in fields:
-            around = [
-                at for at in _around(tree, field) if tree.tags[at] == "label" and "for" not in tree.attributes[at]
-            ]
+            above = around(tree, field)
+            enclosing = [at for at in above if tree.tags[at] == "label" and "for" not in tree.attributes[at]]
             name = tree.attributes[field].get("id")
             named = labels.get(name, ()) if name else ()
-            if any(hidden.isdisjoint((at, *_around(tree, at))) for at in (*named[:MAX_LABELS], *around[:1])):
+            if any(hidden.isdisjoint(around(tree, at)) for at in (*named[:MAX_LABELS], *enclosing[:1])):
                 yield field
 
     def _applies(self, style: int) -> bool:
@@ -159,11 +158,6 @@ class Visibility:
     def is_hidden_by(self, attributes: Mapping[str, str]) -> bool:
         """Return True if attributes hide their element (SOM 1.0, 6.1)."""
         return "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true"
-
-
-def _around(tree: Tree, at: int) -> Iterator[int]:
-    while (at := tree.parents[at]) >= 0:
-        yield at
 
 
 def title_of(tree: Tree, drawing: int) -> str:
