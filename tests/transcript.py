@@ -4,6 +4,7 @@
 brace or bracket is JSON, one like b'...' bytes, another one a form. Below it stands its answer, indented: status,
 headers, and body; not that of a request with `>>`, of which `? PATTERN` shows a part; one with `>~` is repeated until a
 job has ended, with `>+` until it shows progress. `= NAME PATTERN` takes from an answer a value, for which $NAME stands.
+A status in a pattern is written `\\A200`: its digits may be in an id too.
 """
 
 import json
@@ -11,6 +12,7 @@ import re
 import time
 from ast import literal_eval
 from collections.abc import Callable, Sequence
+from difflib import unified_diff
 from html import escape
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -137,4 +139,6 @@ def compare(
     transcript = play(path.read_text(), client, changing, sorts=sorts)
     if request.config.getoption("--golden"):
         path.write_text(transcript)
-    assert transcript == path.read_text()
+    written = path.read_text()
+    changes = unified_diff(written.splitlines(), transcript.splitlines(), n=0, lineterm="")
+    assert transcript == written, "\n".join(changes)
