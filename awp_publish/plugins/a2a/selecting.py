@@ -87,8 +87,8 @@ class SkillSelector:
                 is_string = isinstance(schema, Mapping) and schema.get("type") == "string"
                 if is_string and not {"enum", "format"} & set(schema or ()):
                     self._text_inputs[action.id] = str(required[0])
-        readable = [self._actions[action_id] for action_id in self._text_inputs if self._actions[action_id].is_public]
-        self._only = readable[0] if len(readable) == 1 else None
+        public = [action for action in catalog.actions if action.is_public]
+        self._only = public[0] if len(public) == 1 and public[0].id in self._text_inputs else None
 
     def find(self, skill: str) -> Action | None:
         return self._actions.get(skill)

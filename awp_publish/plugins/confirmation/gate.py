@@ -72,7 +72,7 @@ class _Confirmation(GateCheck[_Consent]):
     def ask(self, call: Call) -> _Consent:
         """Read the call's token, and look whether it was used. What the person read is compared later."""
         tokens, action = self._tokens, self._action
-        if call.members.confirmation is None:
+        if not call.members.confirmation:  # models that must fill in every member send ""
             return _Consent(fault=(ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
         try:
             facts = tokens.read(call.members.confirmation)

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
+from awp_publish import AgentPublisher, ApiKey, DeclarationError, Refused, Site
 from awp_publish.http.exchange import AsgiApp
 from tests.client import TestClient
 from tests.guarded import known_callers, make_shop
@@ -214,9 +214,39 @@ def test_the_examples_of_the_card_call_their_skills_as_texts(open_client):
     skills = client.get("/.well-known/agent-card.json").json()["skills"]
     examples = [skill["examples"][0] for skill in skills]
     assert [say(client, text) for text in examples] == [{"data": 3}, {"text": "{NO JSON}", "mediaType": "text/plain"}]
-    # Other texts are what they were.
-    assert say(client, '{"a": 1}')["text"] == '{"A": 1}'
-    assert say(client, "hello")["text"] == "HELLO"
+
+
+def test_a_text_alone_calls_the_skill_of_a_site_that_has_no_other(open_client):
+    site = make_shop(plugins=["a2a"])
+
+    @site.agent("shout")
+    async def shout(text: str) -> str:
+        """Shout a text."""
+        return text.upper()
+
+    client = open_client(publish(site))
+    assert [say(client, text)["text"] for text in ("hello", '{"a": 1}')] == ["HELLO", '{"A": 1}']
+
+
+def test_a_text_alone_calls_none_of_several_skills(open_client):
+    site = make_shop(plugins=["a2a"])
+
+    @site.agent("forget")
+    async def forget(name: str) -> str:
+        """Forget somebody."""
+        raise Refused("Nobody is forgotten.")
+
+    @site.agent("search")
+    async def search(words: str = "") -> str:
+        """Search for words."""
+        return words
+
+    client = open_client(publish(site))
+    status = send(client, "search for Emma")["status"]
+    assert status["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert "names no skill. There are: forget, search." in status["message"]["parts"][0]["text"]
+    named = send(client, "Emma", metadata={"skill": "forget"})
+    assert named["status"]["state"] == "TASK_STATE_FAILED"
 
 
 def test_numbers_come_back_as_they_were(open_client):
@@ -245,11 +275,16 @@ def test_numbers_come_back_as_they_were(open_client):
     assert [orjson.dumps(one["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for one in answers] == [written] * 5
 
 
+def send(client: TestClient, text: str, **members: Any) -> dict[str, Any]:
+    """The task that a text comes to."""
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}], **members}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    task: dict[str, Any] = client.post("/a2a", json=call, headers={"a2a-version": "1.0"}).json()["result"]["task"]
+    return task
+
+
 def say(client: TestClient, text: str) -> dict[str, Any]:
     """The one part that a text is answered with."""
-    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
-    task = client.post("/a2a", json=call, headers={"a2a-version": "1.0"}).json()["result"]["task"]
-    [artifact] = task["artifacts"]
+    [artifact] = send(client, text)["artifacts"]
     [part] = artifact["parts"]
     return {name: value for name, value in part.items() if name != "mediaType" or "text" in part}

@@ -229,7 +229,7 @@ async def test_a_text_that_is_the_call_is_kept_no_more_than_a_data_part():
         done = await ann.send(text=orjson.dumps({"skill": "echo", "input": {"text": SECRET, "times": 0}}).decode())
         assert state(done) == "completed"
         assert SECRET not in MessageToJson(await get(ann, done))
-        said = await ann.send(text=f"What of {SECRET}?")
+        said = await ann.send(text=f"What of {SECRET}?", metadata={"skill": "echo"})
         assert SECRET in MessageToJson(await get(ann, said))
 
 
