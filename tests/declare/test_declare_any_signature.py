@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from keyword import iskeyword
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote, unquote
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from fastapi import Body, FastAPI, Header, Query
 from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from starlette.applications import Starlette
+from typing_extensions import TypedDict
 
 from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
@@ -30,6 +31,17 @@ LIMITED = settings(max_examples=examples(60), deadline=None)
 class Colour(Enum):
     RED = "red"
     DARK_BLUE = "dark blue"
+
+
+class Move(TypedDict):
+    to: int
+    along: NotRequired[str]
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,8 @@ KINDS = [
     Kind(dict[str, int], st.dictionaries(TEXT, NUMBERS, max_size=2), in_query=False),
     Kind(list[dict[str, bool]], st.lists(st.dictionaries(TEXT, st.booleans(), max_size=2), max_size=2), in_query=False),
     Kind(int | None, st.none() | NUMBERS, in_query=False),
+    Kind(Move, st.fixed_dictionaries({"to": NUMBERS}, optional={"along": TEXT}), in_query=False),
+    Kind(Point, st.fixed_dictionaries({"x": NUMBERS}, optional={"y": NUMBERS}), in_query=False),
     Kind(Any, st.recursive(st.none() | TEXT | NUMBERS, lambda inner: st.lists(inner, max_size=2)), in_query=False),
 ]
 CARRIED = ("accept", "cookie", "host")  # headers of the call itself, which are never inputs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NoReturn, Optional
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Optional
 from uuid import UUID
 
 import pytest
@@ -55,6 +55,11 @@ class Move(TypedDict, total=False):
     to: int
 
 
+class Size(NamedTuple):
+    width: int
+    height: int = 1
+
+
 class Unwritable:
     """No JSON Schema knows it."""
 
@@ -98,6 +103,14 @@ async def one_dataclass(point: Point) -> Point:
 
 async def one_typed_dictionary(move: Move) -> Move:
     return move
+
+
+async def several_of_the_standard_library(point: Point, move: Move, size: Size, x: int = 4) -> list[Any]:
+    return [point, move, size, x]
+
+
+async def an_optional_dataclass(point: Point | None = None) -> Point | None:
+    return point
 
 
 async def an_optional_model(book: Optional[Book] = None) -> Any:  # noqa: UP045
@@ -159,6 +172,13 @@ UUID_TEXT = "12345678-1234-5678-1234-567812345678"
         (one_dataclass, {"x": 1}, {"x": 1, "y": 0}),
         (one_typed_dictionary, {"to": 1}, {"to": 1}),
         (one_typed_dictionary, {}, {}),
+        (
+            several_of_the_standard_library,
+            {"point": {"x": 1}, "move": {"to": 2}, "size": [3]},
+            [{"x": 1, "y": 0}, {"to": 2}, [3, 1], 4],
+        ),
+        (an_optional_dataclass, {}, None),
+        (an_optional_dataclass, {"point": {"x": 1, "y": 2}}, {"x": 1, "y": 2}),
         (an_optional_model, {}, None),
         (an_optional_model, {"book": {"title": "Emma"}}, "Emma"),
         (a_wrong_default, {}, None),

@@ -26,16 +26,17 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
     if is_required and isinstance(whole, type) and (_fields_of(whole) or is_typeddict(whole)):
         return partial(_bind_whole, names[0], adapt(whole)), object_schema_of(whole)
     # The fields get names of our own, because pydantic restricts names (`_x`, `copy`, `model_config`) and functions do
-    # not; the parameter's name becomes the alias, unless its annotation has one.
+    # not; the parameter's name becomes the alias, unless its annotation has one. The configuration goes on to typed
+    # dictionaries and dataclasses, whose members keep their names: none of them has one with a space.
     fields: dict[str, Any] = {}
-    renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
+    renamed = {f"input {number}": name for number, name in enumerate(signature.parameters)}
     for renaming, name in renamed.items():
         if name not in signature.types:
             raise UnusableSchema(f"its parameter {name} has no annotation")
         default = signature.parameters[name].default
         fields[renaming] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
     try:
-        config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
+        config = ConfigDict(extra="forbid", alias_generator=lambda name: renamed.get(name, name))
         model = create_model("Input", __config__=config, **fields)
     except Exception as error:  # pydantic, or a type of the site, may raise anything
         raise UnusableSchema(reason_of(error)) from error
