@@ -95,7 +95,8 @@ class Catalog:
     `documents` are the paths of the documents that every such site publishes, `protocols` the names of the protocols
     that it publishes (None: all), so that no document refers to one that does not exist. `metadata_path` is that of the
     metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt,
-    `recoveries` are those of the problems that plug-ins add, by code. A catalog is equal only to itself.
+    `recoveries` are those of the problems that plug-ins add, by code. `is_observed` means that somebody has watched the
+    site and nothing of ours answers there. A catalog is equal only to itself.
     """
 
     url: str
@@ -113,6 +114,7 @@ class Catalog:
     protocols: frozenset[str] | None = None
     openapi: OpenApi | None = None
     metadata_path: str | None = None
+    is_observed: bool = False
     robots_lines: "tuple[Callable[[Catalog], str], ...]" = ()
     recoveries: Mapping[str, str] = field(default_factory=dict)
 
@@ -255,7 +257,7 @@ class Catalog:
         JSON to every client, the action does not run in the background, because only our doors turn calls into jobs,
         and a client that ignores all members with `x-` (AWAS 1.0, Extensions) puts each input where the route takes it.
         """
-        if not self.doors:  # somebody has observed the site, and nothing of ours answers there
+        if self.is_observed:
             return action.target
         is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
         return action.target if is_true and action.target is not None and action.target.takes_plain_inputs else None

@@ -1,4 +1,4 @@
-"""A small front door: start an application, read what it publishes, call it, or hear why it does not start."""
+"""A small front door: start an application, read what its catalog says, call it, or hear why it does not start."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,54 +7,42 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
+from awp_publish.model import Action, Agent
 from tests.client import TestClient
 
 
 class Front:
-    """A started application as an agent sees it."""
+    """A started application as an agent sees it, which calls at the plain door."""
 
-    def __init__(self, client: TestClient) -> None:
+    def __init__(self, client: TestClient, site: Site) -> None:
         self.client = client
+        self.site = site
 
-    def call(self, agent_id: str, given: object, operation: str | None = None) -> Any:
-        """The output of a call that succeeds."""
-        answer = self.ask(agent_id, given, operation)
+    def call(self, action_id: str, inputs: object) -> Any:
+        """Return the output of a call that succeeds."""
+        answer = self.ask(action_id, inputs)
         assert 200 <= answer.status_code < 300, answer.text
-        return answer.json()
+        return answer.json() if answer.headers["content-type"] == "application/json" else answer.text
 
-    def ask(self, agent_id: str, given: object, operation: str | None = None) -> Any:
-        envelope = {"input": given} | ({"operation": operation} if operation else {})
-        key = {"X-API-Key": "key-of-a-partner"}
-        return self.client.post(f"/agents/{agent_id}/invoke", json=envelope, headers=key)
+    def ask(self, action_id: str, inputs: object, **headers: str) -> Any:
+        method, headers = self.action(action_id).method, headers or {"X-API-Key": "key-of-a-partner"}
+        return self.client.request(method, f"/agents/actions/{action_id}", json=inputs, headers=headers)
 
-    def agent(self, agent_id: str) -> dict[str, Any]:
-        """What /.well-known/woa.json says about an agent, without the dialect of its schemas."""
-        agents = self.client.get("/.well-known/woa.json").json()["agents"]
-        found: dict[str, Any] = next(agent for agent in agents if agent["id"] == agent_id)
-        for schema in (found["inputs"], found["outputs"]):
-            schema.pop("$schema")
-        return found
+    def action(self, action_id: str) -> Action:
+        return next(action for action in self.site.catalog.actions if action.id == action_id)
 
-    def inputs(self, agent_id: str) -> Any:
-        return self.agent(agent_id)["inputs"]
+    def address(self, action_id: str) -> str:
+        """Return the path at which the documents publish an action."""
+        return self.site.catalog.endpoint_of(self.action(action_id))[1]
 
-    def outputs(self, agent_id: str) -> Any:
-        return self.agent(agent_id)["outputs"]
+    def inputs(self, action_id: str) -> Any:
+        return self.action(action_id).inputs
 
-    def agents(self) -> list[str]:
-        return [agent["id"] for agent in self.client.get("/.well-known/woa.json").json()["agents"]]
+    def outputs(self, action_id: str) -> Any:
+        return self.action(action_id).outputs
 
-    def awas(self, action_id: str) -> dict[str, Any]:
-        """What /.well-known/ai-actions.json says about an action."""
-        actions = self.client.get("/.well-known/ai-actions.json").json()["actions"]
-        found: dict[str, Any] = next(action for action in actions if action["id"] == action_id)
-        return found
-
-    def agent_json(self, action_id: str) -> dict[str, Any]:
-        """What /agent.json says about an action."""
-        actions = self.client.get("/agent.json").json()["actions"]
-        found: dict[str, Any] = next(action for action in actions if action["id"] == action_id)
-        return found
+    def agents(self) -> dict[str, Agent]:
+        return {agent.id: agent for agent in self.site.catalog.agents}
 
 
 Start = Callable[..., Front]
@@ -68,8 +56,8 @@ def start(site, open_client) -> Start:
         app = Starlette() if app is None else app
         if isinstance(app, Starlette) and not publisher:
             app.add_middleware(AgentPublisher, site=site, check=False)
-            return Front(open_client(app))
-        return Front(open_client(AgentPublisher(app, site, check=False, **publisher)))
+            return Front(open_client(app), site)
+        return Front(open_client(AgentPublisher(app, site, check=False, **publisher)), site)
 
     return start
 

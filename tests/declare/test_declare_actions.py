@@ -40,8 +40,7 @@ def test_dependencies_are_published(site, start):
         """Search."""
         return []
 
-    front = start(app)
-    assert front.client.get("/agent.json").json()["dependencies"] == {"order": ["search"]}
+    assert start(app).action("order").depends_on == ("search",)
 
 
 def test_a_slow_action_ends_at_its_own_timeout(site, start):
@@ -82,15 +81,15 @@ def authorized(scheme: object) -> FastAPI:
 def test_a_route_with_a_security_scheme_requires_authentication_unless_the_scheme_only_looks(
     site, start, scheme, required
 ):
-    site.include(operations=["secret"])
+    site.declare("secret", method="GET", path="/secret")
     front = start(authorized(scheme))
-    assert front.agent_json("secret")["auth_required"] is required
-    assert front.awas("secret").get("authScopes") == (["read"] if required else None)
+    assert front.action("secret").auth_required is required
+    assert front.action("secret").scopes == (("read",) if required else ())
 
 
 def test_the_declaration_has_the_last_word_on_authentication(site, start):
     site.declare("secret", method="GET", path="/secret", auth_required=False)
-    assert start(authorized(HTTPBearer())).agent_json("secret")["auth_required"] is False
+    assert start(authorized(HTTPBearer())).action("secret").auth_required is False
 
 
 def test_a_required_authorization_header_is_a_credential_and_no_input(site, start):
@@ -104,9 +103,8 @@ def test_a_required_authorization_header_is_a_credential_and_no_input(site, star
 
     front = start(app)
     assert front.inputs("me")["properties"] == {}
-    assert front.agent_json("me")["auth_required"] is True
-    answer = front.client.post("/agents/me/invoke", json={"input": {}}, headers={"authorization": "Bearer x"})
-    assert answer.json() == "Bearer x"
+    assert front.action("me").auth_required is True
+    assert front.ask("me", {}, authorization="Bearer x").json() == "Bearer x"
 
 
 def test_scopes_of_nested_dependencies_are_found(site, start):
@@ -123,9 +121,8 @@ def test_scopes_of_nested_dependencies_are_found(site, start):
         return user
 
     front = start(app)
-    assert front.agent_json("me")["auth_required"] is True
-    answer = front.client.post("/agents/me/invoke", json={"input": {}}, headers={"authorization": "Bearer x"})
-    assert answer.json() == "x"
+    assert front.action("me").auth_required is True
+    assert front.ask("me", {}, authorization="Bearer x").json() == "x"
 
 
 # --- Mistakes ---
@@ -185,7 +182,6 @@ def test_declaring_ends_when_the_application_starts(site, start):
         lambda: late(ordering),
         lambda: site.agent("later"),
         lambda: site.declare("later", method="GET", path="/later"),
-        lambda: site.include(),
     ):
         with pytest.raises(DeclarationError, match=words):
             declare()
@@ -234,7 +230,7 @@ def test_a_description_given_to_the_route_counts(site, start):
     async def look() -> None:
         pass
 
-    assert start(app).awas("look")["description"] == "Look around."
+    assert start(app).action("look").description == "Look around."
 
 
 def test_a_docstring_ends_at_a_form_feed(site, start):
@@ -249,4 +245,4 @@ def test_a_docstring_ends_at_a_form_feed(site, start):
         Not for agents.
         """
 
-    assert start(app).awas("look")["description"] == "Look around. Twice."
+    assert start(app).action("look").description == "Look around. Twice."

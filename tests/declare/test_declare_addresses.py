@@ -1,6 +1,6 @@
 """Where an action is published: at its own route only if that is known to give JSON to whoever calls."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
 from fastapi import FastAPI
@@ -8,6 +8,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.routing import Route
+
+from tests.installed import installed
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers
@@ -63,7 +65,7 @@ async def unknown(request) -> "OnlyForCheckers":
 def test_of_a_plain_handler_only_its_annotation_tells(site, start, handler, address):
     declared = site.action("act", description="Act.")(handler)
     front = start(Starlette(routes=[Route("/act", declared)]))
-    assert front.awas("act")["path"] == front.agent_json("act")["endpoint"] == address
+    assert front.address("act") == address
 
 
 async def a_model() -> SearchResponse:
@@ -110,37 +112,20 @@ def test_of_a_fastapi_route_its_openapi_document_tells(site, start, handler, opt
     app = FastAPI()
     app.get("/act", **options)(site.action("act", description="Act.")(handler))
     front = start(app)
-    assert front.awas("act")["path"] == front.agent_json("act")["endpoint"] == address
+    assert front.address("act") == address
 
 
 def test_outputs_may_say_that_they_are_something_else(site, start):
     app, outputs = FastAPI(), {"type": "string", "contentMediaType": "text/csv"}
     app.get("/act")(site.action("act", description="Act.", outputs=outputs)(model))
     front = start(app)
-    assert front.awas("act")["path"] == PLAIN
-    assert front.awas("act")["outputs"]["type"] == "text/csv"
+    assert front.address("act") == PLAIN
+    assert front.outputs("act") == outputs
 
 
-@pytest.mark.needs("awas")
-def test_the_page_of_a_form_is_the_one_at_its_path_unless_the_site_says_so(site, start):
-    app, form = FastAPI(), {"selector": "form"}
-    app.get("/checkout", response_class=HTMLResponse)(model)
-    for name, path, more in (
-        ("checkout", "/checkout", {}),
-        ("lost", "/nowhere", {}),
-        ("told", "/checkout/told", {"extensions": {"x-page": "/cart"}}),
-    ):
-        options: dict[str, Any] = {"description": "Act.", "awas": form, "rate_limit": "9/minute", **more}
-        app.post(path, operation_id=name)(site.action(name, method="POST", path=path, **options)(_fresh()))
-    front = start(app)
-    assert {name: front.awas(name).get("x-page") for name in ("checkout", "lost", "told")} == {
-        "checkout": "/checkout",
-        "lost": None,
-        "told": "/cart",
-    }
-
-
-def _fresh() -> Any:
-    async def handler() -> None: ...
-
-    return handler
+def test_a_site_without_any_other_door_publishes_guarded_actions_at_the_plain_one(make_site):
+    site = make_site(plugins=[f"no:{name}" for name in installed("woa")])
+    site.declare("act", method="GET", path="/act", description="Act.", rate_limit="9/minute")
+    catalog = site.freeze(Starlette(routes=[Route("/act", json_response)]))
+    assert catalog.doors == ()
+    assert catalog.endpoint_of(catalog.actions[0]) == ("GET", PLAIN)

@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import DeclarationError
+from awp_publish.model import RateLimit
 
 
 def library(site, **options: Any) -> FastAPI:
@@ -34,22 +35,15 @@ def library(site, **options: Any) -> FastAPI:
 
 def test_an_agent_has_operations_with_and_without_routes(site, start):
     front = start(library(site, version="2.1", capabilities=["urn:lend"], metadata={"authz": {"policy": "/policy"}}))
-    agent = front.agent("library")
-    assert (agent["name"], agent["description"]) == ("Library", "Finds and lends books.")
-    assert (agent["version"], agent["capabilities"]) == ("2.1", ["urn:lend"])
-    assert agent["authz"] == {"policy": "/policy"}
-    assert [operation["name"] for operation in agent["operations"]] == ["find", "give-Back", "default"]
-    assert front.call("library", {"q": "Emma"}, "find") == ["Emma"]
-    assert front.call("library", {"book": "Emma"}, "give-Back") is True
-    assert front.call("library", {}) == front.call("library", {}, "default") == "hello"
-
-
-def test_metadata_words_an_agents_operations_in_the_woa_document_alone(site, start):
-    front = start(library(site, metadata={"operations": {"default": "Default operation."}}))
-    agent = front.agent("library")
-    worded = {operation["name"]: operation["description"] for operation in agent["operations"]}
-    assert worded == {"find": "Find books.", "give-Back": "Take a book back.", "default": "Default operation."}
-    assert front.awas("library")["description"] == "Finds and lends books."
+    agent = front.agents()["library"]
+    assert (agent.name, agent.description) == ("Library", "Finds and lends books.")
+    assert (agent.version, agent.capabilities) == ("2.1", ("urn:lend",))
+    assert agent.extensions == {"authz": {"policy": "/policy"}}
+    assert agent.operations == {"find": "library_find", "give-Back": "library_give_back", "default": "library"}
+    assert front.call("library_find", {"q": "Emma"}) == ["Emma"]
+    assert front.call("library_give_back", {"book": "Emma"}) is True
+    assert front.call("library", {}) == "hello"
+    assert front.address("library_find") == "/find"
 
 
 @pytest.mark.parametrize(
@@ -63,12 +57,6 @@ def test_metadata_words_an_agents_operations_in_the_woa_document_alone(site, sta
 def test_words_for_an_operation_that_there_is_not_are_refused(site, refusal, words, refused):
     library(site, metadata={"operations": words})
     assert refusal().startswith(f'agent "library": {refused}')
-
-
-def test_operations_are_actions_named_after_agent_and_operation(site, start):
-    front = start(library(site))
-    assert [front.awas(name)["id"] for name in ("library", "library_find", "library_give_back")]
-    assert front.awas("library_find")["path"] == "/find"
 
 
 def test_options_of_an_agent_hold_for_each_operation_which_may_say_otherwise(site, start):
@@ -85,9 +73,9 @@ def test_options_of_an_agent_hold_for_each_operation_which_may_say_otherwise(sit
         return []
 
     front = start()
-    assert front.agent_json("library_lend")["auth_required"] is True
-    assert front.agent_json("library_look")["auth_required"] is False
-    assert {front.agent_json(f"library_{name}")["rate_limit"] for name in ("lend", "look")} == {"3/minute"}
+    assert front.action("library_lend").auth_required is True
+    assert front.action("library_look").auth_required is False
+    assert {front.action(f"library_{name}").rate_limit for name in ("lend", "look")} == {RateLimit(3)}
 
 
 def test_an_agent_of_one_function_gives_it_its_name_and_description(site, start):
@@ -97,8 +85,8 @@ def test_an_agent_of_one_function_gives_it_its_name_and_description(site, start)
         return text[:3]
 
     front = start()
-    assert front.agent("summarizer")["name"] == front.awas("summarizer")["name"] == "Document Summarizer"
-    assert front.agent("summarizer")["description"] == front.awas("summarizer")["description"] == "Summarizes texts."
+    for described in (front.agents()["summarizer"], front.action("summarizer")):
+        assert (described.name, described.description) == ("Document Summarizer", "Summarizes texts.")
 
 
 def test_an_agent_without_description_takes_it_from_its_only_function(site, start):
@@ -107,7 +95,7 @@ def test_an_agent_without_description_takes_it_from_its_only_function(site, star
         """Summarize texts."""
         return text[:3]
 
-    assert start().agent("summarizer")["description"] == "Summarize texts."
+    assert start().agents()["summarizer"].description == "Summarize texts."
 
 
 def test_operations_of_an_agent_may_have_routes(site, start):
@@ -127,9 +115,9 @@ def test_operations_of_an_agent_may_have_routes(site, start):
         return q
 
     front = start(app)
-    assert front.agents() == ["library"]
-    assert front.call("library", {"q": "Emma"}, "find_books") == ["Emma"]
-    assert front.call("library", {"q": "Emma"}, "lend_book") == "Emma"
+    assert list(front.agents()) == ["library"]
+    assert front.call("library_find_books", {"q": "Emma"}) == ["Emma"]
+    assert front.call("library_lend_book", {"q": "Emma"}) == "Emma"
 
 
 def test_an_action_by_itself_is_an_agent_by_itself(site, start):
@@ -142,9 +130,8 @@ def test_an_action_by_itself_is_an_agent_by_itself(site, start):
         return [q]
 
     front = start(app)
-    assert front.agents() == ["find_books"]
+    assert front.agents()["find_books"].operations == {"default": "find_books"}
     assert front.call("find_books", {"q": "Emma"}) == ["Emma"]
-    assert front.ask("find_books", {"q": "Emma"}, "other").json()["code"] == "UNKNOWN_OPERATION"
 
 
 def without_operations(site) -> None:

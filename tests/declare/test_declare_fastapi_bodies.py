@@ -234,7 +234,7 @@ def test_what_a_body_may_not_be_is_refused_by_the_published_schema(site, start, 
 def test_every_method_may_have_a_body(site, start, method):
     front = start(taking(site, one_model, method=method))
     assert front.call("take", {"title": "Emma"}) == EMMA
-    assert front.awas("take")["method"] == method.upper()
+    assert front.action("take").method == method.upper()
 
 
 def test_a_recursive_model_keeps_its_definitions_and_has_its_root_written_out(site, start):

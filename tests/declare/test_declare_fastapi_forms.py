@@ -94,7 +94,7 @@ ADA = {"name": "Ada", "tags": ["x", "y"], "agree": True}
 def test_forms_and_files_arrive(site, start, handler, given, arrives):
     front = start(taking(site, handler))
     assert front.call("take", given) == arrives
-    assert front.agent_json("take")["endpoint"] == "/agents/actions/take"  # which takes JSON, too
+    assert front.address("take") == "/agents/actions/take"  # which takes JSON, too
 
 
 def test_a_file_is_base64_in_the_published_schema_and_in_the_input(site, start):

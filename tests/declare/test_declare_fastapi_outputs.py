@@ -144,7 +144,7 @@ def test_no_content_is_null(site, start):
 
     front = start(giving(site, give, status_code=204))
     assert (front.outputs("give"), front.call("give", {})) == ({"type": "null"}, None)
-    assert front.awas("give")["outputs"]["success_codes"] == [204]
+    assert front.action("give").success_status == 204
 
 
 def test_a_stream_of_json_lines_is_text(site, start):
@@ -254,7 +254,8 @@ def of_article(**options: Any) -> FastAPI:
 
 
 def test_what_the_response_leaves_out_is_not_in_the_outputs(site, start):
-    site.include()
+    for path in ("/article", "/articles"):
+        site.declare(path[1:], method="GET", path=path)
     front = start(of_article(response_model_exclude={"secret": True, "author": {"email"}}))
     assert list(front.outputs("article")["properties"]) == ["title", "author"]
     assert list(front.outputs("article")["properties"]["author"]["properties"]) == ["name"]
@@ -264,21 +265,7 @@ def test_what_the_response_leaves_out_is_not_in_the_outputs(site, start):
 
 
 def test_what_alone_is_in_the_response_is_in_the_outputs(site, start):
-    site.include(paths=["/article"])
+    site.declare("article", method="GET", path="/article")
     front = start(of_article(response_model_include={"title"}))
     assert list(front.outputs("article")["properties"]) == ["title"]
     assert front.call("article", {}) == {"title": "Emma"}
-
-
-def test_a_deprecated_route_is_left_out_by_include_and_says_so_where_it_is_named(site, start):
-    site.include(operations=["article"], paths=["/articles"])
-    front = start(of_article(deprecated=True))
-    assert front.agent("article")["description"] == "Deprecated. Show an article."
-
-
-def test_a_deprecated_route_is_not_taken_by_the_way(site, start):
-    site.include()
-    front = start(of_article(deprecated=True))
-    assert front.agents() == ["articles"]
-    why = {one.path: one.why for one in site.left_out}
-    assert why["/article"] == 'it is deprecated; name it: operations=["article"]'

@@ -136,8 +136,7 @@ def test_a_cookie_may_come_with_the_call_instead_of_its_input(site, start):
         return session
 
     front = start(taking(site, take, method="get"))
-    answer = front.client.post("/agents/take/invoke", json={"input": {}}, headers={"cookie": "session=mine"})
-    assert answer.json() == "mine"
+    assert front.ask("take", {}, cookie="session=mine").json() == "mine"
     assert front.call("take", {"session": "yours"}) == "yours"
     assert front.ask("take", {}).status_code == 422
 

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 
 from awp_publish import ApiKey, Site
-from tests.declare.odd_application import make_odd_application
-from tests.declare.test_declare_whole import told
+from tests.declare.facts import told
 from tests.function_transcripts import compare
 from tests.installed import taken_out
 
@@ -65,30 +64,11 @@ def facts(options: dict[str, Any]) -> str:
     return str(told(site.freeze(Starlette()).site))
 
 
-def included(*inclusions: dict[str, Any]) -> list[str]:
-    """Return what `site.include()` takes of odd routes, and why it leaves others out."""
-    site = ordering()
-    for options in inclusions:
-        site.include(**options)
-    catalog = site.freeze(make_odd_application())
-    actions = [(each.target, each) for each in catalog.actions if each.target is not None]
-    others = [f"{each.method} {each.path} ({each.name}): {each.why}" for each in site.left_out]
-    reasons = [line for line in others if not line.endswith("not selected by tags, paths or operations")]
-    return [
-        *(f"{to.method} {to.path} is {each.id} ({each.effect}): {each.description}" for to, each in actions),
-        *(f"{each.id} gives {told(each.outputs)}" for _, each in actions if len(actions) < 4),
-        *(f"{each.path} is a page: {each.title}, {each.description}" for each in catalog.pages),
-        *reasons,
-        f"{len(others) - len(reasons)} are not selected.",
-    ]
-
-
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "site": site_with,
     "action": action_with,
     "declared": declared,
     "facts": facts,
-    "included": included,
 }
 
 

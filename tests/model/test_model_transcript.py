@@ -56,7 +56,7 @@ def says(given: Mapping[str, Any]) -> dict[str, Any]:
     told["plain inputs"] = one.target.takes_plain_inputs if one.target else None
     told["pattern"] = one.target.pattern().pattern if one.target else None
     told["at"] = [*catalog.endpoint_of(one), catalog.invoke_path_of(one), catalog.poll_endpoint_of(one)]
-    told["unobserved"] = replace(catalog, doors=()).own_route(one) is one.target
+    told["observed"] = replace(catalog, is_observed=True).own_route(one) is one.target
     told["guarded"] = [catalog.is_guarded(one), make_catalog(one, site={"rate_limit": RateLimit(1)}).is_guarded(one)]
     return told
 

@@ -21,7 +21,9 @@ def render_documents(site: InspectedSite) -> dict[str, dict[str, object]]:
         Agent(id=action.id, name=action.name, description=action.description, operations={"default": action.id})
         for action in actions
     )
-    catalog = Catalog(url=f"{parts.scheme}://{parts.netloc}", site=facts, actions=actions, agents=agents)
+    catalog = Catalog(
+        url=f"{parts.scheme}://{parts.netloc}", site=facts, actions=actions, agents=agents, is_observed=True
+    )
     now = utc_text(datetime.now(UTC), "seconds")
     marks: dict[str, object] = {
         "source": "synthetic",

@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from awp_publish import DeclarationError, Site
 from tests.declare.test_declare_actions import ordering
+from tests.plugins.awas.conftest import published
 
 
 def on_a_page(site: Any, awas: Any) -> FastAPI:
@@ -15,7 +19,7 @@ def on_a_page(site: Any, awas: Any) -> FastAPI:
 
 
 @pytest.mark.parametrize(
-    ("awas", "published"),
+    ("awas", "members"),
     [
         ({"type": "form_submission"}, {"type": "form_submission"}),
         ({"selector": "form#order"}, {"selector": "form#order"}),
@@ -24,9 +28,9 @@ def on_a_page(site: Any, awas: Any) -> FastAPI:
         ({"dry_run": True}, {"dryRunSupported": True}),
     ],
 )
-def test_what_is_said_is_published(site, start, awas, published):
-    read = start(on_a_page(site, awas)).awas("order")
-    assert {name: read.get(name) for name in published} == published
+def test_what_is_said_is_published(site, start, awas, members):
+    read = published(start(on_a_page(site, awas)), "order")
+    assert {name: read.get(name) for name in members} == members
 
 
 def test_a_result_says_where_it_stands_in_the_page(site, start):
@@ -37,7 +41,7 @@ def test_a_result_says_where_it_stands_in_the_page(site, start):
         "properties": {"title": ".title"},
         "pagination": {"selector": ".pages", "nextButton": ".pages .next", "currentPage": ".pages .current"},
     }
-    assert start(on_a_page(site, {"result": result})).awas("order")["result"] == result
+    assert published(start(on_a_page(site, {"result": result})), "order")["result"] == result
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,7 @@ def test_a_result_says_where_it_stands_in_the_page(site, start):
     ],
 )
 def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, book):
-    parameters = start(on_a_page(site, {"selectors": selectors})).awas("order")["parameters"]
+    parameters = published(start(on_a_page(site, {"selectors": selectors})), "order")["parameters"]
     assert next(one for one in parameters if one["name"] == "book")["selector"] == book
 
 
@@ -57,7 +61,7 @@ def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, bo
     "selector", ["form:has(input)", "a:is(.x, .y)", "#a > b ~ c", "input[name='q' i]", "ul li:nth-child(2)"]
 )
 def test_selectors_of_css_level_four_are_taken(site, start, selector):
-    assert start(on_a_page(site, {"selector": selector})).awas("order")["selector"] == selector
+    assert published(start(on_a_page(site, {"selector": selector})), "order")["selector"] == selector
 
 
 @pytest.mark.parametrize(
@@ -127,3 +131,39 @@ def test_the_options_of_a_plugin_that_is_left_out_are_refused_by_its_name():
         site.action("order", awas={"dry_run": True})
     words = 'awas: is an option of the plug-in "awas", which the site does not have. Name it in plugins=["awas"]'
     assert str(refused.value) == f'action "order": {words}, or leave the option out.'
+
+
+def test_the_page_of_a_form_is_the_one_at_its_path_unless_the_site_says_so(site, start):
+    app, form = FastAPI(), {"selector": "form"}
+    app.get("/checkout", response_class=HTMLResponse)(_fresh())
+    for name, path, more in (
+        ("checkout", "/checkout", {}),
+        ("lost", "/nowhere", {}),
+        ("told", "/checkout/told", {"extensions": {"x-page": "/cart"}}),
+    ):
+        options: dict[str, Any] = {"description": "Act.", "awas": form, "rate_limit": "9/minute", **more}
+        app.post(path, operation_id=name)(site.action(name, method="POST", path=path, **options)(_fresh()))
+    front = start(app)
+    assert {name: published(front, name).get("x-page") for name in ("checkout", "lost", "told")} == {
+        "checkout": "/checkout",
+        "lost": None,
+        "told": "/cart",
+    }
+
+
+def _fresh() -> Any:
+    async def handler() -> None: ...
+
+    return handler
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_inputs_that_are_a_union_are_published(site, start, keyword):
+    card = {"properties": {"number": {"type": "string"}}, "required": ["number"]}
+    bank = {"properties": {"iban": {"type": "string"}}, "required": ["iban"]}
+    inputs = {"type": "object", "properties": {"amount": {"type": "integer"}}, keyword: [card, bank]}
+    site.declare("pay", method="POST", path="/pay", description="Pay.", inputs=inputs)
+    front = start(Starlette(routes=[Route("/pay", _fresh(), methods=["POST"])]))
+    assert {each["name"] for each in published(front, "pay")["parameters"]} == {"amount", "number", "iban"}
+    [pay] = front.client.get("/agent.json").json()["actions"]
+    assert set(pay["inputs"]) == {"amount", "number", "iban"}

@@ -1,4 +1,4 @@
-"""An application of odd routes, for `options/included.txt`."""
+"""An application of odd routes, for `included.txt`."""
 
 import functools
 from typing import Any
