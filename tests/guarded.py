@@ -30,10 +30,19 @@ def publish(site: Site, open_client, app: AsgiApp | None = None) -> TestClient:
     return open_client(AgentPublisher(app or Starlette(), site=site))
 
 
-def invoke(client: TestClient, agent: str, given: object = None, headers: Any = None, **members: object):
-    """One call of an agent; `members` stand in the envelope beside the input."""
-    envelope = {"input": {} if given is None else given, **members}
-    return client.post(f"/agents/{agent}/invoke", json=envelope, headers=headers)
+def invoke(client: TestClient, action: str, inputs: Any = None, headers: Any = None, **members: object):
+    """Return the answer to a call at the plain door; `members` stand in the body beside the inputs."""
+    return client.post(f"/agents/actions/{action}", json={**(inputs or {}), **members}, headers=headers)
+
+
+def read(client: TestClient, action: str, inputs: Any = None, headers: Any = None):
+    """Return the answer to a call of an action whose route is read."""
+    return client.get(f"/agents/actions/{action}", params=inputs, headers=headers)
+
+
+def invoke_agent(client: TestClient, agent: str, inputs: Any = None, headers: Any = None, **members: object):
+    """Return the answer to a call at the WoA door; `members` stand in the envelope beside the input."""
+    return client.post(f"/agents/{agent}/invoke", json={"input": inputs or {}, **members}, headers=headers)
 
 
 def told(answer) -> tuple[int, str]:
@@ -56,10 +65,10 @@ def poll(client, address, headers=None):
 class Caller:
     """One call at the ASGI interface, which may hang up before it has its answer."""
 
-    def __init__(self, app: AsgiApp, agent: str, given: object, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, app: AsgiApp, action: str, inputs: object, headers: Mapping[str, str] | None = None) -> None:
         self._app = app
-        self._bodies = [orjson.dumps({"input": given})]
-        self._path = f"/agents/{agent}/invoke"
+        self._bodies = [orjson.dumps(inputs)]
+        self._path = f"/agents/actions/{action}"
         sent = {"content-type": "application/json", "host": "shop.example", **(headers or {})}
         self._headers = [(name.encode(), value.encode()) for name, value in sent.items()]
         self._hung_up = asyncio.Event()

@@ -12,8 +12,6 @@ from typing import ClassVar, Final
 
 from awp_publish.http.body import read_body
 from awp_publish.http.calling import CallEndpoint, Dialect, describe_type
-from awp_publish.http.cors import Cors
-from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import Fields, Receive, Scope, Send
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import is_form, read_form, read_query
@@ -84,15 +82,14 @@ def open_plain(context: Context) -> Endpoints:
     return Endpoints(exact=exact, below={f"{catalog.paths.actions}/": rest})
 
 
-class UnknownActionDoor(Endpoint):
+class UnknownActionDoor(CallEndpoint):
     """Answers at the addresses of actions that a site does not have."""
 
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
     usage = "Actions are called with their own methods"
 
     def __init__(self, context: Context, renderer: ProblemRenderer, unknown: Callable[[str], Problem]) -> None:
-        admission = context.admission
-        super().__init__(renderer, Cors(admission.allow_origins), admission.own_origins)
+        super().__init__(DOOR, context, renderer)
         self._unknown = unknown
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:

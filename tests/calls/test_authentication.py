@@ -26,7 +26,7 @@ from awp_publish import (
 )
 from awp_publish.calls.authentication import MAX_REDACTED_WORDS
 from tests.client import TestClient
-from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, poll, publish, told
+from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, poll, publish, read, told
 
 CLEO = {"x-api-key": "key-of-cleo"}
 
@@ -278,8 +278,8 @@ def test_credentials_that_only_the_route_knows_reach_the_route(open_client):
         return credentials.credentials
 
     client = publish(site, open_client, app)
-    assert invoke(client, "me", headers={"authorization": "Bearer of-the-route"}).json() == "of-the-route"
-    assert invoke(client, "me").status_code in (401, 403)
+    assert read(client, "me", headers={"authorization": "Bearer of-the-route"}).json() == "of-the-route"
+    assert read(client, "me").status_code in (401, 403)
 
 
 def test_a_caller_whose_name_is_no_text_is_refused(open_client):

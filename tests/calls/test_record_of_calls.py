@@ -66,7 +66,7 @@ def test_each_call_has_one_line_of_json(open_client, record):
     assert set(line) == LINE
     assert line.pop("ms") >= 0
     assert line == {
-        "door": "woa",
+        "door": "plain",
         "action": "order",
         "principal": "ann",
         "label": "unknown",
@@ -86,8 +86,7 @@ def test_each_call_has_one_line_of_json(open_client, record):
         ("mine", {}, {}, ("mine", None, "AUTHENTICATION_REQUIRED", 401)),
         ("mine", {}, {"authorization": "Bearer wrong"}, ("mine", None, "INVALID_CREDENTIALS", 401)),
         ("pay", {}, ANN, ("pay", "ann", "CONFIRMATION_REQUIRED", 428)),
-        ("nobody", {}, ANN, (None, None, "UNKNOWN_AGENT", 404)),
-        ("order", [], ANN, (None, None, "INVALID_INPUT", 422)),
+        ("nobody", {}, ANN, (None, None, "UNKNOWN_ACTION", 404)),
     ],
 )
 def test_refusals_and_failures_have_their_lines_too(open_client, record, agent, given, headers, expected):
@@ -107,17 +106,23 @@ def test_listeners_are_given_the_facts_and_a_broken_one_is_passed_over(open_clie
     site.on_call(told.append)
     client = publish(site, open_client)
     assert invoke(client, "order", {"word": "private"}, ANN).status_code == 200
-    client.get("/agents/order/invoke")
+    client.get("/agents/actions/order")
     assert told == record()
     assert [line["outcome"] for line in record()] == ["ok", "METHOD_NOT_ALLOWED"]
 
 
 def test_requests_that_never_became_calls_have_their_lines(open_client, record):
     client = publish(make_site(), open_client)
-    client.post("/agents/order/invoke", content=b"{", headers={"content-type": "application/json"})
-    client.get("/agents/order/invoke")
-    client.post("/agents/order/invoke", json={"input": {}}, headers={"cookie": "a=b", "origin": "https://evil.example"})
-    assert [line["outcome"] for line in record()] == ["NOT_JSON", "METHOD_NOT_ALLOWED", "CROSS_SITE_COOKIES"]
+    client.post("/agents/actions/order", json=[])
+    client.post("/agents/actions/order", content=b"{", headers={"content-type": "application/json"})
+    client.get("/agents/actions/order")
+    client.post("/agents/actions/order", json={}, headers={"cookie": "a=b", "origin": "https://evil.example"})
+    assert [line["outcome"] for line in record()] == [
+        "INVALID_INPUT",
+        "NOT_JSON",
+        "METHOD_NOT_ALLOWED",
+        "CROSS_SITE_COOKIES",
+    ]
 
 
 @pytest.mark.needs("jobs")
@@ -128,14 +133,13 @@ def test_a_replay_has_a_line_and_a_job_has_one_when_it_is_done(open_client, reco
     poll(client, invoke(client, "print", headers=ANN).headers["location"], ANN)
     lines = [(line["door"], line["outcome"], line["status"], line["principal"]) for line in record()]
     assert lines == [
-        ("woa", "ok", 200, None),
-        ("woa", "ok", 200, None),
-        ("woa", "ok", 202, "ann"),
+        ("plain", "ok", 200, None),
+        ("plain", "ok", 200, None),
+        ("plain", "ok", 202, "ann"),
         ("job", "ok", 200, "ann"),
     ]
 
 
-@pytest.mark.needs("woa")
 async def test_a_call_whose_caller_hung_up_has_a_line(record):
     site, begun = make_shop(), asyncio.Event()
 
@@ -270,7 +274,7 @@ def spans_of(*arguments):
 def test_calls_are_spans_where_a_tracer_provider_is_set():
     inside, nested, failed, refused, private = spans_of("with")
     assert (inside["name"], inside["parent"]) == ("inside", nested["id"])
-    assert (nested["name"], nested["kind"], nested["status"]) == ("woa nested", "SERVER", "UNSET")
+    assert (nested["name"], nested["kind"], nested["status"]) == ("plain nested", "SERVER", "UNSET")
     assert failed["status"] == "ERROR"
     assert failed["attributes"]["awp_publish.outcome"] == "HANDLER_FAILED"
     assert failed["attributes"]["awp_publish.principal"] == "ann"

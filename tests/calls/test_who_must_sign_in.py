@@ -12,7 +12,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Credentials, DeclarationError, Principal, current_caller
-from tests.doors.adapters import DOORS, Asked as Sent
+from tests.doors.adapters import DOORS
+from tests.doors.callers import Asked as Sent
 from tests.guarded import KEYS, invoke, make_shop
 from tests.installed import installed
 

@@ -15,10 +15,13 @@ from awp_publish import AgentPublisher
 from demo_site.app import create_app
 from tests.client import TestClient
 from tests.demo_site.bookshop import get_token
-from tests.doors.adapters import A2aCaller, DoorCaller, McpCaller, Told, WoaCaller
+from tests.doors.callers import DoorCaller, Told
 from tests.guarded import KEYS, known_callers, make_shop
 from tests.installed import installed
+from tests.plugins.a2a.door_caller import A2aCaller
+from tests.plugins.mcp.door_caller import McpCaller
 from tests.plugins.mcp.mcp_messages import message, post
+from tests.plugins.woa.door_caller import WoaCaller
 
 JSON = "application/json"
 

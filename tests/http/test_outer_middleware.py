@@ -16,7 +16,7 @@ from starlette.routing import Mount, Route
 from awp_publish import AgentPublisher, DeclarationError, Site
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import KEYS, invoke, make_shop, poll, told
+from tests.guarded import KEYS, invoke, make_shop, poll, read, told
 from tests.installed import installed
 
 ASKED_FOR = installed("mcp", "a2a", "awp")
@@ -106,7 +106,7 @@ def test_a_publisher_whose_place_cannot_be_told_goes_in_from_outside(open_client
     site, app = make_admin(ran)
     app.add_middleware(lambda app: AgentPublisher(app, site))
     app.add_middleware(AdminGuard, paths=paths)
-    assert invoke(open_client(app), "list_users").status_code == 403
+    assert read(open_client(app), "list_users").status_code == 403
     assert ran == []
 
 
@@ -118,7 +118,7 @@ def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_cl
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=paths)
     client = open_client(app)
-    assert invoke(client, "list_users", {}, {"x-word": "sesame"}).json() == "ann, ben"
+    assert read(client, "list_users", {}, {"x-word": "sesame"}).json() == "ann, ben"
     started = invoke(client, "clean_up")
     assert poll(client, started.headers["location"]).json()["status"] == "failed"
     assert ran == ["list_users"]
@@ -129,16 +129,15 @@ def test_where_no_middleware_stands_outside_a_call_passes_once(open_client):
     site, app = make_admin([])
     app.add_middleware(AdminGuard, paths=paths)
     app.add_middleware(AgentPublisher, site=site)
-    invoke(open_client(app), "show_book", {"title": "emma"})
+    read(open_client(app), "show_book", {"title": "emma"})
     assert paths == ["/books/emma"]
 
 
-@pytest.mark.needs("woa")
 def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     site, app = make_shop(), FastAPI()
     paths: list[str] = []
 
-    @app.post("/{first}/{second}/invoke")
+    @app.post("/{first}/actions/{second}")
     @site.action("relay")
     async def relay(first: str, second: str) -> str:
         """Relay a word."""
@@ -154,7 +153,7 @@ def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     app.add_middleware(AdminGuard, paths=paths)
     client = open_client(app)
     assert invoke(client, "relay", {"first": "agents", "second": "relay"}).json() == "agents relay"
-    assert invoke(client, "show", {"name": "agent.json"}).json() == "agent.json"
+    assert read(client, "show", {"name": "agent.json"}).json() == "agent.json"
 
 
 def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client):
@@ -162,7 +161,7 @@ def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client
     site, app = make_admin([])
     app.add_middleware(AgentPublisher, site=site, trust_outer_middleware=True)
     app.add_middleware(AdminGuard, paths=paths)
-    assert invoke(open_client(app), "list_users").json() == "ann, ben"
+    assert read(open_client(app), "list_users").json() == "ann, ben"
     assert "/admin/users" not in paths
 
 
@@ -173,7 +172,7 @@ def test_a_mounted_publisher_names_the_middleware_that_calls_would_pass_by(trust
     outer.add_middleware(AdminGuard, paths=[])
     client = TestClient(outer, base_url="https://shop.example")
     if trusts:
-        answer = client.post("/shop/agents/show_book/invoke", json={"input": {"title": "emma"}})
+        answer = client.get("/shop/agents/actions/show_book?title=emma")
         assert answer.json()["title"] == "emma"
     else:
         with pytest.raises(DeclarationError, match="AdminGuard"):
@@ -261,14 +260,14 @@ def make_sign_in(*middleware) -> FastAPI:
 )
 def test_what_a_route_does_to_the_session_is_kept(open_client, middleware):
     client = open_client(make_sign_in(*middleware))
-    assert invoke(client, "me").json() == "None"
+    assert read(client, "me").json() == "None"
     for name in ("ann", "ben"):
         assert invoke(client, "sign_in", {"name": name}).json() == name
-        assert invoke(client, "me").json() == name
+        assert read(client, "me").json() == name
         assert client.get("/me").json() == name
     invoke(client, "sign_out")
     if middleware[-1][0] is SessionMiddleware:
-        assert invoke(client, "me").json() == "None"
+        assert read(client, "me").json() == "None"
 
 
 # --- What else stands outside ---
@@ -278,7 +277,7 @@ def test_an_answer_that_is_compressed_outside_is_read(open_client):
     site, app = make_admin([])
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(GZipMiddleware, minimum_size=1)
-    answer = invoke(open_client(app), "list_users", {}, {"accept-encoding": "gzip"})
+    answer = read(open_client(app), "list_users", {}, {"accept-encoding": "gzip"})
     assert (answer.json(), answer.headers["content-encoding"]) == ("ann, ben", "gzip")
 
 
@@ -293,9 +292,9 @@ def test_what_the_inner_pass_sets_stays_in_it(open_client):
 
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(PerRequest)
-    answer = invoke(open_client(app), "me")
+    answer = read(open_client(app), "me")
     assert answer.json() == ["/me", "/me", answer.headers["x-request-id"]]
-    assert answer.headers["x-seen"] == "/agents/me/invoke"
+    assert answer.headers["x-seen"] == "/agents/actions/me"
 
 
 @pytest.mark.parametrize("outside", [(AdminGuard, {"paths": []}), (PerRequest, {})], ids=["plain", "base"])
@@ -334,13 +333,13 @@ def test_failures_refusals_and_late_work_are_what_they_are_without_middleware(op
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(outside[0], **outside[1])
     client = open_client(app)
-    failed = invoke(client, "fail")
+    failed = read(client, "fail")
     assert told(failed) == (500, "HANDLER_FAILED")
     assert "secret" not in failed.text
-    refused = invoke(client, "refuse")
+    refused = read(client, "refuse")
     assert (refused.status_code, refused.json()["detail"]) == (409, "Not now.")
-    assert told(invoke(client, "slow")) == (504, "HANDLER_TIMEOUT")
-    assert invoke(client, "late").json() == "soon"
+    assert told(read(client, "slow")) == (504, "HANDLER_TIMEOUT")
+    assert read(client, "late").json() == "soon"
     assert ran == ["stopped", "late"]
 
 
@@ -353,14 +352,14 @@ def test_the_state_of_the_lifespan_reaches_the_route(open_client):
 
     site = make_shop()
 
-    async def read(request) -> Response:
+    async def read_database(request) -> Response:
         """Read the database."""
         return JSONResponse([request.state.database, request.state.passes])
 
-    app = Starlette(routes=[Route("/read", site.action("read")(read))], lifespan=lifespan)
+    app = Starlette(routes=[Route("/read", site.action("read")(read_database))], lifespan=lifespan)
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=[])
-    assert invoke(open_client(app), "read").json() == ["open", 1]
+    assert read(open_client(app), "read").json() == ["open", 1]
 
 
 def test_a_site_below_a_prefix_is_entered_below_it(open_client):
@@ -370,4 +369,4 @@ def test_a_site_below_a_prefix_is_entered_below_it(open_client):
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=paths)
     client = open_client(app, root_path="/shop")
-    assert invoke(client, "show_book", {"title": "emma"}).json()["title"] == "emma"
+    assert read(client, "show_book", {"title": "emma"}).json()["title"] == "emma"

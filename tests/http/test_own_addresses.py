@@ -1,6 +1,6 @@
 """What was signed for another address, and what a page of another origin sends, counts at no door."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,15 +8,12 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, JwtBearer, Site, WebBotAuth, current_caller
 from tests.client import TestClient
-from tests.doors.adapters import DOORS as OTHERS, Asked, BridgeCaller, DoorCaller, Told
-from tests.installed import installed, is_installed
+from tests.doors.adapters import EVERY_DOOR as DOORS
+from tests.doors.callers import Asked, Told
+from tests.installed import installed
 from tests.plugins.identity.test_botauth import OWN_KEYS, SIGNER, signed
 from tests.plugins.identity.test_bound_tokens import ISSUER, KEYS, proof, public, token
 
-DOORS: Mapping[str, Callable[[TestClient], DoorCaller]] = {
-    **OTHERS,
-    **({"bridge": BridgeCaller} if is_installed("bridge") else {}),
-}
 SHOP, LOCAL = "https://shop.example", "http://localhost:8000"
 ADDRESSES = {
     "woa": ("POST", "/agents/word/invoke"),

@@ -15,7 +15,7 @@ from awp_publish.http import arrivals
 from awp_publish.schema.paths import pattern_of
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import ANN, KEYS, invoke, make_shop, poll, told
+from tests.guarded import ANN, KEYS, invoke, make_shop, poll, read, told
 from tests.installed import installed
 
 TEXT = {"type": "string"}
@@ -188,8 +188,8 @@ def test_values_that_span_segments_reach_no_longer_route(open_client):
         return app
 
     shop = Shop(open_client, build)
-    assert told(invoke(shop.client, "read_file", {"name": "a/raw"})) == (422, "INVALID_INPUT")
-    assert invoke(shop.client, "read_file", {"name": "a/b"}).json() == "a/b"
+    assert told(read(shop.client, "read_file", {"name": "a/raw"})) == (422, "INVALID_INPUT")
+    assert read(shop.client, "read_file", {"name": "a/b"}).json() == "a/b"
     assert shop.ran == []
 
 
@@ -266,13 +266,13 @@ def test_where_an_application_shows_no_routes_what_is_known_of_the_site_is_out_o
     assert shop.ran[-1:] == ["/orders/o-1"]
 
 
-@pytest.mark.needs("woa")
 def test_a_value_that_is_encoded_without_end_is_refused_at_once(open_client):
     site = make_shop()
     site.declare("show", method="GET", path="/orders/{order_id}", description="Show an order.")
     client = open_client(AgentPublisher(_plain([]), site))
-    assert told(invoke(client, "show", {"order_id": "%" + "25" * 3000})) == (422, "INVALID_INPUT")
-    assert told(invoke(client, "show", {"order_id": "x" * 500_000})) == (422, "INVALID_INPUT")
+    for value in ("%" + "25" * 3000, "x" * 500_000):
+        answer = client.request("GET", "/agents/actions/show", json={"order_id": value})
+        assert told(answer) == (422, "INVALID_INPUT")
 
 
 def test_a_call_is_led_to_no_other_method(open_client):
@@ -308,9 +308,9 @@ def test_a_call_is_led_to_no_other_method(open_client):
     app.add_middleware(AgentPublisher, site=site)
     client = open_client(app)
     for header in ("x-http-method-override", "X-HTTP-Method-Override"):
-        assert invoke(client, "show", {"order_id": "1"}, {header: "DELETE"}).json() == "shown"
-    assert invoke(client, "show", {"order_id": "1"}, {"x-original-url": "/nowhere"}).json() == "shown"
-    assert told(invoke(client, "show", {"order_id": "1", "_method": "DELETE"})) == (422, "INVALID_INPUT")
+        assert read(client, "show", {"order_id": "1"}, {header: "DELETE"}).json() == "shown"
+    assert read(client, "show", {"order_id": "1"}, {"x-original-url": "/nowhere"}).json() == "shown"
+    assert told(read(client, "show", {"order_id": "1", "_method": "DELETE"})) == (422, "INVALID_INPUT")
     assert ran == []
 
 
@@ -331,8 +331,8 @@ def test_the_host_that_a_caller_names_leads_to_no_other_application(open_client)
         Host("intern.example", app=Starlette(routes=[Route("/hello", other)])),
     ]
     client = open_client(AgentPublisher(Starlette(routes=hosts), site))
-    assert invoke(client, "hello").json() == "own"
-    assert told(invoke(client, "hello", {}, {"host": "intern.example"})) == (422, "INVALID_INPUT")
+    assert read(client, "hello").text == "own"
+    assert told(read(client, "hello", {}, {"host": "intern.example"})) == (422, "INVALID_INPUT")
     assert ran == []
 
 

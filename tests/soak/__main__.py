@@ -37,7 +37,8 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER
-from tests.doors.adapters import DOORS, DoorCaller, Told
+from tests.doors.adapters import DOORS
+from tests.doors.callers import DoorCaller, Told
 from tests.redis_server import RedisServer, find_binary, free_port
 from tests.soak import PEEKS, TOKEN
 

@@ -14,7 +14,8 @@ from awp_publish import AgentPublisher, BearerToken
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.plugins.sqlite.store import SqliteStore
 from awp_publish.stores import Store
-from tests.doors.adapters import DOORS, Told
+from tests.doors.adapters import DOORS
+from tests.doors.callers import Told
 from tests.guarded import KEYS, make_shop
 from tests.installed import installed
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, Site, current_caller
-from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, told
+from tests.guarded import ANN, KEYS, invoke_agent, known_callers, make_shop, told
 
 
 class Order(BaseModel):
@@ -131,7 +131,7 @@ def test_a_key_holds_for_the_route_and_for_every_door(client, shop):
     headers = {"idempotency-key": "k-1"}
     first = client.post("/keyed", data={"title": "Emma", "note": ""}, headers=headers)
     again = client.post("/keyed", data={"title": "Emma"}, headers=headers)
-    called = invoke(client, "keyed", {"title": "Emma"}, headers=headers)
+    called = invoke_agent(client, "keyed", {"title": "Emma"}, headers=headers)
     assert (first.text, again.text, called.json()) == ("<p>Emma 1</p>", "<p>Emma 1</p>", "<p>Emma 1</p>")
     assert again.headers["content-type"] == first.headers["content-type"] == "text/html; charset=utf-8"
     assert {again.headers["idempotent-replayed"], called.headers["idempotent-replayed"]} == {"true"}
@@ -193,7 +193,7 @@ def test_one_action_may_be_guarded_alone(open_client):
 
 
 def test_a_call_through_a_door_is_guarded_once(client):
-    assert invoke(client, "search", {"q": "a"}).headers["x-ratelimit-remaining"] == "1"
+    assert invoke_agent(client, "search", {"q": "a"}).headers["x-ratelimit-remaining"] == "1"
     assert client.get("/agents/actions/search?q=a").headers["x-ratelimit-remaining"] == "0"
 
 
@@ -201,7 +201,7 @@ def test_a_call_that_comes_in_through_outer_middleware_is_guarded_once(open_clie
     shop = Shop()
     shop.app.add_middleware(SessionMiddleware, secret_key=KEYS[0])
     client = open_client(shop.app)
-    assert invoke(client, "search", {"q": "a"}).headers["x-ratelimit-remaining"] == "1"
+    assert invoke_agent(client, "search", {"q": "a"}).headers["x-ratelimit-remaining"] == "1"
     assert client.get("/search?q=a").headers["x-ratelimit-remaining"] == "0"
 
 

@@ -13,7 +13,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from awp_publish import AgentPublisher
 from awp_publish.plugins.idempotency.gate import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
 from awp_publish.stores.memory import MemoryStore
-from tests.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, BEN, Caller, invoke, invoke_agent, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
 
@@ -148,13 +148,16 @@ def test_a_key_among_the_inputs_of_an_action_without_such_an_input_is_a_key(open
 
     client = publish(site, open_client)
     order_of_a = {"item": "a", "note": "b"}
-    assert [invoke(client, "order", {**order_of_a, field: "r-1"}).json() for _ in range(2)] == [1, 1]
-    assert invoke(client, "order", order_of_a, **{field: "r-1"}).json() == 1
-    assert invoke(client, "order", order_of_a, idempotency_key="r-1").json() == 1
+    assert [invoke_agent(client, "order", {**order_of_a, field: "r-1"}).json() for _ in range(2)] == [1, 1]
+    assert invoke_agent(client, "order", order_of_a, **{field: "r-1"}).json() == 1
+    assert invoke_agent(client, "order", order_of_a, idempotency_key="r-1").json() == 1
     assert given == [order_of_a]
     for wrong in ("", True, ["r-2"], {"r": 2}):
-        assert told(invoke(client, "order", {"item": "a", field: wrong})) == (400, "INVALID_IDEMPOTENCY_KEY")
-    assert told(invoke(client, "order", {field: "r-1"}, {"idempotency-key": "r-2"})) == (400, "INVALID_IDEMPOTENCY_KEY")
+        assert told(invoke_agent(client, "order", {"item": "a", field: wrong})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert told(invoke_agent(client, "order", {field: "r-1"}, {"idempotency-key": "r-2"})) == (
+        400,
+        "INVALID_IDEMPOTENCY_KEY",
+    )
     assert len(given) == 1
 
 

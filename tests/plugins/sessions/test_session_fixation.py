@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.doors.adapters import DOORS
-from tests.guarded import invoke, told
+from tests.guarded import invoke_agent, told
 from tests.plugins.a2a.a2a_client import make_caller, output
 from tests.plugins.mcp.mcp_messages import without_cookie_jar
 from tests.plugins.sessions.test_sessions import in_context, make_app, running_http
@@ -42,9 +42,9 @@ def test_a_change_of_what_identifies_nobody_keeps_the_session(open_client, door)
 
 
 def test_who_has_lost_the_answer_with_the_new_session_is_told_what_to_do(client):
-    first = invoke(client, "sign_in", {"name": "eve"}).headers["awp-session"]
-    invoke(client, "sign_in", {"name": "joe"}, headers={"awp-session": first})
-    refused = invoke(client, "whoami", headers={"awp-session": first})
+    first = invoke_agent(client, "sign_in", {"name": "eve"}).headers["awp-session"]
+    invoke_agent(client, "sign_in", {"name": "joe"}, headers={"awp-session": first})
+    refused = invoke_agent(client, "whoami", headers={"awp-session": first})
     assert told(refused) == (401, "SESSION_UNKNOWN")
     assert "sign in again" in refused.json()["recovery"]
 

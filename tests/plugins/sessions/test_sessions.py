@@ -26,7 +26,7 @@ from awp_publish.http.running import running
 from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
-from tests.guarded import Watched, invoke, make_shop, poll, told
+from tests.guarded import Watched, invoke_agent, make_shop, poll, told
 from tests.plugins.a2a.a2a_client import Caller, make_caller, make_request, output, problem
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import MODES, connect_to, message, post, without_cookie_jar
@@ -137,7 +137,7 @@ async def in_context(caller: Caller, context_id: str, skill: str, given: object 
 
 
 def sign_in(client) -> str:
-    return invoke(client, "sign_in", {"name": "eve"}).headers["awp-session"]
+    return invoke_agent(client, "sign_in", {"name": "eve"}).headers["awp-session"]
 
 
 # --- Signing in, being known, signing out ---
@@ -188,11 +188,11 @@ def test_sessions_of_the_application_itself_are_explained_where_an_action_begins
     client = without_cookie_jar(open_client(app))
     for path in ("/agent.json", "/.well-known/ai-actions.json", "/.well-known/woa.json", "/llms.txt"):
         assert "AWP-Session" in client.get(path).text, path
-    refused = invoke(client, "whoami")
+    refused = invoke_agent(client, "whoami")
     assert refused.status_code == 401
     assert refused.json()["recovery"].startswith("Call enter, then")
-    session = invoke(client, "enter", {"name": "eve"}).headers["awp-session"]
-    assert invoke(client, "whoami", session=session).json() == "eve"
+    session = invoke_agent(client, "enter", {"name": "eve"}).headers["awp-session"]
+    assert invoke_agent(client, "whoami", session=session).json() == "eve"
 
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
@@ -231,7 +231,7 @@ def test_a_session_whose_cookies_are_cleared_is_over_and_the_way_back_is_told(op
 
 @pytest.mark.parametrize("unknown", ["x", "A" * 56, "ä", "A" * 32 + "0" * 24, "a\nb", "x" * 5000])
 def test_what_is_no_session_is_refused_and_not_repeated(client, unknown):
-    answer = invoke(client, "whoami", session=unknown)
+    answer = invoke_agent(client, "whoami", session=unknown)
     assert told(answer) == (401, "SESSION_UNKNOWN")
     assert answer.headers["www-authenticate"] == "AWP-Session"
     assert unknown not in answer.json()["detail"]
@@ -239,19 +239,23 @@ def test_what_is_no_session_is_refused_and_not_repeated(client, unknown):
 
 def test_a_session_is_text_and_the_same_in_header_and_envelope(client):
     session = sign_in(client)
-    assert invoke(client, "whoami", session=session, headers={"awp-session": session}).json() == "eve"
-    assert invoke(client, "whoami", headers={"AWP-Session": f" {session} "}).json() == "eve"
-    assert told(invoke(client, "whoami", session="other", headers={"awp-session": session})) == (
+    assert invoke_agent(client, "whoami", session=session, headers={"awp-session": session}).json() == "eve"
+    assert invoke_agent(client, "whoami", headers={"AWP-Session": f" {session} "}).json() == "eve"
+    assert told(invoke_agent(client, "whoami", session="other", headers={"awp-session": session})) == (
         400,
         "INVALID_ENVELOPE",
     )
-    assert told(invoke(client, "whoami", session=7)) == (400, "INVALID_ENVELOPE")
-    assert invoke(client, "whoami", session=None).json() == invoke(client, "whoami", session="").json() == "nobody"
+    assert told(invoke_agent(client, "whoami", session=7)) == (400, "INVALID_ENVELOPE")
+    assert (
+        invoke_agent(client, "whoami", session=None).json()
+        == invoke_agent(client, "whoami", session="").json()
+        == "nobody"
+    )
 
 
 def test_pages_of_other_origins_may_read_the_session(open_client):
     client = without_cookie_jar(open_client(make_app(allow_origins=["https://other.example"])[1]))
-    answer = invoke(client, "sign_in", headers={"origin": "https://other.example"})
+    answer = invoke_agent(client, "sign_in", headers={"origin": "https://other.example"})
     assert "AWP-Session" in answer.headers["access-control-expose-headers"]
 
 
@@ -260,28 +264,28 @@ def test_pages_of_other_origins_may_read_the_session(open_client):
 
 def test_the_cookies_of_a_caller_who_has_a_jar_win(client):
     session = sign_in(client)
-    joe = invoke(client, "sign_in", {"name": "joe"}).headers["set-cookie"].partition(";")[0]
-    assert invoke(client, "whoami", session=session, headers={"cookie": joe}).json() == "joe"
-    assert "awp-session" not in invoke(client, "sign_in", {"name": "jim"}, headers={"cookie": joe}).headers
-    assert invoke(client, "whoami", session=session, headers={"cookie": "_ga=1; csrftoken=2"}).json() == "eve"
-    assert "set-cookie" not in invoke(client, "add", {"title": "emma"}, session=session).headers
+    joe = invoke_agent(client, "sign_in", {"name": "joe"}).headers["set-cookie"].partition(";")[0]
+    assert invoke_agent(client, "whoami", session=session, headers={"cookie": joe}).json() == "joe"
+    assert "awp-session" not in invoke_agent(client, "sign_in", {"name": "jim"}, headers={"cookie": joe}).headers
+    assert invoke_agent(client, "whoami", session=session, headers={"cookie": "_ga=1; csrftoken=2"}).json() == "eve"
+    assert "set-cookie" not in invoke_agent(client, "add", {"title": "emma"}, session=session).headers
 
 
 def test_a_session_that_a_known_caller_has_begun_is_nobody_elses(client):
     ann, ben = ({"authorization": f"Bearer {name}-secret"} for name in ("ann", "ben"))
-    session = invoke(client, "sign_in", {"name": "eve"}, headers=ann).headers["awp-session"]
-    assert invoke(client, "whoami", session=session, headers=ann).json() == "eve"
-    assert told(invoke(client, "whoami", session=session, headers=ben)) == (401, "SESSION_UNKNOWN")
-    assert told(invoke(client, "whoami", session=session)) == (401, "SESSION_UNKNOWN")
+    session = invoke_agent(client, "sign_in", {"name": "eve"}, headers=ann).headers["awp-session"]
+    assert invoke_agent(client, "whoami", session=session, headers=ann).json() == "eve"
+    assert told(invoke_agent(client, "whoami", session=session, headers=ben)) == (401, "SESSION_UNKNOWN")
+    assert told(invoke_agent(client, "whoami", session=session)) == (401, "SESSION_UNKNOWN")
     wrong = {"authorization": "Bearer wrong"}
-    assert told(invoke(client, "whoami", session=session, headers=wrong)) == (401, "INVALID_CREDENTIALS")
+    assert told(invoke_agent(client, "whoami", session=session, headers=wrong)) == (401, "INVALID_CREDENTIALS")
 
 
 def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client):
     readers = {"ann": {"authorization": "Bearer ann-secret"}, "ben": {"authorization": "Bearer ben-secret"}, "": {}}
     for owner in ("ann", ""):
-        session = invoke(client, "sign_in", {"name": "eve"}, headers=readers[owner]).headers["awp-session"]
-        job = invoke(client, "later", session=session, headers=readers[owner]).headers["location"]
+        session = invoke_agent(client, "sign_in", {"name": "eve"}, headers=readers[owner]).headers["awp-session"]
+        job = invoke_agent(client, "later", session=session, headers=readers[owner]).headers["location"]
         for reader, credentials in readers.items():
             answer = client.get(job, headers={**credentials, "awp-session": session})
             refusal = None if answer.status_code == 200 else told(answer)
@@ -290,28 +294,28 @@ def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client)
 
 def test_a_session_of_nobody_known_may_be_shown_with_other_credentials_only_by_nobody_known(client):
     session = sign_in(client)
-    assert invoke(client, "mine", session=session).json() == "mine"
+    assert invoke_agent(client, "mine", session=session).json() == "mine"
     ann = {"authorization": "Bearer ann-secret"}
-    assert told(invoke(client, "mine", session=session, headers=ann)) == (401, "SESSION_UNKNOWN")
+    assert told(invoke_agent(client, "mine", session=session, headers=ann)) == (401, "SESSION_UNKNOWN")
 
 
 def test_a_site_may_know_the_users_of_its_session_by_a_function_of_its_own(open_client):
     app = make_app(authenticate=lambda credentials: (credentials.session or {}).get("user"))[1]
     client = without_cookie_jar(open_client(app))
     session = sign_in(client)
-    assert told(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
-    assert invoke(client, "mine", session=session).json() == "mine"
+    assert told(invoke_agent(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert invoke_agent(client, "mine", session=session).json() == "mine"
 
 
 def test_unknown_callers_of_one_address_begin_only_so_many_sessions(open_client, monkeypatch, caplog):
     monkeypatch.setattr(sessions, "MAX_ANONYMOUS", 2)
     client = without_cookie_jar(open_client(make_app()[1]))
-    begun = [invoke(client, "sign_in") for _ in range(3)]
+    begun = [invoke_agent(client, "sign_in") for _ in range(3)]
     assert [answer.status_code for answer in begun] == [200, 200, 200]
     assert ["awp-session" in answer.headers for answer in begun] == [True, True, False]
     assert "a session was refused" in caplog.text
     ann = {"authorization": "Bearer ann-secret"}
-    assert "awp-session" in invoke(client, "sign_in", headers=ann).headers
+    assert "awp-session" in invoke_agent(client, "sign_in", headers=ann).headers
 
 
 def test_a_site_without_cookies_keeps_no_sessions_and_asks_for_none(open_client):
@@ -327,7 +331,7 @@ def test_a_site_without_cookies_keeps_no_sessions_and_asks_for_none(open_client)
 
     app = Starlette(routes=[Route("/set", set_cookie, methods=["POST"])])
     client = open_client(AgentPublisher(app, site=site))
-    assert "awp-session" not in invoke(client, "set").headers
+    assert "awp-session" not in invoke_agent(client, "set").headers
     [tool] = post(client, message("tools/list")).json()["result"]["tools"]
     assert "session" not in tool["inputSchema"].get("properties", {})
     assert store.runs == []
@@ -347,7 +351,7 @@ def test_what_proxies_and_statistics_set_begins_no_session(open_client):
 
     app = Starlette(routes=[Route("/look", look)])
     app.add_middleware(AgentPublisher, site=site)
-    answer = invoke(without_cookie_jar(open_client(app)), "look")
+    answer = invoke_agent(without_cookie_jar(open_client(app)), "look")
     assert (answer.status_code, "awp-session" in answer.headers) == (200, False)
 
 
@@ -375,9 +379,9 @@ def test_a_deadline_holds_in_a_session(open_client, slow):
     session = sign_in(client)
     timer = threading.Timer(1, go.set)  # only then the answer's connection ends
     timer.start()
-    assert told(invoke(client, "nap", session=session)) == (504, "HANDLER_TIMEOUT")
+    assert told(invoke_agent(client, "nap", session=session)) == (504, "HANDLER_TIMEOUT")
     timer.join()
-    assert invoke(client, "whoami", session=session).json() == "eve"
+    assert invoke_agent(client, "whoami", session=session).json() == "eve"
 
 
 @pytest.mark.parametrize(
@@ -404,7 +408,7 @@ def test_middleware_may_keep_a_session_from_its_action(open_client, how, answere
     app = make_app()[1]
     app.add_middleware(Keeper)
     client = without_cookie_jar(open_client(app))
-    assert told(invoke(client, "whoami", session=sign_in(client))) == answered
+    assert told(invoke_agent(client, "whoami", session=sign_in(client))) == answered
 
 
 # --- A secret ---
@@ -425,8 +429,8 @@ def test_a_session_is_in_no_log_no_record_of_a_call_no_job_and_no_request_of_a_r
     client = without_cookie_jar(open_client(app))
     session = sign_in(client)
     for headers, members in (({"awp-session": session}, {}), ({}, {"session": session})):
-        assert told(invoke(client, "broken", headers=headers, **members)) == (500, "HANDLER_FAILED")
-        job = invoke(client, "later", headers=headers, **members).headers["location"]
+        assert told(invoke_agent(client, "broken", headers=headers, **members)) == (500, "HANDLER_FAILED")
+        job = invoke_agent(client, "later", headers=headers, **members).headers["location"]
         assert told(client.get(job)) == (404, "UNKNOWN_JOB")
         assert poll(client, job, {"awp-session": session}).json()["result"] == ["eve", None]
     sent = message("tools/call", {"name": "whoami", "arguments": {"session": session}})
@@ -448,23 +452,23 @@ def test_the_cookies_of_a_background_action_are_its_sessions(open_client, placed
 
     kept.trouble = note
     client = without_cookie_jar(open_client(make_app(placed, store=kept)[1]))
-    accepted = invoke(client, "sign_in_later")
+    accepted = invoke_agent(client, "sign_in_later")
     assert "awp-session" not in accepted.headers  # none has begun
     ended = poll(client, accepted.headers["location"])
     session = ended.headers["awp-session"]
     assert "set-cookie" not in ended.headers
-    assert invoke(client, "whoami", headers={"awp-session": session}).json() == "eve"
+    assert invoke_agent(client, "whoami", headers={"awp-session": session}).json() == "eve"
     assert session not in repr(steps)
 
     # A session that there is has what its jobs set.
     for times in (2, 3):
-        accepted = invoke(client, "sign_in_later", headers={"awp-session": session})
+        accepted = invoke_agent(client, "sign_in_later", headers={"awp-session": session})
         ended = poll(client, accepted.headers["location"], {"awp-session": session})
         assert ended.json()["result"] == times
         assert "awp-session" not in ended.headers
-    invoke(client, "sign_out", headers={"awp-session": session})
-    assert told(invoke(client, "whoami", headers={"awp-session": session})) == (401, "SESSION_UNKNOWN")
-    assert "awp-session" not in poll(client, invoke(client, "later").headers["location"]).headers
+    invoke_agent(client, "sign_out", headers={"awp-session": session})
+    assert told(invoke_agent(client, "whoami", headers={"awp-session": session})) == (401, "SESSION_UNKNOWN")
+    assert "awp-session" not in poll(client, invoke_agent(client, "later").headers["location"]).headers
 
 
 async def test_a_background_skill_signs_in_for_its_a2a_context():
