@@ -240,6 +240,23 @@ def test_a_host_is_looked_into(site, start):
     assert start(app).call("x", {})["body"] == ""
 
 
+class Foreign:
+    """An application of a framework whose routes are not Starlette's."""
+
+    def __init__(self) -> None:
+        self.routes = [object()]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await (Starlette() if scope["type"] == "lifespan" else Raw())(scope, receive, send)
+
+
+@pytest.mark.parametrize("path", ["/raw", "/below/raw"])
+def test_an_application_with_routes_of_its_own_kind_is_one_place(site, start, path):
+    site.declare("raw", method="PATCH", path=path, description="Be raw.")
+    app = Foreign() if path == "/raw" else Starlette(routes=[Mount("/below", Foreign())])
+    assert start(app).call("raw", {}) == "PATCH"
+
+
 class Custom(BaseRoute):
     """A kind of route that only its application knows."""
 

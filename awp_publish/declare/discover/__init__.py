@@ -159,11 +159,19 @@ def asks_for_host(app: object) -> bool:
 def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
     """Return pairs of a route's matcher and the route, in the order of trying them; None if they are hidden."""
     target: Any = unwrap(app)
-    routes = getattr(target, "routes", None)
-    if callable(getattr(target, ROUTES_METHOD, None)) or not isinstance(routes, list):
+    if callable(getattr(target, ROUTES_METHOD, None)):
         return None
-    framework = framework_of(target)
-    return ((route, route) for route in routes) if framework is None else framework.in_order(target)
+    if (framework := framework_of(target)) is not None:
+        return framework.in_order(target)
+    routes = _routes_of(target)
+    return None if routes is None else ((route, route) for route in routes)
+
+
+def _routes_of(app: object) -> list[BaseRoute] | None:
+    """Return the routes that an application lists, None if they are not Starlette's."""
+    routes = getattr(app, "routes", None)
+    is_known = isinstance(routes, list) and (not routes or isinstance(routes[0], BaseRoute))
+    return routes if is_known else None
 
 
 def compares_routes(app: object) -> bool:
@@ -180,8 +188,7 @@ def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Rout
     if (framework := framework_of(target)) is not None:
         yield from framework.walk(target, prefix, _walk, is_outermost)
         return
-    routes = getattr(target, "routes", None)
-    if isinstance(routes, list) and all(isinstance(route, BaseRoute) for route in routes):
+    if (routes := _routes_of(target)) is not None:
         yield from walk_routes(routes, prefix, _walk)
     elif app is not None:
         yield opaque(prefix)
