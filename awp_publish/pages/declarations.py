@@ -91,6 +91,8 @@ _ALIASES: Final = {
     "margin-block-start": "margin-top",
     "-webkit-animation": "animation",
     "animation-name": "animation",
+    "-webkit-transition": "transition",
+    "transition-property": "transition",
     "min-block-size": "min-height",
     "min-inline-size": "min-width",
 }
@@ -98,6 +100,7 @@ _GROUPS: Final = (
     ("display", "overflow", "height", "width", "padding", "block-size", "inline-size"),
     ("position", "left", "right", "top", "bottom", "inset", "margin", "width", "clip"),
     ("animation", "opacity", "filter", "rotate", "scale", "transform", "translate"),
+    ("opacity", "pointer-events", "position", "transition", "transform", "translate", "visibility"),
     ("visibility", "font", "text-indent", "overflow"),
     ("clip-path",),
     ("content-visibility",),
@@ -107,7 +110,8 @@ _GROUPS: Final = (
 _RELEVANT: Final = (
     "animation bottom clip clip-path content-visibility display filter font-size height left margin-left margin-top "
     "max-height max-width min-height min-width opacity overflow-x overflow-y padding-bottom padding-left padding-right "
-    "padding-top position right rotate scale text-indent top transform translate visibility width"
+    "padding-top pointer-events position right rotate scale text-indent top transform transition translate visibility "
+    "width"
 )
 RELEVANT: Final = frozenset(_RELEVANT.split())
 """Properties that may matter to whether something is seen."""
@@ -323,7 +327,7 @@ def hides_box(given: Declarations) -> bool:
     if of("clip-path") and _is_clipped(of("clip-path")):
         return True
     if not _MOVES.isdisjoint(given) and of("animation") in ("", "none", "unset", "initial"):
-        if _is_zero(of("opacity"), _CLEAR) or _is_transformed_away(of("transform")):
+        if _is_transformed_away(of("transform")) or (_is_zero(of("opacity"), _CLEAR) and not _appears(of)):
             return True
         if any(name == "opacity" and _is_zero(params[0]) for name, params in _functions(of("filter")) if params):
             return True
@@ -345,6 +349,20 @@ def hides_box(given: Declarations) -> bool:
     if position == "relative" and any(_is_beyond(of(side), _FAR_MOVED, wide) for side in SIDES):
         return True
     return any(_is_beyond(of(side), FAR, wide) for side in ("margin-left", "margin-top"))
+
+
+_FADES: Final = re.compile(r"(?:^|[\s,])(?:opacity|all)\b|^[\d.]+m?s")
+
+
+def _appears(of: Callable[[str], str]) -> bool:
+    """Return True if what is transparent is in the page's flow and moves or fades in when it is scrolled to.
+
+    What is laid over the page or takes no clicks, such as a menu, waits for something else.
+    """
+    if of("position") in ("absolute", "fixed") or of("pointer-events") == "none":
+        return False
+    is_moved = any(of(name) not in ("", "none") for name in ("transform", "translate"))
+    return is_moved or _FADES.search(of("transition")) is not None
 
 
 def _is_beyond(length: str, far: float, wide: float) -> bool:
