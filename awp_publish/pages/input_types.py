@@ -7,6 +7,7 @@ BUTTONS: Final = frozenset(("submit", "image", "reset", "button"))
 UNSEEN: Final = BUTTONS | {"hidden"}
 """Types that have no value for a person to fill in."""
 
+BOXES: Final = ("checkbox", "radio")
 WRITTEN: Final = frozenset(
     {
         *("text", "search", "tel", "url", "email", "password", "number", "range", "color"),

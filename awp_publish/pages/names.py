@@ -1,9 +1,11 @@
 """Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
 
 from collections.abc import Iterator, Set
+from functools import cached_property
 from typing import Final
 
 from awp_publish.pages.attributes import MAX_REFERENCES, references_of
+from awp_publish.pages.box_labels import find_torn
 from awp_publish.pages.generated import read_generated
 from awp_publish.pages.input_types import UNSEEN, input_type
 from awp_publish.pages.items import ancestors
@@ -29,8 +31,8 @@ class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
     __slots__ = (
-        *("_contents", "_is_referred", "_known", "_labels", "_roots", "_surroundings", "_texts", "_texts_of_labels"),
-        *("_tree", "_visibility", "blocks", "told"),
+        *("__dict__", "_contents", "_is_referred", "_known", "_labels", "_roots", "_surroundings", "_texts"),
+        *("_texts_of_labels", "_tree", "_visibility", "blocks", "told"),
     )
 
     def __init__(self, visibility: Visibility) -> None:
@@ -93,14 +95,10 @@ class AccessibleNames:
     def _label(self, element: int, known: str) -> str:
         tag, given = self._tree.tags[element], self._tree.attributes[element]
         # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
-        if references := references_of(given):
-            name = self.referred(references, element)
-            if name and name.lower() != known:
-                return name
-        if "aria-label" in given:
-            name = collapse(given["aria-label"])
-            if name and name.lower() != known:
-                return name
+        if (references := references_of(given)) and (name := self.referred(references, element)):
+            return name if name.lower() != known else ""
+        if "aria-label" in given and (name := collapse(given["aria-label"])):
+            return name if name.lower() != known else ""
         for name in self._native(element):
             if name and name.lower() != known:
                 return name
@@ -123,9 +121,15 @@ class AccessibleNames:
             shown = (label for label in labels if not self._is_hidden(label))
             written = "".join(text_of(self._visibility, label, field, MAX_NODES, shows=True) for label in shown)
             name = next(self._native(field), "")
-            named += [] if _letters(name) in _letters(written) else [name]
+            is_beside = _letters(name) in _letters(written) and not any(label in self.torn for label in labels)
+            named += [] if is_beside else [name]
         titles = ("placeholder",) if labels else ("title", "placeholder", "aria-placeholder")
         return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
+
+    @cached_property
+    def torn(self) -> dict[int, int]:
+        """The box of each label that has blocks in it."""
+        return find_torn(self._tree, self._labels)
 
     def has_generated(self, element: int) -> bool:
         """Return True if style rules add to the text of an element."""

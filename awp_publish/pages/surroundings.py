@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from awp_publish.pages.input_types import input_type
+from awp_publish.pages.input_types import BOXES, input_type
 from awp_publish.pages.tables import rows_of
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of
 
@@ -20,9 +20,6 @@ MAX_SIBLINGS: Final = 20
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _OTHERS: Final = frozenset(("button", "form", "input", "select", "table", "textarea"))
 """Elements beyond which a text belongs to something else."""
-
-_BOXES: Final = ("checkbox", "radio")
-"""Fields whose name is the text after them."""
 
 _HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BOUNDARIES: Final = frozenset(
@@ -43,7 +40,7 @@ class Surroundings:
     def name_of(self, field: int) -> str:
         """Return the name that a field has from its surroundings, or ""."""
         kind = input_type(self._tree.attributes[field]) if self._tree.tags[field] == "input" else ""
-        if kind in _BOXES and (name := self._beside(field, forwards=True)[0]):
+        if kind in BOXES and (name := self._beside(field, forwards=True)[0]):
             return name
         return self._in_table(field) or self.before(field)
 
@@ -102,7 +99,7 @@ class Surroundings:
             elif tag in STRIPPED or self._visibility.hides(one):
                 continue
             elif tag in _HEADINGS or self._is_others(one):
-                is_of_box = not forwards and tag == "input" and input_type(self._tree.attributes[one]) in _BOXES
+                is_of_box = not forwards and tag == "input" and input_type(self._tree.attributes[one]) in BOXES
                 return "" if is_of_box else _join(parts, forwards), False
             elif tag in INLINE and tag != "br":
                 parts.append(self._text(one))

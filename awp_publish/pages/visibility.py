@@ -43,6 +43,7 @@ _NEVER_HIDDEN: Final = ("html", "body")
 """A page that hides all of itself is shown by its scripts, as AMP's are."""
 
 _FIELDS: Final = frozenset(("input", "select", "textarea"))
+_CHOSEN: Final = ("checkbox", "file", "radio")
 MAX_LABELS: Final = 10
 """Labels of one field that are looked at."""
 
@@ -57,8 +58,9 @@ class Visibility:
     only. `withdrawn` are these and those that an attribute hides; a slot with content counts as hidden, because its
     content is where the page has it. `unseen` are those that are hidden from the eyes only: their text is no text of
     the page, but it names the controls that contain it. A field that is unseen, but has a label that is not, is drawn
-    by the page itself, and visible. `styles` are the page's own. `tree` is that of the page, without texts that are
-    hidden where their element is not; `unseen_texts` has those of them that are hidden from the eyes only.
+    by the page itself, and visible; so is one that is not rendered at all, if a click on its label operates it.
+    `styles` are the page's own. `tree` is that of the page, without texts that are hidden where their element is not;
+    `unseen_texts` has those of them that are hidden from the eyes only.
     """
 
     __slots__ = ("by_rule", "flat", "styles", "tree", "unseen", "unseen_texts", "withdrawn")
@@ -86,8 +88,11 @@ class Visibility:
         unseen |= outer.unseen
         hidden = {at for at in (0, *tree.conspicuous) if self.is_hidden_by(tree.attributes[at])}
         self._empty_slots(boxes, hidden)
-        drawn = set(self._drawn([at for at in unseen if tree.tags[at] in _FIELDS], boxes | hidden))
+        fields = [at for at in unseen if tree.tags[at] in _FIELDS]
+        fields += [at for at in tree.find("input") if (at in boxes or at in hidden) and self._is_chosen(at)]
+        drawn = set(self._drawn(fields, boxes | hidden))
         boxes -= drawn
+        hidden -= drawn
         self.unseen = frozenset(unseen - drawn)
         self.unseen_texts = {at: tree.texts[at] for at in unseen & texts}
         if silent := [at for at in (*boxes, *texts) if not tree.tags[at]]:
@@ -130,6 +135,12 @@ class Visibility:
             named = labels.get(name, ()) if name else ()
             if any(hidden.isdisjoint(around(tree, at)) for at in (*named[:MAX_LABELS], *enclosing[:1])):
                 yield field
+
+    def _is_chosen(self, field: int) -> bool:
+        """Return True for a field that a click on its label operates, whether it is rendered or not."""
+        given = self.tree.attributes[field]
+        is_silent = given.get("aria-hidden", "").strip().lower() == "true"  # beside an element that stands for it
+        return not is_silent and given.get("type", "").strip().lower() in _CHOSEN
 
     def _applies(self, style: int) -> bool:
         given = self.tree.attributes[style]

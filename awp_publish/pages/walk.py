@@ -343,8 +343,10 @@ class _Walk:
                 state |= COVERED
             if tag in _PARTS:
                 candidate = self._add_part(node, state)
-                if tag == "legend" and tree.tags[tree.parents[node]] == "fieldset":
+                if tag == "legend" and tree.tags[fieldset := tree.parents[node]] == "fieldset":
                     state |= COVERED
+                    if tree.first_child(fieldset, "legend") == node:  # what is in it can be operated all the same
+                        state &= ~DISABLED | self._stack[-1][3]
         self._enter(node + 1, end, self._region, state, candidate, parted=parted)
 
     def _read_form(self, form: int, landmark: Landmark | None, state: int) -> tuple[Landmark | None, Sequence[int]]:

@@ -40,7 +40,7 @@ def test_what_is_the_last_has_nothing_beside_it(selector, tags):
         ("<span role=button aria-label='Sand red'><img alt=red></span>(b)", "[button: Sand red] (b)\n"),
         ("<div role=checkbox aria-checked=true>Red</div>", "[x] Red\n"),
         ("<div role=radio>Red</div>b", "( ) Red b\n"),
-        ("<a role=button aria-disabled=true>Buy</a>", "[button: Buy, disabled]\n"),
+        ("<a role=button aria-disabled=true>Buy</a>", "[button: Buy (disabled)]\n"),
         ("<div role=textbox aria-label=Note>Hi</div>", "[text field \u201cNote\u201d: \u201cHi\u201d]\n"),
         ("<div role=button><h2>Lamp</h2>$ 9</div>", "## Lamp\n\n$ 9\n"),
         ("<dl><dt>Name<dd>Ann</dl>", "- **Name**: Ann\n"),

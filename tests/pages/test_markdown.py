@@ -305,7 +305,7 @@ def test_an_address_that_is_none_raises_nothing(url):
 def test_an_item_of_a_list_that_is_a_control_is_written_as_one():
     tabs = "<ul role=tablist><li role=tab tabindex=0>Overview</li><li role=tab aria-disabled=true>Reviews</li></ul>"
     menu = "<ul role=menu><li role=menuitem>Open</li><li role=menuitemcheckbox aria-checked=true>Wrap lines</li></ul>"
-    assert write(tabs) == "- [button: Overview]\n- [button: Reviews, disabled]\n"
+    assert write(tabs) == "- [button: Overview]\n- [button: Reviews (disabled)]\n"
     assert write(menu) == "- [button: Open]\n- [x] Wrap lines\n"
     assert write("<ul><li role=tab><a href='/x'>Overview</a></li></ul>") == "- [Overview](https://shop.example/x)\n"
 
@@ -313,10 +313,29 @@ def test_an_item_of_a_list_that_is_a_control_is_written_as_one():
 def test_what_a_bar_or_a_slider_shows_is_its_value():
     assert write("<p>Done: <progress value=3 max=10>30%</progress></p>") == "Done: 3 of 10\n"
     assert write("<p>Full: <meter value=.5>half</meter>.</p>") == "Full: .5 of 1.\n"
+    assert write("<p><meter value=.6></meter><output>42</output></p>") == ".6 of 1 42\n"
     assert write("<p>Busy <progress>wait</progress></p>") == "Busy\n"
     assert write("<p>Bad <progress value=soon>soon</progress></p>") == "Bad\n"
     assert write("<div role=slider aria-valuenow=3 aria-label=Guests></div>") == "[text field “Guests”: “3”]\n"
     assert "3 of 10" in compile_som("<p>Done: <progress value=3 max=10>30%</progress></p>", URL).dump().decode()
+
+
+def test_a_picture_that_is_drawn_with_text_is_written_as_its_name():
+    stars = "<span role=img aria-label='4.5 out of 5 stars'>★★★★☆</span>"
+    assert write(f"<p>Rated {stars}(12)</p>") == "Rated 4.5 out of 5 stars (12)\n"
+    assert write("<div role=img aria-label='Sold out'><i></i></div>") == "Sold out\n"
+    assert write("<div role=img>x</div>") == "x\n"
+
+
+def test_a_link_of_a_picture_has_its_own_name_too():
+    picture = "<img src=/logo.png alt=Logo>"
+    named = "[Slide 3 ![Logo](https://shop.example/logo.png)](#s3)\n"
+    assert write(f"<a href=#s3 aria-label='Slide 3'>{picture}</a>") == named
+    in_block = "[Slide 3](#s3)\n\n![Logo](https://shop.example/logo.png)\n"
+    assert write(f"<a href=#s3 aria-label='Slide 3'><div>{picture}</div></a>") == in_block
+    assert write(f"<a href=#s3 aria-label=Logo>{picture}</a>").startswith("[![Logo]")
+    assert "Slide 3" not in write(f"<a href=#s3 aria-label='Slide 3'>{picture}</a> <a href=#s3>Go</a>")
+    assert write(f"<a href=#s3 aria-label='#s3'>{picture}</a>").startswith("[![Logo]")
 
 
 def test_a_field_says_which_values_its_list_suggests():

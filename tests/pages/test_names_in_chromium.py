@@ -82,6 +82,8 @@ CASES = [
     "<button id=t aria-labelledby='t x'>Delete</button><b id=x>Emma</b>",
     "<button id=t aria-label=Delete aria-labelledby='t x'>y</button><b id=x>Emma</b>",
     "<button id=t aria-labelledby=nothing>Delete</button>",
+    "<label for=t>Size</label><button id=t aria-labelledby=x><b id=x>Choose your size</b></button>",
+    "<label for=t>Size</label><button id=t aria-label='Choose a size'>Choose a size</button>",
     "<button id=t aria-label=' '>Delete</button>",
     "<button id=t aria-labelledby=x>y</button><div id=x hidden>Tea <b>leaf</b></div>",
     "<button id=t>Buy <b role=presentation>tea</b></button>",

@@ -113,7 +113,8 @@ class Blocks:
     def _is_block(self, node: int) -> bool:
         """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
         tag = self._tree.tags[node]
-        if node in self._inline.controls.widgets:
+        controls = self._inline.controls
+        if node in controls.widgets or node in controls.pictures or node in controls.merged:
             return False
         return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
 
@@ -144,6 +145,8 @@ class Blocks:
         given = self._tree.attributes[link]
         address = self._inline.address(given["href"]) if "href" in given else None
         outer, self._link = self._link, self._link or address
+        if outer is None and self._link is not None and (name := self._inline.beside_pictures(link)):
+            self.write_text([escape_text(name, in_brackets=True)])
         self.write(self._visible.children(link), depth)
         if outer is None and self._link is not None and given["href"] not in self._addresses:
             self.write_text([escape_text(self._inline.controls.name(link), in_brackets=True)])

@@ -1,11 +1,13 @@
 """Controls of forms in Markdown: the kind of a control, its name, its value, and what a button sends."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
+from awp_publish.pages.box_labels import find_merged
 from awp_publish.pages.forms import FormFields, form_method, is_secret, read_form
-from awp_publish.pages.input_types import BUTTONS, input_type
+from awp_publish.pages.input_types import BOXES, BUTTONS, input_type
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text
 from awp_publish.pages.markdown.joining import Mark, Piece
 from awp_publish.pages.markdown.visible import VisibleNodes
@@ -21,7 +23,9 @@ MAX_VALUE: Final = 1_000
 """Characters of a value that is shown."""
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
+_STATES: Final = {"aria-pressed": "pressed", "aria-selected": "selected", "aria-expanded": "expanded"}
 _CARRIERS: Final = (INLINE - CONTROLS) | {"div", "li", "p", "section"}
+_DRAWN: Final = frozenset(("b", "div", "i", "p", "span"))
 _WHOLES: Final = CONTROLS | {"details", "h1", "h2", "h3", "h4", "h5", "h6", "li", "table"}
 """Elements that an ARIA role makes a control, and those that are more than the name of one."""
 
@@ -63,6 +67,16 @@ class Controls:
             if (role := role_of(visible.tags[at], visible.attributes[at])) in ROLES and self._is_widget(at)
         }
         """The roles of elements that only an ARIA role or `contenteditable` makes a control."""
+        self.merged = find_merged(visible.tree, names.torn)
+        """Labels that are written as their box, which is named after them."""
+        self.pictures = {
+            at: name
+            for at in visible.tree.conspicuous
+            if visible.attributes[at].get("role", "").strip().lower() == "img"
+            and visible.tags[at] in _DRAWN
+            and (name := names.label(at, ""))
+        }
+        """The names of elements whose content draws a picture: stars, an emoji."""
 
     def _is_widget(self, node: int) -> bool:
         tree = self._visible.tree
@@ -76,15 +90,14 @@ class Controls:
 
     def write_widget(self, widget: int) -> list[Piece]:
         """Return the description of an element that has the role of a control."""
-        role, given = self.widgets[widget], self._visible.attributes[widget]
+        role = self.widgets[widget]
         name = escape_text(self.name(widget), in_brackets=True)
-        if role in ("checkbox", "radio"):
-            sign = "x" if given.get("aria-checked", "").strip().lower() == "true" else " "
-            box = Mark("control", f"[{sign}]") if role == "checkbox" else Mark("markdown", f"({sign})")
-            return [" ", box, " ", f"{name} "]
-        off = ", disabled" if given.get("aria-disabled", "").strip().lower() == "true" else ""
+        if role in BOXES:
+            return self._drawn_box(widget, role, name)
         if role == "button":
-            return [Mark("control", f"[button: {name}{off}]" if name else f"[button{off}]")]
+            states = self._states(widget)
+            return [Mark("control", f"[button: {name}{states}]" if name else f"[button{states}]")]
+        off = ", disabled" if self._is_disabled(widget) else ""
         kind = "choice" if role == "select" else "text field"
         text = self._visible.plain_text(widget) or self._names.value(widget)
         label, content = self._label(widget), self._quoted(text or "")
@@ -98,8 +111,11 @@ class Controls:
         if kind == "hidden":
             return []
         if kind in BUTTONS:
+            role = role_of(tag, self._visible.attributes[control])
+            if role in BOXES:
+                return self._drawn_box(control, role, escape_text(self.name(control), in_brackets=True))
             return [Mark("control", f"[{', '.join(self._button(control, kind))}]")]
-        if kind in ("checkbox", "radio"):
+        if kind in BOXES:
             return self._box(control, kind)
         if tag == "select":
             return self._field(control, self._kind_of_select(control), self._options(control))
@@ -120,9 +136,9 @@ class Controls:
         """Return what a button is and what it sends."""
         tags, given = self._visible.tags, self._visible.attributes[button]
         text = escape_text(self.name(button), in_brackets=True)
-        off = " (disabled)" if "disabled" in given else ""
+        states = self._states(button)
         own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
-        what = f"button{own}: {text}{off}" if text or own else f"button{off}"
+        what = f"button{own}: {text}{states}" if text or own else f"button{states}"
         if (form := self._submits.get(button)) is not None:
             fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
             is_listed = fields.buttons[0] == button or len(fields.hidden) <= _MAX_REPEATED
@@ -145,8 +161,42 @@ class Controls:
             pieces += [Mark("markdown", self._pair(given, "on")), " "]
         if (form := self._named_form(given)) is not None:
             pieces += [Mark("control", f"[of the form {self.target(form)}]"), " "]
+        if notes := ", ".join([*["required"] * ("required" in given), *["disabled"] * self._is_disabled(box)]):
+            pieces.append(f"({notes}) ")
         label = self._label(box)
         return [*pieces, f"{escape_text(label)} " if label else ""]
+
+    def _drawn_box(self, box: int, role: str, name: str) -> list[Piece]:
+        """Return the description of a checkbox or a radio button that the page draws itself."""
+        given = self._visible.attributes[box]
+        sign = "x" if given.get("aria-checked", "").strip().lower() == "true" else " "
+        off = "(disabled) " if self._is_disabled(box) else ""
+        drawn = Mark("control", f"[{sign}]") if role == "checkbox" else Mark("markdown", f"({sign})")
+        return [" ", drawn, " ", f"{name} {off}"]
+
+    def _states(self, button: int) -> str:
+        """Return what is said after the name of a button: whether it is pressed, chosen, open or disabled."""
+        given = self._visible.attributes[button]
+        states = [word for name, word in _STATES.items() if given.get(name, "").strip().lower() == "true"]
+        states += ["disabled"] * self._is_disabled(button)
+        return f" ({', '.join(states)})" if states else ""
+
+    def _is_disabled(self, control: int) -> bool:
+        given = self._visible.attributes[control]
+        if "disabled" in given or given.get("aria-disabled", "").strip().lower() == "true":
+            return True
+        return any(start <= control < end and not first <= control < last for start, end, first, last in self._barred)
+
+    @cached_property
+    def _barred(self) -> list[tuple[int, int, int, int]]:
+        """The ranges of elements in which controls cannot be operated, and within each the first legend."""
+        tree, ranges = self._visible.tree, list[tuple[int, int, int, int]]()
+        for at in tree.find("fieldset"):
+            if "disabled" in tree.attributes[at]:
+                legend = tree.first_child(at, "legend")
+                ranges.append((at, tree.ends[at], *((legend, tree.ends[legend]) if legend is not None else (0, 0))))
+        ranges += [(at, tree.ends[at], 0, 0) for at in tree.conspicuous if "inert" in tree.attributes[at]]
+        return ranges
 
     def _field(self, field: int, kind: str, content: str) -> list[Piece]:
         given = self._visible.attributes[field]
@@ -155,7 +205,7 @@ class Controls:
             f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
             f"“{escape_text(label, in_brackets=True)}”" if label else "",
             "required" if "required" in given else "",
-            "disabled" if "disabled" in given else "",
+            "disabled" if self._is_disabled(field) else "",
             "read-only" if "readonly" in given else "",
             f"of the form {self.target(form)}" if form is not None else "",
             *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),

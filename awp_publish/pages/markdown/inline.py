@@ -1,8 +1,10 @@
 """Running text: emphasis, links, images, code and controls."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -17,6 +19,9 @@ from awp_publish.pages.visibility import INLINE
 
 MAX_INLINE_DEPTH: Final = 60
 """Levels of nested elements; of deeper ones only the text is written."""
+
+_MAX_NEXT: Final = 10
+"""Nodes among which the text after a measure is."""
 
 _EMPHASIS: Final[Mapping[str, Mark]] = {
     **dict.fromkeys(("b", "strong"), Mark("**")),
@@ -40,6 +45,7 @@ _FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]()]*")
 _SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-original")
 """Attributes that have the address of an image, also before a script has loaded it."""
 
+_OWN_NAMES: Final = frozenset(("aria-label", "aria-labelledby"))
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
 
@@ -62,7 +68,8 @@ class Inline:
         """Nodes that are written elsewhere."""
         self._blocks = names.blocks
         self._noted = self._visible.visibility.withdrawn | self._formulas.keys() | names.blocks
-        self._noted |= self.controls.widgets.keys()
+        self._noted |= self.controls.widgets.keys() | self.controls.pictures.keys()
+        self._noted |= self.controls.merged.keys()
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -121,6 +128,11 @@ class Inline:
             pieces.append(escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked))
         elif node in self.controls.widgets:
             pieces += (" ", *self.controls.write_widget(node), " ")
+        elif node in self.controls.merged:
+            if (box := self.controls.merged[node]) >= 0 and self._visible.shows(box):
+                pieces += (" ", *self.controls.write(box), " ")
+        elif node in self.controls.pictures:
+            pieces += (" ", escape_text(self.controls.pictures[node], in_brackets=linked), " ")
         elif tag not in _OWN_WRITING:
             is_block = tag in BLOCKS
             if is_block:
@@ -158,8 +170,15 @@ class Inline:
             pieces.append(escape_text(collapse(label), in_brackets=linked))
         elif text := self._embedded(node, tag, linked):
             pieces += (" ", Mark("markdown", text)) if tag in MEASURES else (Mark("markdown", text),)
+            if tag in MEASURES and self._begins_word(tree.ends[node]):
+                pieces.append(" ")
         if node in self._blocks:
             pieces.append(" ")
+
+    def _begins_word(self, at: int) -> bool:
+        """Return True if the next text begins with a letter or a digit."""
+        following = next(filter(None, self._visible.tree.texts[at : at + _MAX_NEXT]), "")
+        return following[:1].isalnum()
 
     def _add_content(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
         """Add the pieces for what is in an element; elements that mean nothing are entered like the element itself."""
@@ -205,6 +224,8 @@ class Inline:
         is_named = "role" in given and "aria-label" in given  # "Add to cart: Tent", where its text is "Add to cart"
         if is_named or link in self.controls.distinct or not any(map(str.isalnum, text)):  # or the text is a symbol
             text = escape_text(self.controls.name(link), True) or text
+        elif name := self.beside_pictures(link):
+            text = f"{escape_text(name, True)} {text}"
         if not text:
             return
         # White space at the ends of a link's text goes around the link.
@@ -214,6 +235,22 @@ class Inline:
         pieces.append(link_to(text, address))
         if children and tree.texts[children[-1]][-1:].isspace():
             pieces.append(" ")
+
+    def beside_pictures(self, link: int) -> str:
+        """Return the name of a link that has pictures and no text, if nothing else says it; or ""."""
+        given = self._visible.attributes[link]
+        if _OWN_NAMES.isdisjoint(given) or self._leading[given["href"]] > 1:
+            return ""
+        texts = (self._visible.tree.texts[at] for at in self._visible.walk(link))
+        if any(any(map(str.isalnum, text)) for text in texts):
+            return ""
+        name = self.controls.name(link)
+        return "" if name.lower() in self._visible.plain_text(link).lower() or name == given["href"] else name
+
+    @cached_property
+    def _leading(self) -> Counter[str]:
+        """The number of links that lead to each address."""
+        return Counter(self._visible.attributes[at].get("href", "") for at in self._visible.tree.find("a"))
 
     def _embedded(self, node: int, tag: str, linked: bool) -> str:
         """Return an image, code, a formula or a link to what is embedded, as Markdown; "" if it says nothing."""
