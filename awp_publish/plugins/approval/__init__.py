@@ -109,9 +109,8 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     actions = withhold(catalog.actions, approvals.approved, published)
     if waiting := [action.id for action in actions if not action.is_approved]:
         logger.warning(
-            "%d actions are hidden, because %s does not approve them as they are (%s); "
+            "hidden, because %s does not approve them as they are: %s; "
             "awp-publish approve module:app says what is new or has changed.",
-            len(waiting),
             approvals.path,
             listing(waiting),
         )

@@ -79,8 +79,10 @@ def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
     try:
         content = orjson.loads(path.read_bytes())
         actions = content["actions"]
-        if content["version"] != VERSION or not all(isinstance(action["digest"], str) for action in actions.values()):
+        if content["version"] != VERSION:
             raise ValueError(f"version {content['version']!r} is not {VERSION}")
+        if not all(isinstance(action["digest"], str) for action in actions.values()):
+            raise ValueError("a digest is not text")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.http.test_real_server import free_port, wait_until
-from tests.plugins.approval.test_approval import open_shop, published
+from tests.plugins.approval.test_approval import open_shop
 from tests.processes import Process
 
 ROOT = Path(__file__).parents[3]
@@ -91,28 +91,6 @@ def test_what_one_worker_approves_all_publish(tmp_path: Path):
             assert (called.status_code, called.json()) == (200, ["Emma"])
             assert client.get("/agents/actions/search", params={"q": "Emma"}).json() == ["Emma"]
             assert client.post("/agents/order/invoke", json={"input": {}}).status_code == 404
-
-
-async def test_an_approval_that_ends_hides_nothing_before_the_process_ends(tmp_path: Path):
-    file = tmp_path / "approved.json"
-    open_shop(str(file))[1].approve("search", "order")
-    client, site = open_shop(str(file))
-    assert published(client) == ["order", "search"]
-    file.write_text('{"version": 1, "actions": {}}')
-    await site.ask("approval").publish_approved()
-    assert published(client) == ["order", "search"]
-
-
-async def test_a_damaged_file_leaves_what_is_published(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    file = tmp_path / "approved.json"
-    client, site = open_shop(str(file))
-    site.approve("search")
-    await site.ask("approval").publish_approved()
-    assert published(client) == ["search"]
-    file.write_text("{")
-    await site.ask("approval").publish_approved()
-    assert published(client) == ["search"]
-    assert "what was approved before stays published" in caplog.text
 
 
 def test_a_door_that_is_opened_later_runs_until_the_application_stops(tmp_path: Path):
