@@ -132,6 +132,7 @@ class Liveness:
         """Run all probes now, and publish the results if they have changed."""
         before, probes = self._probed, self.probes
         answers = await asyncio.gather(*(probe.works() for probe in probes))
+        self.checked_at = datetime.now(UTC)
         failed = [probe for probe, works in zip(probes, answers, strict=True) if not works]
         self._probed = Status(
             operational=all(probe.actions for probe in failed),
@@ -162,7 +163,6 @@ class Liveness:
             if self.probes and time.monotonic() - self._last_run >= self._interval:
                 self._last_run = time.monotonic()
                 await self.probe()
-                self.checked_at = datetime.now(UTC)
 
     @property
     def _interval(self) -> float:

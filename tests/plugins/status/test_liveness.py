@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, DeclarationError
+from awp_publish import AgentPublisher
 from tests.guarded import invoke, make_shop, poll, publish, told
 
 
@@ -46,46 +46,6 @@ async def ask(site, app):
 # --- Said by the site ---
 
 
-def test_a_degraded_action_is_refused_and_the_others_go_on(shop, open_client):
-    client = publish(shop, open_client)
-    shop.set_status(degraded_actions=["order"])
-    shop.refresh()
-    refused = invoke(client, "order")
-    assert told(refused) == (503, "TEMPORARILY_UNAVAILABLE")
-    assert int(refused.headers["retry-after"]) > 0
-    assert "agent_status" in refused.json()["recovery"]
-    assert invoke(client, "look").json() == "books"
-    assert client.get("/agents/status").json()["actions"] == {
-        "order": "degraded",
-        "look": "operational",
-        "print": "operational",
-    }
-    shop.set_status(degraded_actions=[])
-    shop.refresh()
-    assert invoke(client, "order").json() == "ordered"
-
-
-def test_a_site_that_does_not_work_refuses_every_call(shop, open_client):
-    client = publish(shop, open_client)
-    shop.set_status(operational=False)
-    shop.refresh()
-    assert {told(invoke(client, agent)) for agent in ("order", "look", "print")} == {(503, "TEMPORARILY_UNAVAILABLE")}
-    assert client.get("/agents/status").json()["operational"] is False
-    assert client.get("/agent.json").json()["agent_status"]["operational"] is False
-    shop.set_status(operational=True)
-    shop.refresh()
-    assert invoke(client, "order").json() == "ordered"
-
-
-def test_a_job_that_was_accepted_is_done_though_its_action_is_degraded_meanwhile(shop, open_client):
-    client = publish(shop, open_client)
-    started = invoke(client, "print")
-    shop.set_status(degraded_actions=["print"])
-    shop.refresh()
-    assert poll(client, started.headers["location"]).json()["result"] == "printed"
-    assert told(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
-
-
 def test_a_job_is_done_though_its_action_was_degraded_when_the_site_started(shop, open_client):
     shop.set_status(degraded_actions=["print"])
     client = publish(shop, open_client)
@@ -93,17 +53,6 @@ def test_a_job_is_done_though_its_action_was_degraded_when_the_site_started(shop
     shop.set_status(degraded_actions=[])
     shop.refresh()
     assert poll(client, invoke(client, "print").headers["location"]).json()["status"] == "done"
-
-
-def test_a_misspelt_action_does_not_spoil_what_is_said_later(shop, open_client):
-    client = publish(shop, open_client)
-    shop.set_status(degraded_actions=["ordre"])
-    with pytest.raises(DeclarationError):
-        shop.refresh()
-    assert client.get("/agents/status").json()["degraded_actions"] == []
-    shop.set_status(operational=True)
-    shop.refresh()
-    assert invoke(client, "order").json() == "ordered"
 
 
 # --- Found out by probes ---

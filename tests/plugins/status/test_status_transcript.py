@@ -1,22 +1,31 @@
 """What works of a site, second by second of a virtual clock: `status.txt`, in words of `tests/function_transcripts.py`.
 
 `probes` is given seconds; probes, each with its actions, its interval, and what it answers, one after the other, the
-last again and again; and what the owner sets, by the second.
+last again and again; and what the owner sets, by the second. `door.txt` is what callers see of it, over HTTP: `/says`
+sets what the owner says, and `/refresh` publishes it.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, DeclarationError
+from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.running import StartFailed, running
 from awp_publish.plugins.status import liveness
+from tests.client import TestClient
 from tests.function_transcripts import compare
 from tests.guarded import make_shop
+from tests.transcript import compare as compare_answers
 from tests.virtual_time import run_virtually
 
 
@@ -63,7 +72,7 @@ def probes(seconds: int, declared: list[list[Any]], settings: Mapping[str, Any] 
                 if now != shown:
                     say(shown := now)
                 await asyncio.sleep(1)
-        say("ends")
+        say(f"ends, {len(asyncio.all_tasks()) - 1} tasks are left")
 
     try:
         run_virtually(run())
@@ -75,4 +84,55 @@ def probes(seconds: int, declared: list[list[Any]], settings: Mapping[str, Any] 
 def test_what_works_second_by_second(request, monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(liveness, "time", clock)
-    compare(Path(__file__).parent / "status.txt", {"probes": probes}, request)
+    compare(Path(__file__).parent / "status.txt", {"probes": probes, "bare": bare}, request)
+
+
+def bare() -> None:
+    """Forget the parentheses."""
+    make_shop().status(lambda: True)  # type: ignore[arg-type]
+
+
+def make_owned_shop(*, looks: bool = False) -> AsgiApp:
+    site, may_print = make_shop(), threading.Event()
+    for name in ("buy", "sell", "lend"):
+        site.agent(name, description=f"{name.title()} a book.")(lambda: "done")
+
+    @site.agent("print", execution="async")
+    def print_book() -> str:
+        """Print a book."""
+        return "printed" if may_print.wait(30) else "not printed"
+
+    async def say(request: Request) -> Response:
+        degraded, operational = request.query_params.getlist("degraded"), request.query_params.get("operational")
+        told: dict[str, Any] = {"operational": operational == "yes"} if operational else {}
+        site.set_status(**told, **({"degraded_actions": [each for each in degraded if each]} if degraded else {}))
+        return PlainTextResponse("said")
+
+    async def refresh(request: Request) -> Response:
+        try:
+            site.refresh()
+        except DeclarationError as error:
+            return PlainTextResponse(str(error), 409)
+        return PlainTextResponse("refreshed")
+
+    async def release(request: Request) -> Response:
+        may_print.set()
+        return PlainTextResponse("released")
+
+    finds = [True, True, False, False, True]
+    if looks:
+        site.status("sell", "buy", every="1h")(lambda: finds.pop(0))
+
+    async def look(request: Request) -> Response:
+        await site.probe()
+        return PlainTextResponse(f"{len(finds)} are left")
+
+    routes = {"/says": say, "/refresh": refresh, "/release": release, "/probe": look}
+    return AgentPublisher(Starlette(routes=[Route(*each) for each in routes.items()]), site=site)
+
+
+@pytest.mark.parametrize("looks", [False, True], ids=["said", "found"])
+def test_what_callers_see_of_the_status(request, open_client, looks):
+    app = make_owned_shop(looks=looks)
+    client = TestClient(app, base_url="https://shop.example") if looks else open_client(app)
+    compare_answers(Path(__file__).parent / ("found.txt" if looks else "door.txt"), client, request)
