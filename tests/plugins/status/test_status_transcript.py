@@ -105,7 +105,8 @@ def make_owned_shop(*, looks: bool = False) -> AsgiApp:
     async def say(request: Request) -> Response:
         degraded, operational = request.query_params.getlist("degraded"), request.query_params.get("operational")
         told: dict[str, Any] = {"operational": operational == "yes"} if operational else {}
-        site.set_status(**told, **({"degraded_actions": [each for each in degraded if each]} if degraded else {}))
+        told |= {"degraded_actions": [each for each in degraded if each]} if degraded else {}
+        site.set_status(**told)
         return PlainTextResponse("said")
 
     async def refresh(request: Request) -> Response:
