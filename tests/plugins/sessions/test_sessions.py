@@ -92,6 +92,21 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         request.session["times"] = request.session.get("times", 0) + 1
         return JSONResponse(request.session["times"])
 
+    @site.action("refuse", method="POST")
+    async def refuse(request: Request) -> Response:
+        """Refuse, with a cookie."""
+        answer = JSONResponse({"detail": "Not today."}, 409)
+        answer.set_cookie("refused", "1")
+        return answer
+
+    @site.action("go", method="POST")
+    async def go(request: Request) -> Response:
+        """Go elsewhere, with two cookies."""
+        answer = Response(status_code=303, headers={"location": "/me"})
+        answer.set_cookie("gone", "1")
+        answer.set_cookie("theme", "dark", path="/go")
+        return answer
+
     @site.action("broken", method="POST")
     async def broken(request: Request) -> Response:
         """Fail."""
@@ -103,7 +118,7 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         return "mine"
 
     handlers = [("/sign-in", sign_in), ("/sign-out", sign_out), ("/add", add), ("/later", later), ("/broken", broken)]
-    handlers.append(("/sign-in-later", sign_in_later))
+    handlers += [("/sign-in-later", sign_in_later), ("/refuse", refuse), ("/go", go)]
     routes = [Route(path, handler, methods=["POST"]) for path, handler in handlers]
     app = Starlette(routes=[*routes, Route("/me", whoami)])
     if placed == "inside":
