@@ -23,55 +23,6 @@ from tests.postgres_server import PostgresServer
 # --- Memory ---
 
 
-async def test_memory_that_is_full_refuses_more_but_still_serves_what_is_there(clock):
-    store = MemoryStore(clock, most_entries=3)
-    await store.run([Add("one", b"1", 10), Count("count", 5, 60), Schedule("queue", "member", 0)])
-    steps: list[Step] = [
-        Add("two", b"2", 60),
-        Count("more", 5, 60),
-        Schedule("queue", "other", 0),
-        Schedule("new", "m", 0),
-    ]
-    for step in steps:
-        with pytest.raises(StoreUnavailable):
-            await store.run([step])
-    ran = await store.run([Add("one", b"1", 60), Count("count", 5, 60)])
-    assert ran.seen[0] == b"1"
-    assert (await store.run([Count("count", 5, 60), Look("one"), Schedule("queue", "member", 5)])).failed is None
-    clock.pass_time(11)
-    assert (await store.run([Add("two", b"2", 60)])).failed is None
-
-
-async def test_memory_that_has_its_bytes_refuses_more_but_serves_replaces_and_removes_what_is_there(clock):
-    store = MemoryStore(clock, most_bytes=100_000)
-    old = b"x" * 60_000
-    await store.run([Add("large", old, 60), Add("short", b"1", 10), Count("count", 9, 60)])
-    for step in (Add("more", b"x" * 40_000, 60), Swap("large", old, b"x" * 100_000, 60), Swap("short", b"1", old, 60)):
-        with pytest.raises(StoreUnavailable):
-            await store.run([step])
-    assert (await store.run([Look("large"), Count("count", 9, 60)])).seen[0] == old
-    assert (await store.run([Add("large", b"x" * 90_000, 60)])).seen[0] == old  # does not hold, and takes nothing
-    assert (await store.run([Swap("large", b"other", b"x" * 90_000, 60)])).failed == 0
-    assert (await store.run([Swap("large", old, b"y" * 60_000, 60)])).failed is None
-    assert (await store.run([Swap("large", b"y" * 60_000, b"less", 60)])).failed is None
-    assert (await store.run([Add("more", b"x" * 90_000, 60)])).failed is None
-    with pytest.raises(StoreUnavailable):
-        await store.run([Schedule("queue", "m" * 20_000, 0)])
-    assert (await store.run([Swap("more", b"x" * 90_000, None)])).failed is None
-    assert (await store.run([Add("other", old, 60)])).failed is None
-
-
-async def test_memory_that_is_full_has_room_again_when_time_has_passed(clock):
-    store = MemoryStore(clock, most_bytes=100_000)
-    for _ in range(5):
-        await store.run([Add("key", b"x" * 90_000, 10), Count("count", 5, 10), Schedule("queue", "member", 0)])
-        with pytest.raises(StoreUnavailable):
-            await store.run([Add("more", b"x" * 90_000, 10)])
-        clock.pass_time(11)
-    await store.run([Count("count", 5, 10), Unschedule("queue", "member")])
-    assert store.bytes_used < 1000
-
-
 async def test_the_bytes_of_memory_are_those_of_what_is_there_whatever_is_done(clock):
     store, empty = MemoryStore(clock), MemoryStore(clock).bytes_used
     for number in range(200):
@@ -99,15 +50,6 @@ async def test_memory_keeps_what_was_put_off_until_its_new_time_and_not_longer(c
     assert store.bytes_used > 0
     clock.pass_time(100)
     await store.run([Look("nothing")] * 200)
-    assert store.bytes_used == 0
-
-
-async def test_memory_has_room_again_when_nothing_but_counts_has_expired(clock):
-    store = MemoryStore(clock)
-    for number in range(100):
-        await store.run([Count(f"key {number}", 1, 10)])
-    clock.pass_time(11)
-    await store.run([Look("nothing")] * 100)
     assert store.bytes_used == 0
 
 
