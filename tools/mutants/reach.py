@@ -25,7 +25,14 @@ PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django", "contrib/awp_pub
 FILES_AT_ONCE: Final = 60
 """Test files that are recorded by one run: an interruption loses no more."""
 
-ELSEWHERE: Final = {"client": "agent_client"}
+ELSEWHERE: Final = {
+    "client": "agent_client",
+    "plugins/sqlite": "stores",
+    "plugins/postgres": "stores",
+    "plugins/redis": "stores",
+    "awp_publish_django": "django",
+    "awp_publish_fastapi": "declare",
+}
 """Folders of tests that are not called as the room."""
 
 LONG: Final = 0.5
