@@ -124,11 +124,12 @@ def make_asking() -> FastAPI:
 
     inputs = {"type": "object", "properties": {"title": {"type": "string"}}}
     file = {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"}
-    for name, more in {
+    more_of: dict[str, dict[str, Any]] = {
         "loose": {},
         "strict": {"additionalProperties": False},
         "picture": {"properties": {"picture": file}, "required": ["picture"]},
-    }.items():
+    }
+    for name, more in more_of.items():
         app.router.routes.append(Route(f"/{name}", loose, methods=["POST"], name=name))
         site.declare(
             name, method="POST", path=f"/{name}", inputs={**inputs, **more}, confirm=_question, description=f"A {name}."
@@ -169,7 +170,11 @@ def make_streaming() -> AgentPublisher:
     async def silent(request: Request) -> Response:
         return Response(status_code=204)
 
-    routes = {"counted": {"rate_limit": "90/minute"}, "keyed": {"idempotency": "1h"}, "known": {"scopes": ["buy"]}}
+    routes: dict[str, dict[str, Any]] = {
+        "counted": {"rate_limit": "90/minute"},
+        "keyed": {"idempotency": "1h"},
+        "known": {"scopes": ["buy"]},
+    }
     for name, options in routes.items():
         site.declare(name, method="POST", path=f"/{name}", description=f"A {name} answer.", outputs={}, **options)
     site.declare("silent", method="POST", path="/silent", description="None.", outputs={}, rate_limit="90/minute")
