@@ -107,9 +107,9 @@ class RedisClusterStore:
             server = redirected or self._map.server_of(slot)
             if server is None:
                 await self._map.ask(_LOAD, remaining)
-                if (server := self._map.server_of(slot)) is None:
+                if self._map.server_of(slot) is None:
                     await asyncio.sleep(PAUSE)
-                    continue
+                continue
             redirected = None
             try:
                 return await self._store_at(server).ask(order, remaining)
@@ -118,11 +118,11 @@ class RedisClusterStore:
                 raise
             except _Refused as refused:
                 error = refused.error
-                if isinstance(error, AskError):
-                    redirected = _Server(error.host, error.port, is_asked=True)
-                elif isinstance(error, MovedError):
+                if isinstance(error, MovedError):  # first, since redis-py takes it for an AskError, too
                     self._map.move(slot, _Server(error.host, error.port))
                     self._map.hint(_LOAD)
+                elif isinstance(error, AskError):
+                    redirected = _Server(error.host, error.port, is_asked=True)
                 else:
                     self._map.hint(_LOAD)
                     await asyncio.sleep(PAUSE)
