@@ -72,6 +72,7 @@ class Caller:
         sent = {"content-type": "application/json", "host": "shop.example", **(headers or {})}
         self._headers = [(name.encode(), value.encode()) for name, value in sent.items()]
         self._hung_up = asyncio.Event()
+        self.answered = asyncio.Event()
         self.messages: list[Message] = []
 
     async def call(self) -> "Caller":
@@ -102,6 +103,8 @@ class Caller:
 
     async def _send(self, message: Message) -> None:
         self.messages.append(message)
+        if message["type"] == "http.response.body":
+            self.answered.set()
 
     @property
     def is_answered(self) -> bool:

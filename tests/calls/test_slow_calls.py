@@ -5,9 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any
 
-import orjson
 import pytest
 from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
@@ -15,59 +13,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Limits, Site
 from awp_publish.calls import deadlines
 from awp_publish.http.exchange import Message
-
-pytestmark = pytest.mark.needs("woa")
-
-
-class Caller:
-    """One request at the ASGI interface, where hanging up can be told to the minute."""
-
-    def __init__(self, app, agent: str, given: object) -> None:
-        self._app = app
-        self._body = orjson.dumps({"input": given})
-        self._agent = agent
-        self.hung_up = asyncio.Event()
-        self.answered = asyncio.Event()
-        self.messages: list[Message] = []
-        self._asked = False
-
-    async def call(self) -> None:
-        path = f"/agents/{self._agent}/invoke"
-        headers = [(b"content-type", b"application/json"), (b"host", b"shop.example")]
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "POST",
-            "scheme": "https",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "headers": headers,
-            "server": ("shop.example", 443),
-            "client": ("192.0.2.1", 1),
-        }
-        await self._app(scope, self._receive, self._send)
-
-    async def _receive(self) -> Message:
-        if not self._asked:
-            self._asked = True
-            return {"type": "http.request", "body": self._body, "more_body": False}
-        await self.hung_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Message) -> None:
-        self.messages.append(message)
-        if message["type"] == "http.response.body":
-            self.answered.set()
-
-    @property
-    def status(self) -> object:
-        return self.messages[0]["status"]
-
-    @property
-    def json(self) -> Any:
-        return orjson.loads(self.messages[1]["body"])
+from tests.guarded import Caller
 
 
 @pytest.fixture
@@ -123,7 +69,7 @@ async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
     work, _, cancelled = endless_work()
     caller = Caller(wrapped(site, work, kind), "work", {})
     await asyncio.wait_for(caller.call(), 20)  # the handler takes longer
-    assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
+    assert (caller.status, caller.code) == (504, "HANDLER_TIMEOUT")
     assert cancelled.is_set()
 
 
@@ -140,7 +86,7 @@ async def test_a_thread_that_cannot_be_ended_does_not_keep_the_caller_waiting(no
     caller = Caller(wrapped(site, work, kind), "work", {})
     call = asyncio.create_task(caller.call())
     await asyncio.wait_for(caller.answered.wait(), 20)
-    assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
+    assert (caller.status, caller.code) == (504, "HANDLER_TIMEOUT")
     assert not call.done()
     release.set()
     await call
@@ -174,14 +120,14 @@ async def test_a_caller_who_hangs_up_ends_the_handler(no_leftovers, site, kind):
     caller = Caller(wrapped(site, work, kind), "work", {})
     call = asyncio.create_task(caller.call())
     await started.wait()
-    caller.hung_up.set()
+    caller.hang_up()
     await asyncio.wait_for(call, 20)
     assert cancelled.is_set()
     assert caller.messages == []
 
 
 async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers, site):
-    site.declare("any", method="GET", path="/any", description="Anything.")
+    site.declare("any", method="POST", path="/any", description="Anything.")
     publisher = AgentPublisher(Starlette(), site=site)
     sent: list[object] = []
 
@@ -192,7 +138,7 @@ async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers,
         sent.append(message)
 
     headers = [(b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/agents/any/invoke", "query_string": b"", "headers": headers}
+    scope = {"type": "http", "method": "POST", "path": "/agents/actions/any", "query_string": b"", "headers": headers}
     await publisher(scope, receive, send)
     assert sent == []
 
@@ -216,8 +162,8 @@ async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_o
     caller = Caller(AgentPublisher(app, site=site), "order", {})
     call = asyncio.create_task(caller.call())
     await asyncio.wait_for(caller.answered.wait(), 20)
-    assert (caller.status, caller.json) == (200, "ordered")
-    caller.hung_up.set()
+    assert (caller.status, caller.body) == (200, b'"ordered"')
+    caller.hang_up()
     pass_time(60)
     await asyncio.sleep(3 * deadlines.DEADLINE_INTERVAL)
     assert not call.done()
@@ -296,7 +242,7 @@ def test_background_work_that_fails_does_not_take_the_answer_back(site, open_cli
         background.add_task(fail)
         return "ordered"
 
-    answer = open_client(AgentPublisher(app, site=site)).post("/agents/order/invoke", json={"input": {}})
+    answer = open_client(AgentPublisher(app, site=site)).post("/agents/actions/order")
     assert (answer.status_code, answer.json()) == (200, "ordered")
     assert "the letter was lost" in caplog.text
 
@@ -308,17 +254,17 @@ async def test_a_body_in_a_hundred_thousand_pieces_is_read_in_passing(site):
         """Work."""
         return len(text)
 
-    pieces = iter([b'{"input":{"text":"', *[b"a"] * 100_000, b'"}}'])
+    pieces = iter([b'{"text":"', *[b"a"] * 100_000, b'"}'])
     sent: list[Message] = []
 
     async def receive() -> Message:
         piece = next(pieces, b"")
-        return {"type": "http.request", "body": piece, "more_body": piece != b'"}}'}
+        return {"type": "http.request", "body": piece, "more_body": piece != b'"}'}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
     headers = [(b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/agents/work/invoke", "query_string": b"", "headers": headers}
+    scope = {"type": "http", "method": "POST", "path": "/agents/actions/work", "query_string": b"", "headers": headers}
     await wrapped(site, work, "function")(scope, receive, send)
     assert sent[1]["body"] == b"100000"

@@ -75,9 +75,8 @@ def awp(client: TestClient, agent: str, given: object) -> Answered:
 
 Door: TypeAlias = Callable[[TestClient, str, object], Answered]
 DOORS: Final[Mapping[str, Door]] = {
-    "woa": woa,
     "plain": plain,
-    **{door.__name__: door for door in (mcp, a2a, awp) if is_installed(door.__name__)},
+    **{door.__name__: door for door in (woa, mcp, a2a, awp) if is_installed(door.__name__)},
 }
 
 
@@ -188,11 +187,10 @@ def test_what_can_be_read_in_too_many_ways_is_refused_before_anybody_tries(clien
     assert door(client, "search", nested(DEEP // 2, 1)).problem is None
 
 
-@pytest.mark.needs("mcp", "awp")
 @pytest.mark.parametrize("levels", [40, 190])
 @pytest.mark.parametrize("leaf", ["no", 1])
 def test_the_deepest_that_json_may_be_is_refused_at_once(client, levels, leaf):
-    for name in ("woa", "mcp", "awp"):  # a message of A2A is not so deep
+    for name in DOORS.keys() - {"a2a"}:  # a message of A2A is not so deep
         assert DOORS[name](client, "search", nested(levels, leaf)).problem["code"] == "INVALID_INPUT"
 
 
@@ -245,12 +243,13 @@ def test_many_mistakes_are_told_as_the_first_of_them(client, door, agent, given,
     assert answered.size < SMALL
 
 
+@pytest.mark.needs("limits")
 def test_a_caller_over_the_limit_is_not_told_what_is_wrong_nor_is_it_looked_for(steps, client):
     given = {"numbers": [1] * 80_000 + ["one"]}
 
     def taken(code: str) -> int:
         begun = steps.count
-        assert woa(client, "limited", given).problem["code"] == code
+        assert plain(client, "limited", given).problem["code"] == code
         return steps.count - begun
 
     described = taken("INVALID_INPUT")

@@ -3,9 +3,10 @@
 import ipaddress
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import pytest
 from fastapi import FastAPI, Form, HTTPException, Path
@@ -160,9 +161,9 @@ def test_unknown_members_are_told_what_is_known_once(wishing, door):
 
 
 def test_the_detail_of_a_problem_ends_as_a_sentence_does(wishing):
-    told = DOORS["woa"](wishing, "wish", {"quantiti": 2}).problem["detail"]
+    told = DOORS["plain"](wishing, "wish", {"quantiti": 2}).problem["detail"]
     assert told == '/quantiti: is not a known member. Did you mean "quantity"?'
-    assert DOORS["woa"](wishing, "wish", {"quantity": 21}).problem["detail"] == "/quantity: must be at most 20."
+    assert DOORS["plain"](wishing, "wish", {"quantity": 21}).problem["detail"] == "/quantity: must be at most 20."
 
 
 def test_of_more_than_twenty_values_the_nearest_are_told(wishing, door):
@@ -267,7 +268,7 @@ def test_outputs_are_not_held_to_formats(open_client):
         """Tell a date in words."""
         return "today"
 
-    answer = open_client(AgentPublisher(Starlette(), site=site)).post("/agents/tell/invoke", json={"input": {}})
+    answer = open_client(AgentPublisher(Starlette(), site=site)).post("/agents/actions/tell")
     assert answer.json() == "today"
 
 
@@ -304,7 +305,7 @@ def test_a_method_that_a_door_does_not_take_is_refused_in_words_but_to_head(open
         return "told"
 
     client = open_client(AgentPublisher(Starlette(), site=site))
-    put, head = (client.request(method, "/agents/tell/invoke") for method in ("PUT", "HEAD"))
+    put, head = (client.request(method, "/agents/actions/tell") for method in ("PUT", "HEAD"))
     assert (put.status_code, put.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert (head.status_code, head.content) == (405, b"")
 
@@ -383,8 +384,7 @@ def test_what_only_the_handlers_own_types_refuse_has_its_place_in_the_input(open
 # --- Names that nobody knows ---
 
 
-@pytest.mark.needs("a2a", "awp")
-@pytest.mark.needs("mcp", "a2a", "awp")
+@pytest.mark.needs("woa", "mcp", "a2a", "awp")
 def test_an_unknown_agent_is_told_with_the_nearest(wishing):
     problem = wishing.post("/agents/sing_in/invoke", json={"input": {}}).json()
     assert problem["detail"] == 'This site has no agent "sing_in". Did you mean "sign_in"?'
@@ -405,10 +405,13 @@ def test_an_unknown_agent_is_told_with_the_nearest(wishing):
 # --- What belongs beside an input ---
 
 
-@pytest.mark.needs("mcp", "a2a", "awp")
+@pytest.mark.needs("idempotency")
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("woa", "beside input"), ("mcp", "_meta, as awp/"), ("a2a", "data part"), ("awp", "")],
+    [
+        pytest.param(name, place, marks=pytest.mark.needs(name))
+        for name, place in (("woa", "beside input"), ("mcp", "_meta, as awp/"), ("a2a", "data part"), ("awp", ""))
+    ],
 )
 def test_members_of_the_envelope_inside_the_input_are_told_where_they_belong(open_client, name, place):
     site = site_of(secret_keys=["k" * 32])
@@ -427,7 +430,7 @@ def test_members_of_the_envelope_inside_the_input_are_told_where_they_belong(ope
         assert place in error["detail"] or member == "input"
 
 
-@pytest.mark.needs("mcp", "a2a", "awp")
+@pytest.mark.needs("woa", "mcp", "a2a", "awp")
 def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     with AwpClient.open(wishing) as caller:
         caller.ask("awp.hello")
@@ -469,8 +472,13 @@ class ByName(BaseModel):
     first_name: str = Field(alias="firstName")
 
 
+class Shop(NamedTuple):
+    client: TestClient
+    inputs: Mapping[str, Any]
+
+
 @pytest.fixture
-def shop(open_client) -> TestClient:
+def shop(open_client) -> Shop:
     site, app = site_of(), FastAPI()
 
     @app.post("/basket/{shelf}")
@@ -515,12 +523,8 @@ def shop(open_client) -> TestClient:
 
     site.action("search", inputs=Item)(search)
     app.router.routes.append(Route("/search", search))
-    return open_client(AgentPublisher(app, site=site))
-
-
-def inputs_of(client: TestClient, agent: str) -> Any:
-    document = client.get("/.well-known/woa.json").json()
-    return next(one["inputs"] for one in document["agents"] if one["id"] == agent)
+    client = open_client(AgentPublisher(app, site=site))
+    return Shop(client, {action.id: action.inputs for action in site.catalog.actions})
 
 
 def test_a_member_that_the_application_would_drop_is_refused(shop, door):
@@ -530,8 +534,8 @@ def test_a_member_that_the_application_would_drop_is_refused(shop, door):
         ("search", {"book": "Emma", "qty": 3}),
         ("show_order", {"number": 1, "page": "a", "qty": 3}),
     ):
-        assert inputs_of(shop, agent)["additionalProperties"] is False
-        (error,) = door(shop, agent, given).problem["errors"]
+        assert shop.inputs[agent]["additionalProperties"] is False
+        (error,) = door(shop.client, agent, given).problem["errors"]
         assert error["pointer"] == "/qty"
 
 
@@ -631,57 +635,57 @@ def test_a_member_that_a_nested_object_would_drop_is_refused(purchasing, door):
 
 
 def test_a_model_that_reads_other_names_too_stays_open(shop):
-    assert "additionalProperties" not in inputs_of(shop, "add_name")
-    assert DOORS["woa"](shop, "add_name", {"firstName": "Ann"}).problem is None
+    assert "additionalProperties" not in shop.inputs["add_name"]
+    assert DOORS["plain"](shop.client, "add_name", {"firstName": "Ann"}).problem is None
 
 
 def test_the_empty_text_that_a_form_takes_for_nothing_is_refused(shop, door):
-    properties = inputs_of(shop, "add_to_basket")["properties"]
+    properties = shop.inputs["add_to_basket"]["properties"]
     assert properties["book"] == {"type": "string", "minLength": 1}
     assert properties["wrapping"] == {"type": "string", "default": "paper", "minLength": 1}
     assert "minLength" not in json.dumps(properties["note"])
     for member in ("book", "wrapping"):
         given = {"shelf": "a", "book": "Emma", member: ""}
-        (error,) = door(shop, "add_to_basket", given).problem["errors"]
+        (error,) = door(shop.client, "add_to_basket", given).problem["errors"]
         assert error == {"pointer": f"/{member}", "detail": "must not be empty"}
 
 
 def test_bounds_of_integers_are_integers_in_documents_and_messages(shop, door):
-    quantity = inputs_of(shop, "add_to_basket")["properties"]["quantity"]
+    quantity = shop.inputs["add_to_basket"]["properties"]["quantity"]
     assert json.dumps([quantity["minimum"], quantity["maximum"]]) == "[1, 20]"
-    problem = door(shop, "add_to_basket", {"shelf": "a", "book": "Emma", "quantity": 30}).problem
+    problem = door(shop.client, "add_to_basket", {"shelf": "a", "book": "Emma", "quantity": 30}).problem
     assert problem["detail"] == "/quantity: must be at most 20."
 
 
 def test_path_parameters_are_published_as_strict_as_their_convertors(shop, door):
-    assert inputs_of(shop, "add_to_basket")["properties"]["shelf"] == {
+    assert shop.inputs["add_to_basket"]["properties"]["shelf"] == {
         "type": "string",
         "maxLength": 9,
         "minLength": 1,
         "pattern": r"^[^/\u0000]+$",
     }
-    properties = inputs_of(shop, "show_order")["properties"]
+    properties = shop.inputs["show_order"]["properties"]
     assert properties["number"] == {"type": "integer", "minimum": 0}
     assert properties["page"] == {"type": "string", "minLength": 1, "pattern": r"^[^\u0000]*$"}
     for given, pointer, detail in (
         ({"number": -1, "page": "a"}, "/number", "must be at least 0"),
         ({"number": 1, "page": ""}, "/page", "must not be empty"),
     ):
-        (error,) = door(shop, "show_order", given).problem["errors"]
+        (error,) = door(shop.client, "show_order", given).problem["errors"]
         assert (error["pointer"], error["detail"]) == (pointer, detail)
     # What a type reads and an address has not is refused as the document says.
-    copy, properties = uuid.UUID(int=1), inputs_of(shop, "show_copy")["properties"]
+    copy, properties = uuid.UUID(int=1), shop.inputs["show_copy"]["properties"]
     assert properties["mail"] == {"type": "string", "format": "email", "minLength": 1, "pattern": r"^[^/\u0000]+$"}
-    assert door(shop, "show_copy", {"copy": copy.hex, "mail": "ann@shop.example"}).problem is None
+    assert door(shop.client, "show_copy", {"copy": copy.hex, "mail": "ann@shop.example"}).problem is None
     for sent, pointer in (
         ({"copy": copy.urn, "mail": "ann@shop.example"}, "/copy"),
         ({"copy": copy.hex, "mail": "ann/bob@shop.example"}, "/mail"),
     ):
-        (error,) = door(shop, "show_copy", sent).problem["errors"]
+        (error,) = door(shop.client, "show_copy", sent).problem["errors"]
         assert (error["pointer"], error["detail"].partition(" ^")[0]) == (pointer, "must match the pattern")
-    (error,) = door(shop, "add_to_basket", {"shelf": "a/b", "book": "Emma"}).problem["errors"]
+    (error,) = door(shop.client, "add_to_basket", {"shelf": "a/b", "book": "Emma"}).problem["errors"]
     assert (error["pointer"], error["detail"]) == ("/shelf", r'must match the pattern ^[^/\u0000]+$, not "a/b"')
-    (error,) = door(shop, "add_to_basket", {"shelf": "a\0b", "book": "Emma"}).problem["errors"]
+    (error,) = door(shop.client, "add_to_basket", {"shelf": "a\0b", "book": "Emma"}).problem["errors"]
     assert (error["pointer"], error["detail"].partition(" ^")[0]) == ("/shelf", "must match the pattern")
 
 
@@ -751,7 +755,7 @@ def test_what_an_application_chose_to_say_of_a_failure_is_carried_and_an_excepti
     client = open_client(app if is_inside else AgentPublisher(app, site=site))
 
     def ask(how: str) -> Any:
-        answer = client.post("/agents/stock/invoke", json={"input": {"how": how}})
+        answer = client.get("/agents/actions/stock", params={"how": how})
         assert SECRET not in answer.text
         return answer.json()
 

@@ -11,7 +11,7 @@ from starlette.testclient import WebSocketDenialResponse
 from awp_publish import AgentPublisher
 from tests.client import TestClient
 from tests.guarded import make_shop
-from tests.installed import installed
+from tests.installed import installed, is_installed
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
 TOOL = message("tools/call", {"name": "look"})
@@ -19,18 +19,21 @@ PARTS = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data":
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": PARTS}
 A2A = {"a2a-version": "1.0"}
 
-ASKED: Mapping[str, tuple[str, str, Mapping[str, str], Any]] = {
-    "WoA": ("POST", "/agents/look/invoke", {}, {"input": {}}),
-    "MCP": ("POST", "/mcp", headers_of(TOOL), TOOL),
-    "A2A over JSON-RPC": ("POST", "/a2a", A2A, RPC),
-    "A2A over HTTP+JSON": ("POST", "/a2a/message:send", A2A, PARTS),
-    "A2A, reading": ("GET", "/a2a/tasks", A2A, None),
-    "a job": ("GET", "/agents/jobs/none", {}, None),
-    "a job's end": ("DELETE", "/agents/jobs/none", {}, None),
-    "status": ("GET", "/agents/status", {}, None),
-    "SOM directory": ("GET", "/agents/som", {}, None),
-    "SOM": ("GET", "/agents/som?url=/", {}, None),
+ROWS: Mapping[str, tuple[str, str, str, Mapping[str, str], Any]] = {
+    "the plain door": ("", "POST", "/agents/actions/look", {}, {}),
+    "WoA": ("woa", "POST", "/agents/look/invoke", {}, {"input": {}}),
+    "MCP": ("mcp", "POST", "/mcp", headers_of(TOOL), TOOL),
+    "A2A over JSON-RPC": ("a2a", "POST", "/a2a", A2A, RPC),
+    "A2A over HTTP+JSON": ("a2a", "POST", "/a2a/message:send", A2A, PARTS),
+    "A2A, reading": ("a2a", "GET", "/a2a/tasks", A2A, None),
+    "a job": ("jobs", "GET", "/agents/jobs/none", {}, None),
+    "a job's end": ("jobs", "DELETE", "/agents/jobs/none", {}, None),
+    "status": ("status", "GET", "/agents/status", {}, None),
+    "SOM directory": ("pages", "GET", "/agents/som", {}, None),
+    "SOM": ("pages", "GET", "/agents/som?url=/", {}, None),
 }
+"""By name: the plug-in that answers, and a request to it."""
+ASKED = {name: request for name, (plugin, *request) in ROWS.items() if not plugin or is_installed(plugin)}
 
 
 class Shop:
@@ -46,10 +49,12 @@ class Shop:
             self.runs.append("look")
             return "books"
 
-        @site.agent("print", execution="async")
-        async def print_book() -> str:
-            """Print a book."""
-            return "printed"
+        if is_installed("jobs"):
+
+            @site.agent("print", execution="async")
+            async def print_book() -> str:
+                """Print a book."""
+                return "printed"
 
         self.client: TestClient = open_client(AgentPublisher(Starlette(), site=site, check=False))
 
@@ -66,7 +71,6 @@ def shop(open_client) -> Shop:
     return Shop(open_client)
 
 
-@pytest.mark.needs("mcp", "a2a", "jobs", "pages", "overview")
 @pytest.mark.parametrize("name", ASKED)
 def test_a_page_whose_name_leads_here_is_refused_by_its_browsers_headers(shop, name):
     for told in (
@@ -96,7 +100,6 @@ def test_pages_of_the_sites_own_names_and_of_names_that_cannot_be_rebound_are_an
     assert shop.ask(name, **own, cookie="session=1")[0] != 403
 
 
-@pytest.mark.needs("mcp", "a2a", "jobs", "overview")
 @pytest.mark.parametrize("name", [name for name in ASKED if "SOM" not in name and name != "status"])
 def test_the_name_that_a_request_came_by_makes_no_other_page_the_sites_own(shop, name):
     foreign = {"origin": "http://localhost:9000", "cookie": "session=1"}
