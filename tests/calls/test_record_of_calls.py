@@ -7,13 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, ApiKey, Refused, current_caller
 from tests.guarded import ANN, Caller, invoke, known_callers, make_shop, poll, publish
+from tests.installed import is_installed
 
+GUARDS: dict[str, Any] = {
+    **({"idempotency": "24h"} if is_installed("idempotency") else {}),
+    **({"rate_limit": "100/minute"} if is_installed("limits") else {}),
+}
 LINE = {"door", "action", "principal", "label", "outcome", "status", "ms", "request_id"}
 
 
@@ -32,7 +38,7 @@ def record(caplog):
 def make_site(**options):
     site = make_shop(**{"authenticate": [known_callers(), ApiKey({"key-of-cleo": "cleo"})], **options})
 
-    @site.agent("order", idempotency="24h", rate_limit="100/minute")
+    @site.agent("order", **GUARDS)
     async def order(word: str = "a book", how: str = "") -> str:
         """Order a book."""
         if how == "refuse":
@@ -51,10 +57,12 @@ def make_site(**options):
         """Pay."""
         return "paid"
 
-    @site.agent("print", execution="async")
-    async def print_book() -> str:
-        """Print."""
-        return "printed"
+    if is_installed("jobs"):
+
+        @site.agent("print", execution="async")
+        async def print_book() -> str:
+            """Print."""
+            return "printed"
 
     return site
 
@@ -85,7 +93,9 @@ def test_each_call_has_one_line_of_json(open_client, record):
         ("order", {"word": 5}, ANN, ("order", "ann", "INVALID_INPUT", 422)),
         ("mine", {}, {}, ("mine", None, "AUTHENTICATION_REQUIRED", 401)),
         ("mine", {}, {"authorization": "Bearer wrong"}, ("mine", None, "INVALID_CREDENTIALS", 401)),
-        ("pay", {}, ANN, ("pay", "ann", "CONFIRMATION_REQUIRED", 428)),
+        pytest.param(
+            *("pay", {}, ANN, ("pay", "ann", "CONFIRMATION_REQUIRED", 428)), marks=pytest.mark.needs("confirmation")
+        ),
         ("nobody", {}, ANN, (None, None, "UNKNOWN_ACTION", 404)),
     ],
 )
@@ -125,7 +135,7 @@ def test_requests_that_never_became_calls_have_their_lines(open_client, record):
     ]
 
 
-@pytest.mark.needs("jobs")
+@pytest.mark.needs("jobs", "idempotency")
 def test_a_replay_has_a_line_and_a_job_has_one_when_it_is_done(open_client, record):
     client = publish(make_site(), open_client)
     for _ in range(2):
@@ -204,7 +214,7 @@ def guarded_session(client):
         yield client.get(path, headers=ANN | more)
 
 
-@pytest.mark.needs("jobs")
+@pytest.mark.needs("jobs", "idempotency", "confirmation")
 def test_no_secret_is_ever_in_a_log_line_a_problem_or_a_document(open_client, caplog):
     caplog.set_level(logging.DEBUG)
     site = make_site()

@@ -15,7 +15,7 @@ from awp_publish import AgentPublisher, BearerToken, Credentials, DeclarationErr
 from tests.doors.adapters import DOORS
 from tests.doors.callers import Asked as Sent
 from tests.guarded import KEYS, invoke, make_shop
-from tests.installed import installed
+from tests.installed import installed, is_installed
 
 scheme = OAuth2PasswordBearer("auth/login", auto_error=False)
 
@@ -142,8 +142,8 @@ def test_dependencies_without_annotations_say_by_their_code_whether_they_refuse_
         return "mine"
 
     app.add_middleware(AgentPublisher, site=site)
-    auth = open_client(app).get("/agent.json").json()["auth"]
-    assert ("show_mine" in auth.get("required_for", ())) is (dependency in REFUSING)
+    open_client(app)
+    assert site.catalog.actions[0].auth_required is (dependency in REFUSING)
 
 
 def make_app(**options):
@@ -193,22 +193,26 @@ def make_app(**options):
             raise HTTPException(401)
         return token
 
-    @app.post("/report")
-    @site.action("make_report", execution="async")
-    async def make_report(user: Annotated[User, Depends(current_user)]) -> str:
-        """Make a report."""
-        return user
+    if is_installed("jobs"):
+
+        @app.post("/report")
+        @site.action("make_report", execution="async")
+        async def make_report(user: Annotated[User, Depends(current_user)]) -> str:
+            """Make a report."""
+            return user
 
     app.add_middleware(AgentPublisher, site=site)
     return app
 
 
+@pytest.mark.needs("agent_json", "jobs")
 def test_documents_say_who_must_sign_in_though_the_scheme_refuses_nobody(open_client):
     auth = open_client(make_app()).get("/agent.json").json()["auth"]
     assert set(auth["required_for"]) == {"show_mine", "show_library", "show_around", "show_listed", "make_report"}
     assert set(auth["optional_for"]) == {"log_in", "show_basket", "greet"}
 
 
+@pytest.mark.needs("jobs")
 @pytest.mark.parametrize("door", DOORS)
 def test_nobody_gets_a_job_that_the_route_would_refuse(open_client, door):
     caller = DOORS[door](open_client(make_app()))
@@ -286,7 +290,7 @@ def test_auth_required_holds_for_a_route_whose_security_is_optional(open_client,
 
     app.add_middleware(AgentPublisher, site=site)
     client = open_client(app)
-    assert client.get("/agent.json").json()["auth"]["required_for"] == ["greet"]
+    assert site.catalog.actions[0].auth_required
     assert DOORS[door](client).call("greet").code == "AUTHENTICATION_REQUIRED"
     client.headers["x-key"] = "k"
     assert DOORS[door](client).call("greet").output == "k"
@@ -327,11 +331,17 @@ def test_auth_required_is_refused_where_nobody_would_ask(open_client, asked, opt
         open_client(app)
 
 
-@pytest.mark.parametrize("options", [{}, {"execution": "async"}, {"confirm": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"execution": "async"}, marks=pytest.mark.needs("jobs")),
+        pytest.param({"confirm": True}, marks=pytest.mark.needs("confirmation")),
+    ],
+)
 @pytest.mark.parametrize("door", DOORS)
 def test_at_a_site_that_authenticates_nobody_the_code_of_a_route_is_relied_on(open_client, door, options):
-    plugins = installed("mcp", "a2a", "awp", "jobs")
-    site, app = make_shop(plugins=plugins, secret_keys=KEYS), FastAPI()
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS), FastAPI()
 
     @app.post("/mine", dependencies=[Depends(by_cookie)])
     @site.action("show_mine", auth_required=True, **options)
@@ -341,7 +351,7 @@ def test_at_a_site_that_authenticates_nobody_the_code_of_a_route_is_relied_on(op
 
     app.add_middleware(AgentPublisher, site=site)
     client = open_client(app)
-    assert client.get("/agent.json").json()["auth"]["required_for"] == ["show_mine"]
+    assert site.catalog.actions[0].auth_required
     caller = DOORS[door](client)
     assert caller.call("show_mine").code == "AUTHENTICATION_REQUIRED"
     client.headers["cookie"] = "sid=1"
@@ -372,12 +382,12 @@ def test_routes_of_starlette_that_need_a_caller_say_so_by_their_code(open_client
             return JSONResponse("Hello.", 404)
         return JSONResponse("Hello.")
 
-    site.include()
     handlers: dict[str, Any] = {"mine": show_mine, "orders": Orders, "basket": show_basket, "greet": greet}
+    for name in handlers:
+        site.declare(name, method="GET", path=f"/{name}", description=f"See {name}.")
     app = Starlette(routes=[Route(f"/{name}", handler) for name, handler in handlers.items()])
-    auth = open_client(AgentPublisher(app, site=site)).get("/agent.json").json()["auth"]
-    assert auth["required_for"] == ["show_mine", "orders_get", "show_basket"]
-    assert auth["optional_for"] == ["greet"]
+    open_client(AgentPublisher(app, site=site))
+    assert [action.id for action in site.catalog.actions if action.auth_required] == ["mine", "orders", "basket"]
 
 
 def by_presence(request: Request) -> None:

@@ -96,26 +96,40 @@ def test_a_refusal_before_a_call_is_a_call_that_failed(door):
     assert failed.value.code == "ORIGIN_NOT_ALLOWED"
 
 
-@pytest.mark.needs("mcp", "a2a", "awp", "woa")
 @pytest.mark.parametrize(
     ("door", "documents", "address"),
     [
-        ("mcp", {"/agent.json": {"protocols": {"mcp": {"endpoint": "/tools"}}}}, "/tools"),
-        ("mcp", {"/agent.json": {"protocols": {"x-mcp": {"endpoint": "/tools"}}}}, "/tools"),
-        ("woa", {"/agent.json": {"protocols": {"woa": {"endpoint": "/run/{agent_id}"}}}}, "/run/{agent_id}"),
-        (
-            "woa",
-            {"/.well-known/woa.json": {"transports": {"rest": {"base": "https://a.example/", "invoke_path": "/x"}}}},
-            "https://a.example/x",
-        ),
-        ("woa", {"/.well-known/woa.json": {"transports": {"rest": {"base": 7}}}}, "7/agents/{agent_id}/invoke"),
-        ("plain", {"/agent.json": {"actions": [{"id": "a", "endpoint": "/do/actions/a"}]}}, "/do/actions"),
-        ("plain", {"/agent.json": {"actions": [7, {"id": "a", "endpoint": 7}]}}, "/agents/actions"),
-        ("plain", {"/agent.json": {"actions": [{}], "protocols": {"x-som": {"endpoint": "/do/som"}}}}, "/do/actions"),
-        ("plain", {"/agent.json": {"actions": [{}], "agent_status": {"status_endpoint": "/x/status"}}}, "/x/actions"),
-        ("plain", {"/agent.json": {"actions": 7}}, None),
-        ("mcp", {}, None),
-        ("woa", {}, None),
+        pytest.param(*row, marks=pytest.mark.needs(row[0]) if row[0] != "plain" else ())
+        for row in (
+            ("mcp", {"/agent.json": {"protocols": {"mcp": {"endpoint": "/tools"}}}}, "/tools"),
+            ("mcp", {"/agent.json": {"protocols": {"x-mcp": {"endpoint": "/tools"}}}}, "/tools"),
+            ("woa", {"/agent.json": {"protocols": {"woa": {"endpoint": "/run/{agent_id}"}}}}, "/run/{agent_id}"),
+            (
+                "woa",
+                {
+                    "/.well-known/woa.json": {
+                        "transports": {"rest": {"base": "https://a.example/", "invoke_path": "/x"}}
+                    }
+                },
+                "https://a.example/x",
+            ),
+            ("woa", {"/.well-known/woa.json": {"transports": {"rest": {"base": 7}}}}, "7/agents/{agent_id}/invoke"),
+            ("plain", {"/agent.json": {"actions": [{"id": "a", "endpoint": "/do/actions/a"}]}}, "/do/actions"),
+            ("plain", {"/agent.json": {"actions": [7, {"id": "a", "endpoint": 7}]}}, "/agents/actions"),
+            (
+                "plain",
+                {"/agent.json": {"actions": [{}], "protocols": {"x-som": {"endpoint": "/do/som"}}}},
+                "/do/actions",
+            ),
+            (
+                "plain",
+                {"/agent.json": {"actions": [{}], "agent_status": {"status_endpoint": "/x/status"}}},
+                "/x/actions",
+            ),
+            ("plain", {"/agent.json": {"actions": 7}}, None),
+            ("mcp", {}, None),
+            ("woa", {}, None),
+        )
     ],
 )
 def test_a_door_is_where_the_documents_of_a_site_say(door, documents, address):

@@ -68,13 +68,6 @@ def make_admin(ran, **options) -> tuple[Site, FastAPI]:
         """Show a book."""
         return {"title": title, "passes": str(request.scope.get("state", {}).get("passes", 0))}
 
-    @app.post("/admin/jobs")
-    @site.action("clean_up", execution="async")
-    async def clean_up() -> str:
-        """Clean up."""
-        ran.append("clean_up")
-        return "clean"
-
     return site, app
 
 
@@ -115,6 +108,14 @@ def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_cl
     ran: list[str] = []
     paths: list[str] = []
     site, app = make_admin(ran)
+
+    @app.post("/admin/jobs")
+    @site.action("clean_up", execution="async")
+    async def clean_up() -> str:
+        """Clean up."""
+        ran.append("clean_up")
+        return "clean"
+
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=paths)
     client = open_client(app)

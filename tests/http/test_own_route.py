@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from fastapi import APIRouter, FastAPI
@@ -16,10 +17,11 @@ from awp_publish.schema.paths import pattern_of
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, KEYS, invoke, make_shop, poll, read, told
-from tests.installed import installed
+from tests.installed import installed, is_installed
 
 TEXT = {"type": "string"}
 ASKED_FOR = installed("mcp", "a2a", "awp")
+CANCELLING: Mapping[str, Any] = {"auth_required": True, **({"confirm": True} if is_installed("confirmation") else {})}
 
 
 class Shop:
@@ -38,7 +40,7 @@ def _fastapi(shop: Shop):
     orders = APIRouter(prefix="/orders")
 
     @orders.post("/cancel_all")
-    @shop.site.action("cancel_all", auth_required=True, confirm=True)
+    @shop.site.action("cancel_all", **CANCELLING)
     async def cancel_all() -> str:
         """Cancel every order."""
         shop.ran.append("cancel_all")
@@ -76,7 +78,7 @@ def _starlette(shop: Shop, wrap=lambda routes: routes, around=None):
         return await run(request)
 
     shop.site.action("show_order", outputs=TEXT)(show_order)
-    shop.site.action("cancel_all", auth_required=True, confirm=True)(cancel_all)
+    shop.site.action("cancel_all", **CANCELLING)(cancel_all)
     routes = [
         Route("/orders/cancel_all", cancel_all, methods=["POST"]),
         Route("/orders/secret", run, methods=["POST"]),
@@ -398,6 +400,7 @@ def test_many_declared_addresses_are_read_at_start_in_proportion_to_their_number
     assert 50 <= len(read) <= 150
 
 
+@pytest.mark.needs("confirmation")
 def test_who_may_call_the_sibling_may_do_so_by_its_own_name(open_client):
     shop = Shop(open_client, _starlette)
     asked = invoke(shop.client, "cancel_all", {}, ANN)

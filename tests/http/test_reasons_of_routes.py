@@ -113,8 +113,8 @@ def test_a_status_that_is_no_error_of_http_does_not_become_the_status_of_a_probl
 
     app.add_middleware(AgentPublisher, site=site)
     client = open_client(app)
-    refusal = client.post("/agents/order_book/invoke", json={"input": {}})
+    refusal = client.post("/agents/actions/order_book")
     problem = refusal.json()
     assert (refusal.status_code, problem["status"], problem["code"]) == (answered, answered, code)
     assert (problem["detail"], problem.get("location")) == ("Sold out.", headers and headers["Location"])
-    assert client.post("/agents/list_books/invoke", json={"input": {}}).status_code == 500
+    assert client.post("/agents/actions/list_books").status_code == 500

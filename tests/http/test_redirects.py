@@ -116,8 +116,8 @@ def test_a_relative_address_is_followed_wherever_the_application_is_mounted(open
     outer = app if placed == "at a root path" else Starlette(routes=[Mount("/api", app)])
     (outer if placed == "around a mount" else app).add_middleware(AgentPublisher, site=site)
     app.root_path = "/api" if outer is app else ""
-    path = f"{'/api' if placed == 'below a mount' else ''}/agents/order/invoke"
-    answer = open_client(outer).post(path, json={"input": {}})
+    path = f"{'/api' if placed == 'below a mount' else ''}/agents/actions/order"
+    answer = open_client(outer).post(path)
     assert answer.json() == {"location": "thanks", "page": "thanks"}
 
 
@@ -150,7 +150,7 @@ def test_a_redirect_to_the_host_of_the_request_or_the_sites_own_is_followed(open
         return Response(status_code=303, headers={"location": location})
 
     app.add_middleware(AgentPublisher, site=site)
-    answer = open_client(app).post("/agents/order/invoke", json={"input": {}}, headers={"host": "SHOP.test"})
+    answer = open_client(app).post("/agents/actions/order", headers={"host": "SHOP.test"})
     assert answer.json().get("page") == page
 
 
