@@ -85,7 +85,7 @@ def can_be_imported(file: Path) -> bool:
         return True
     names = [
         f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     ]

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Approval, BearerToken, DeclarationError, Principal, Site, Traffic
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site
 from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
@@ -17,7 +17,7 @@ from tests.client import TestClient
 from tests.documents.known import ALL
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS
-from tests.installed import installed
+from tests.installed import installed, is_installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import VERSIONS, message, post
 
@@ -50,9 +50,14 @@ def make_site(**changes: Any) -> Site:
         "authenticate": BearerToken(check),
         "secret_keys": KEYS,
         **changes,
-        "plugins": ["mcp", "a2a", "awp", "bridge", *changes.get("plugins", ())],
+        "plugins": [*installed("mcp", "a2a", "awp", "bridge"), *changes.get("plugins", ())],
     }
     return Site("Shop", "Sells books.", url="https://shop.example", **options)
+
+
+def only(plugin: str, **options: Any) -> dict[str, Any]:
+    """Return options that a plug-in reads, none if it has been taken out."""
+    return options if is_installed(plugin) else {}
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +70,18 @@ def shop() -> Iterator[TestClient]:
         """Look at the shelves."""
         return f"books {q}"
 
-    @site.agent("mine", audience="known", rate_limit="500/day")
+    @site.agent("mine", audience="known", **only("limits", rate_limit="500/day"))
     async def mine() -> str:
         """What is mine of the Zauberwort."""
         return "mine"
 
     @app.post("/restock")
-    @site.action("restock", audience="stock:write", idempotency="24h", depends_on=["look"])
+    @site.action("restock", audience="stock:write", depends_on=["look"], **only("idempotency", idempotency="24h"))
     async def restock(copies: int = 1) -> str:
         """Put books of the Zauberwort on the shelves."""
         return "restocked"
 
-    @site.agent("close", audience="operator", execution="async", effect="delete", max_body_bytes=100)
+    @site.agent("close", audience="operator", effect="delete", max_body_bytes=100, **only("jobs", execution="async"))
     async def close() -> str:
         """Close the Zauberwort."""
         return "closed"
@@ -132,7 +137,7 @@ def test_what_a_caller_may_not_see_is_answered_as_what_is_not_there(shop, door, 
             assert told == raw(shop, door, "nothing", token=token), token
 
 
-@pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a"])
+@pytest.mark.parametrize("door", [name for name in DOORS if name != "awp"])
 @pytest.mark.parametrize("token", ["wrong", "old"])
 def test_wrong_credentials_find_nothing_out(shop, door, token):
     assert raw(shop, door, "mine", token=token) == raw(shop, door, "nothing")
@@ -147,7 +152,7 @@ def test_a_strange_input_finds_nothing_out(shop, door, strange):
     assert raw(shop, door, "restock", strange) == raw(shop, door, "nothing", strange)
 
 
-@pytest.mark.parametrize("door", ["woa", "plain", "a2a", "awp"])
+@pytest.mark.parametrize("door", [name for name in DOORS if name != "mcp"])
 def test_a_strange_envelope_finds_nothing_out(shop, door):
     for beside in ({"idempotency_key": 7}, {"session": "made-up"}, {"receipts": "none", "confirmation": 1}):
         told = raw(shop, door, "restock", **beside), raw(shop, door, "nothing", **beside)
@@ -165,6 +170,7 @@ def test_no_method_finds_nothing_out(shop, method):
     assert len({one.headers.get("access-control-allow-methods") for one in answers}) == 1
 
 
+@pytest.mark.needs("a2a")
 def test_a_stream_finds_nothing_out(shop):
     def stream(name: str) -> list[str]:
         part = {"data": {"skill": name, "input": {}}}
@@ -194,6 +200,7 @@ def test_documents_that_everybody_reads_hold_what_is_public(shop):
     ]
 
 
+@pytest.mark.needs("mcp", "jobs")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mcp_lists_to_each_caller_their_own_tools(shop, version):
     for token in (None, *SCOPES):
@@ -204,6 +211,7 @@ def test_mcp_lists_to_each_caller_their_own_tools(shop, version):
         assert result.get("cacheScope", "private") == "private"
 
 
+@pytest.mark.needs("mcp", "jobs")
 def test_a_tool_that_polls_jobs_is_listed_to_those_who_may_begin_one(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -211,6 +219,7 @@ def test_a_tool_that_polls_jobs_is_listed_to_those_who_may_begin_one(shop):
         assert ("get_job" in [one["name"] for one in tools]) == (token == "olga")
 
 
+@pytest.mark.needs("awp")
 def test_awp_lists_to_each_caller_their_own_skills(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -220,6 +229,7 @@ def test_awp_lists_to_each_caller_their_own_skills(shop):
         assert names == {"look", "recount", *(name for name in HIDDEN if token in HIDDEN[name])}
 
 
+@pytest.mark.needs("mcp", "bridge")
 def test_the_bridge_lists_to_each_caller_their_own_tools(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -279,12 +289,12 @@ def test_a_refusal_by_audience_counts_as_no_call(open_client):
 
     client = open_client(AgentPublisher(Starlette(), site=site))
     for _ in range(3):
-        assert client.post("/agents/mine/invoke", json={"input": {}}).json()["code"] == "UNKNOWN_AGENT"
+        assert client.post("/agents/actions/mine").json()["code"] == "UNKNOWN_ACTION"
     known = {"authorization": "Bearer ann"}
-    assert client.post("/agents/mine/invoke", json={"input": {}}, headers=known).json() == "mine"
-    again = client.post("/agents/mine/invoke", json={"input": {}}, headers=known)
+    assert client.post("/agents/actions/mine", headers=known).json() == "mine"
+    again = client.post("/agents/actions/mine", headers=known)
     assert again.json()["code"] == "RATE_LIMITED"
-    assert client.post("/agents/mine/invoke", json={"input": {}}).json()["code"] == "UNKNOWN_AGENT"
+    assert client.post("/agents/actions/mine").json()["code"] == "UNKNOWN_ACTION"
 
 
 def test_a_caller_who_may_know_of_an_action_is_told_what_else_it_needs(open_client):
@@ -297,8 +307,8 @@ def test_a_caller_who_may_know_of_an_action_is_told_what_else_it_needs(open_clie
 
     client = open_client(AgentPublisher(Starlette(), site=site))
     known = {"authorization": "Bearer ann"}
-    assert client.post("/agents/pay/invoke", json={"input": {}}, headers=known).json()["code"] == "INSUFFICIENT_SCOPE"
-    assert client.post("/agents/pay/invoke", json={"input": {}}).json()["code"] == "UNKNOWN_AGENT"
+    assert client.post("/agents/actions/pay", headers=known).json()["code"] == "INSUFFICIENT_SCOPE"
+    assert client.post("/agents/actions/pay").json()["code"] == "UNKNOWN_ACTION"
 
 
 def test_one_operation_of_an_agent_may_be_for_others(open_client):
@@ -328,6 +338,7 @@ def test_one_operation_of_an_agent_may_be_for_others(open_client):
     assert call("lend") == "lent"
 
 
+@pytest.mark.needs("overview")
 def test_the_overview_shows_what_its_reader_may_see(open_client):
     site = make_site(plugins=installed("overview"))
 
@@ -352,6 +363,8 @@ def test_the_overview_shows_what_its_reader_may_see(open_client):
 
 @pytest.fixture(scope="module")
 def zoo() -> Iterator[TestClient]:
+    from awp_publish import Traffic
+
     """Actions for everybody and for known callers that come after one of the operator's, with much to find in it."""
     app, site = FastAPI(openapi_url=None), make_site(plugins=["overview", Traffic(metrics=True)], guard_routes=True)
 
@@ -431,6 +444,8 @@ def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
 
 
 def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(open_client, tmp_path):
+    from awp_publish import Approval
+
     def shop(*names: str) -> tuple[Site, TestClient]:
         site = make_site(plugins=["overview", Approval(str(tmp_path / "approved.json"))])
         for name in names:
@@ -464,6 +479,8 @@ def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, mon
 
 
 def test_metrics_that_everybody_reads_tell_of_what_is_public(open_client):
+    from awp_publish import Traffic
+
     site = make_site(plugins=[Traffic(metrics=True)])
     for name, audience in {"look": "public", "close": "operator"}.items():
         site.agent(name, description="Does it.", audience=audience)(lambda: None)
@@ -501,6 +518,7 @@ def doors() -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.needs("woa", "awas", "agent_json", "mcp", "a2a", "bridge", "discovery")
 @pytest.mark.parametrize("door", DOCUMENTS)
 def test_a_document_holds_what_is_offered_at_its_door(doors, door):
     others = {f"only_{one}" for one in SPOKEN} - {f"only_{door}"}
@@ -516,6 +534,7 @@ def test_a_document_holds_what_is_offered_at_its_door(doors, door):
     assert "only_mcp" not in skill
 
 
+@pytest.mark.needs("discovery")
 def test_the_catalogue_names_an_action_by_the_interface_that_offers_it(doors):
     entries = {
         one["identifier"].rpartition(":")[2]: one for one in doors.get("/.well-known/ard.json").json()["entries"]
@@ -526,7 +545,6 @@ def test_the_catalogue_names_an_action_by_the_interface_that_offers_it(doors):
     assert entries.keys().isdisjoint({"only_awp", "only_plain", "only_bridge"})
 
 
-@pytest.mark.needs("woa")
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_answers_only_for_what_is_offered_there(doors, door):
     told = DOORS[door](doors)
@@ -537,6 +555,7 @@ def test_a_door_answers_only_for_what_is_offered_there(doors, door):
             assert raw(doors, door, f"only_{other}") == raw(doors, door, "only_nothing"), other
 
 
+@pytest.mark.needs("mcp", "awp", "bridge")
 def test_lists_hold_what_is_offered_at_their_door(doors):
     tools = post(doors, message("tools/list")).json()["result"]["tools"]
     assert {one["name"] for one in tools} == {"only_mcp", "everywhere", "actions_site"}
@@ -551,6 +570,7 @@ def test_lists_hold_what_is_offered_at_their_door(doors):
 # --- Categories ---
 
 
+@pytest.mark.needs("discovery", "agent_json")
 def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     site = make_site()
     for name, tags in {"find": ["books", "reading"], "sign_in": ["account"], "help": [], "read": ["books"]}.items():
@@ -617,6 +637,7 @@ def test_an_action_for_known_callers_may_be_required_of_any_that_are_not_for_eve
         site.freeze()
 
 
+@pytest.mark.needs("templating")
 def test_templates_say_nothing_of_what_is_not_for_everybody(open_client):
     from awp_publish.plugins.templating import action_attributes, param_attributes, result_attributes
 

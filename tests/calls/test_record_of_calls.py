@@ -52,10 +52,12 @@ def make_site(**options):
         """What is mine."""
         return str(current_caller())
 
-    @site.agent("pay", effect="irreversible", auth_required=True)
-    async def pay(pin: str = "") -> str:
-        """Pay."""
-        return "paid"
+    if is_installed("confirmation"):
+
+        @site.agent("pay", effect="irreversible", auth_required=True)
+        async def pay(pin: str = "") -> str:
+            """Pay."""
+            return "paid"
 
     if is_installed("jobs"):
 

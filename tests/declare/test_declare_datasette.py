@@ -8,8 +8,6 @@ from datasette.app import Datasette
 
 from awp_publish import Site
 
-pytestmark = pytest.mark.needs("woa")
-
 ROWS = {
     "type": "array",
     "items": {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]},

@@ -152,10 +152,12 @@ def client(open_client) -> TestClient:
         """List."""
         return "listed"
 
-    @site.agent("limited", rate_limit="1/hour")
-    async def limited(numbers: list[int]) -> str:
-        """List a few times."""
-        return "listed"
+    if is_installed("limits"):
+
+        @site.agent("limited", rate_limit="1/hour")
+        async def limited(numbers: list[int]) -> str:
+            """List a few times."""
+            return "listed"
 
     return open_client(AgentPublisher(Starlette(), site=site))
 

@@ -1,6 +1,6 @@
 """Functions without a route that FastAPI fills in: dependencies, security, the request. None of it is a caller's."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Annotated, Any
 
 import pytest
@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, DeclarationError, Jobs, Site
+from awp_publish import AgentPublisher, DeclarationError, Site
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.installed import installed
@@ -47,10 +47,8 @@ def published(app: Any, site: Site) -> TestClient:
     return TestClient(AgentPublisher(app, site=site, check=False), base_url="https://shop.example")
 
 
-def inputs_of(client: TestClient, agent_id: str) -> dict[str, Any]:
-    agents = client.get("/.well-known/woa.json").json()["agents"]
-    found: dict[str, Any] = next(agent["inputs"] for agent in agents if agent["id"] == agent_id)
-    return found
+def inputs_of(site: Site, action_id: str) -> Mapping[str, Any]:
+    return next(action.inputs for action in site.catalog.actions if action.id == action_id)
 
 
 def refusal(app: Any, site: Site) -> str:
@@ -93,8 +91,8 @@ def test_a_dependency_is_resolved_as_for_a_route_and_never_chosen_by_the_caller(
 def test_documents_tell_the_function_s_own_inputs_and_that_it_needs_to_know_who_calls():
     app, site = orders()
     with published(app, site) as client:
-        assert list(inputs_of(client, "my_orders")["properties"]) == ["newest_first"]
-        assert list(inputs_of(client, "refund")["properties"]) == ["order"]
+        assert list(inputs_of(site, "my_orders")["properties"]) == ["newest_first"]
+        assert list(inputs_of(site, "refund")["properties"]) == ["order"]
         documents = [client.get(path).text for path in ("/.well-known/ai-actions.json", "/agent.json", "/llms.txt")]
         assert not any("user_id" in document for document in documents)
         actions = {one.id: one for one in site.catalog.actions}
@@ -156,7 +154,7 @@ def test_what_dependencies_ask_of_a_request_is_an_input_as_it_is_for_a_route():
         return [word, extra]
 
     with published(app, site) as client:
-        given = inputs_of(client, "list_books")
+        given = inputs_of(site, "list_books")
         assert set(given["properties"]) == {"q", "offset", "limit", "header_limit"} or set(given["properties"]) == {
             "q",
             "offset",
@@ -164,13 +162,13 @@ def test_what_dependencies_ask_of_a_request_is_an_input_as_it_is_for_a_route():
             "query_limit",
         }
         assert given["required"] == ["q"]
-        answer = client.post("/agents/list_books/invoke", json={"input": {"q": "x", "offset": 3}})
+        answer = client.post("/agents/actions/list_books", json={"q": "x", "offset": 3})
         assert answer.json() == ["x", 3, 0, 5]
         note = {"text": "Fine", "stars": 2, "limit": 3}
-        assert client.post("/agents/add_note/invoke", json={"input": note}).json() == ["Fine", 2, 3, "us"]
-        wrong = client.post("/agents/add_note/invoke", json={"input": {"text": "a", "limit": "many"}}).json()
+        assert client.post("/agents/actions/add_note", json=note).json() == ["Fine", 2, 3, "us"]
+        wrong = client.post("/agents/actions/add_note", json={"text": "a", "limit": "many"}).json()
         assert [one["pointer"] for one in wrong["errors"]] == ["/limit"]
-        assert client.post("/agents/tell/invoke", json={"input": {"word": "a", "extra": "b"}}).json() == ["a", "b!"]
+        assert client.post("/agents/actions/tell", json={"word": "a", "extra": "b"}).json() == ["a", "b!"]
 
 
 def told(extra: Annotated[str, Body(embed=True)]) -> str:
@@ -189,8 +187,8 @@ def test_the_request_the_response_and_background_tasks_are_the_call_s_own():
         return f"{request.headers['x-greeting']}, {name}"
 
     with published(app, site) as client:
-        assert set(inputs_of(client, "greet")["properties"]) == {"name"}
-        answer = client.post("/agents/greet/invoke", json={"input": {"name": "Emma"}}, headers={"X-Greeting": "Hi"})
+        assert set(inputs_of(site, "greet")["properties"]) == {"name"}
+        answer = client.post("/agents/actions/greet", json={"name": "Emma"}, headers={"X-Greeting": "Hi"})
         assert (answer.status_code, answer.json()) == (200, "Hi, Emma")
         assert answer.headers["link"] == "</names>; rel=related"
         assert answer.cookies["seen"] == "1"
@@ -221,7 +219,7 @@ def test_dependencies_that_yield_clean_up_and_see_the_session_of_middleware():
 
     with published(app, site) as client:
         for number in (1, 2):
-            assert client.post("/agents/count/invoke", json={"input": {}}).json() == ["connection", 7, number]
+            assert client.post("/agents/actions/count").json() == ["connection", 7, number]
     assert seen == ["open", "closed"] * 2
 
 
@@ -240,19 +238,19 @@ def test_dependencies_of_the_whole_application_hold_for_functions_too():
         return len(text)
 
     with published(app, site) as client:
-        lacking = client.post("/agents/count/invoke", json={"input": {"text": "abc"}})
+        lacking = client.post("/agents/actions/count", json={"text": "abc"})
         assert lacking.status_code in (401, 403)  # as FastAPI has it: 403 before 0.122
-        ask: Any = {"json": {"input": {"text": "abc"}}}
-        assert client.post("/agents/count/invoke", headers={"X-Key": "wrong"}, **ask).status_code == 403
-        assert client.post("/agents/count/invoke", headers={"X-Key": "right"}, **ask).json() == 3
-        assert inputs_of(client, "count")["properties"] == {"text": {"type": "string"}}
+        ask: Any = {"json": {"text": "abc"}}
+        assert client.post("/agents/actions/count", headers={"X-Key": "wrong"}, **ask).status_code == 403
+        assert client.post("/agents/actions/count", headers={"X-Key": "right"}, **ask).json() == 3
+        assert inputs_of(site, "count")["properties"] == {"text": {"type": "string"}}
 
 
 def test_overrides_of_a_test_hold():
     app, site = orders()
     app.dependency_overrides[current_user_id] = lambda: 2
     with published(app, site) as client:
-        assert client.post("/agents/my_orders/invoke", json={"input": {}}).json() == ["Moby-Dick"]
+        assert client.post("/agents/actions/my_orders").json() == ["Moby-Dick"]
 
 
 def test_a_credential_that_is_looked_for_but_not_demanded_is_none_of_the_inputs():
@@ -264,10 +262,10 @@ def test_a_credential_that_is_looked_for_but_not_demanded_is_none_of_the_inputs(
         return who.credentials if who else "nobody"
 
     with published(app, site) as client:
-        assert inputs_of(client, "hello")["properties"] == {}
-        assert client.post("/agents/hello/invoke", json={"input": {}}).json() == "nobody"
+        assert inputs_of(site, "hello")["properties"] == {}
+        assert client.post("/agents/actions/hello").json() == "nobody"
         headers = {"authorization": "Bearer me"}
-        assert client.post("/agents/hello/invoke", json={"input": {}}, headers=headers).json() == "me"
+        assert client.post("/agents/actions/hello", headers=headers).json() == "me"
     assert not site.catalog.actions[0].auth_required
 
 
@@ -282,13 +280,15 @@ def test_operations_of_an_agent_and_methods_have_dependencies_too():
 
     desk.operation("ask")(Desk().ask)
     with published(app, site) as client:
-        body = {"operation": "ask", "input": {"question": "Why?"}}
-        assert client.post("/agents/desk/invoke", json=body).status_code == 401
-        answer = client.post("/agents/desk/invoke", json=body, headers={"authorization": "Bearer ben"})
+        body = {"question": "Why?"}
+        assert client.post("/agents/actions/desk_ask", json=body).status_code == 401
+        answer = client.post("/agents/actions/desk_ask", json=body, headers={"authorization": "Bearer ben"})
         assert answer.json() == "2: Why?"
 
 
 def test_a_background_job_has_its_caller_s_dependencies():
+    from awp_publish import Jobs
+
     app, site = FastAPI(), new_site(plugins=[Jobs()])
 
     @site.agent("report", execution="async")
@@ -298,7 +298,7 @@ def test_a_background_job_has_its_caller_s_dependencies():
 
     with published(app, site) as client:
         headers = {"authorization": "Bearer ben"}
-        accepted = client.post("/agents/report/invoke", json={"input": {}}, headers=headers)
+        accepted = client.post("/agents/actions/report", headers=headers)
         assert accepted.status_code == 202
         for _ in range(100):
             job = client.get(accepted.json()["poll_endpoint"].removeprefix("https://shop.example")).json()
@@ -374,10 +374,8 @@ def test_declared_inputs_do_not_bring_a_dependency_back():
         return [user_id, word]
 
     with published(app, site) as client:
-        assert list(inputs_of(client, "find")["properties"]) == ["word"]
-        answer = client.post(
-            "/agents/find/invoke", json={"input": {"word": "a"}}, headers={"authorization": "Bearer ben"}
-        )
+        assert list(inputs_of(site, "find")["properties"]) == ["word"]
+        answer = client.post("/agents/actions/find", json={"word": "a"}, headers={"authorization": "Bearer ben"})
         assert answer.json() == [2, "a"]
 
 

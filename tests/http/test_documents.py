@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from awp_publish import About, AgentPublisher, Security, SessionUser, SignIn, Site
+from awp_publish import About, AgentPublisher, Security, SessionUser, Site
 from awp_publish.plugin import installed as plugins
 from tests.client import TestClient
 from tests.documents.known import ALL
@@ -43,12 +43,13 @@ SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2
 def make_full_site() -> Site:
     """A site that has every document, but the one that only a site below a path has."""
     discovery = [cast(Any, plugins()[name].options)(security=SECURITY) for name in installed("discovery")]
-    people = SignIn(login="/login", user=SessionUser("user"))
+    options = {"login": "/login", "user": SessionUser("user")}
+    people = [cast(Any, plugins()[name].options)(**options) for name in installed("sign_in")]
     site = Site(
         "Shop",
         "Sells things.",
         url="https://shop.example",
-        plugins=[*installed("mcp", "a2a"), *discovery, people],
+        plugins=[*installed("mcp", "a2a"), *discovery, *people],
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
     )
     site.page("/", title="The shop")

@@ -20,9 +20,10 @@ from fastapi.security import (
 )
 from google.protobuf.json_format import ParseDict
 
-from awp_publish import AgentPublisher, ApiKey, DeclarationError, Mcp, Site
+from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 from awp_publish.checks import check_document
 from awp_publish.client.in_process import InProcess
+from awp_publish.schema.reading import members
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.installed import installed
@@ -37,6 +38,11 @@ def new_site(**options: Any) -> Site:
 
 def published(app: Any, site: Site) -> TestClient:
     return TestClient(AgentPublisher(app, site=site, check=False), base_url=ORIGIN)
+
+
+def inputs_of(site: Site) -> set[str]:
+    """Return the names of the inputs of a site's only action."""
+    return set(members(site.catalog.actions[0].inputs))
 
 
 def guarded_by(scheme: Any) -> tuple[FastAPI, Site]:
@@ -262,7 +268,7 @@ def test_several_flows_and_several_schemes_are_alternatives():
         skill = client.get("/.well-known/agent-card.json").json()["skills"][0]
         assert [set(one["schemes"]) for one in skill["securityRequirements"]] == [set(one) for one in asked]
         headers = {"X-Key": "k", "Authorization": "Bearer t"}
-        assert client.post("/agents/stock/invoke", json={"input": {}}, headers=headers).json() == "t"
+        assert client.get("/agents/actions/stock", headers=headers).json() == "t"
 
 
 @pytest.mark.needs("a2a")
@@ -417,17 +423,16 @@ def test_a_header_with_a_credential_is_no_input_and_the_caller_s_own_is_used():
         return [q, x_request_source]
 
     with published(app, site) as client:
-        agent = client.get("/.well-known/woa.json").json()["agents"][0]
-        assert set(agent["inputs"]["properties"]) == {"q", "x-request-source"}
-        lacking = client.post("/agents/list_items/invoke", json={"input": {}})
+        assert inputs_of(site) == {"q", "x-request-source"}
+        lacking = client.get("/agents/actions/list_items")
         assert (lacking.status_code, lacking.json()["code"]) == (401, "AUTHENTICATION_REQUIRED")
         assert lacking.headers["www-authenticate"] == 'ApiKey header="x-token"'
-        wrong = client.post("/agents/list_items/invoke", json={"input": {}}, headers={"X-Token": "no"})
+        wrong = client.get("/agents/actions/list_items", headers={"X-Token": "no"})
         assert (wrong.status_code, wrong.json()["code"]) == (401, "INVALID_CREDENTIALS")
         headers = {"X-Token": "fake-super-secret-token"}
-        answer = client.post("/agents/list_items/invoke", json={"input": {"q": "a"}}, headers=headers)
+        answer = client.get("/agents/actions/list_items", params={"q": "a"}, headers=headers)
         assert answer.json() == ["a", "web"]
-        smuggled = client.post("/agents/list_items/invoke", json={"input": {"x-token": "fake-super-secret-token"}})
+        smuggled = client.get("/agents/actions/list_items", params={"x-token": "fake-super-secret-token"})
         assert smuggled.json()["code"] == "INVALID_INPUT"
 
 
@@ -441,9 +446,9 @@ def test_a_header_that_the_site_checks_is_no_input_and_stays_checked():
         return x_partner
 
     with published(app, site) as client:
-        assert client.get("/.well-known/woa.json").json()["agents"][0]["inputs"]["properties"] == {}
+        assert inputs_of(site) == set()
         for headers, status in (({}, 401), ({"X-Partner": "wrong"}, 401), ({"X-Partner": "right-key"}, 200)):
-            assert client.post("/agents/stock/invoke", json={"input": {}}, headers=headers).status_code == status
+            assert client.get("/agents/actions/stock", headers=headers).status_code == status
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -468,6 +473,8 @@ def test_a_required_header_that_the_request_carries_counts_as_given(door):
 
 
 def test_a_list_of_what_is_allowed_is_refused_where_only_routes_know_who_calls():
+    from awp_publish import Mcp
+
     app, site = guarded_by(HTTPBearer())
     site = Site(name="Shop", description="Sells.", url=ORIGIN, plugins=[Mcp(list_only_allowed=True)])
     site.declare("list_orders", method="GET", path="/orders")
@@ -504,9 +511,9 @@ def test_basic_credentials_have_their_own_challenge():
         return shown.username
 
     with published(app, site) as client:
-        refused = client.post("/agents/me/invoke", json={"input": {}})
+        refused = client.get("/agents/actions/me")
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Basic")
-        assert client.post("/agents/me/invoke", json={"input": {}}, auth=("anna", "x")).json() == "anna"
+        assert client.get("/agents/actions/me", auth=("anna", "x")).json() == "anna"
 
 
 @pytest.mark.needs("awp")

@@ -17,6 +17,7 @@ from awp_publish import (
     SharedSecret,
     current_caller,
 )
+from awp_publish.calls.authenticators import read_authenticators
 from tests.client import TestClient
 from tests.plugins.awp.awp_client import HELLO, AwpClient
 from tests.plugins.awp.awp_site import make_site, publish
@@ -256,3 +257,8 @@ def test_whoever_has_other_scopes_since_is_held_to_these(open_client, monkeypatc
         caller.do("session.create")
         tokens["Bearer one"] = Principal("ann", frozenset({"som:read"}))
         assert caller.fail("session.create")["details"]["required_scope"] == "session:write"
+
+
+def test_two_tables_of_shared_secrets_say_whom_they_know():
+    with pytest.raises(DeclarationError, match="people="):
+        read_authenticators([SharedSecret({"ann": "a" * 16}), SharedSecret({"ann": "b" * 16})])
