@@ -1,15 +1,13 @@
 """The plug-ins of a site: `Site(plugins=[...])` becomes a `Setup` for each, with its options and its state."""
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from awp_publish.declare.settings.actions import ActionSettings
-from awp_publish.declare.settings.pages import PageSettings
+from awp_publish.declare.composition import refuse_shared_doors, refuse_shared_names, refuse_wrong_parts
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem
@@ -47,24 +45,9 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         name: Setup(plugin, options, site, is_named=name in chosen)
         for name, (plugin, options) in (defaults | chosen).items()
     }
-    _refuse_shared_options(setups)
+    refuse_wrong_parts(chosen[name][0] for name in chosen)
+    refuse_shared_names(setups, site)
     return setups
-
-
-def _refuse_shared_options(setups: Mapping[str, Setup]) -> None:
-    """Refuse an option of actions or pages that two read, of the core and all plug-ins. Raises DeclarationError."""
-    core: Mapping[Owner, Iterable[str]] = {
-        "action": (option.name for option in fields(ActionSettings)),
-        "page": PageSettings.__annotations__,
-    }
-    for owner, names in core.items():
-        readers = dict.fromkeys(names, "the core")
-        for setup in setups.values():
-            for name in options_of({setup.plugin.name: setup}, owner):
-                if other := readers.get(name):
-                    wrong = f'plugins: "{setup.plugin.name}" has the option "{name}" of {owner}s, and so has {other}.'
-                    raise DeclarationError("site", wrong, "Leave one of the plug-ins out, or rename its option.")
-                readers[name] = f'"{setup.plugin.name}"'
 
 
 def start(setups: Mapping[str, Setup]) -> None:
@@ -89,8 +72,10 @@ def gates_of(setups: Mapping[str, Setup]) -> tuple[Gate, ...]:
 
 
 def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]:
-    """Return the doors of each plug-in at these paths, by the plug-in's name."""
-    return {name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items()}
+    """Return the doors of each plug-in at these paths, by the plug-in's name. Raises DeclarationError."""
+    doors = {name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items()}
+    refuse_shared_doors(doors)
+    return doors
 
 
 Owner: TypeAlias = Literal["action", "page"]

@@ -24,7 +24,7 @@ from awp_publish.doors import EVERY_SITE
 from awp_publish.doors.wires import wires_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.dispatch import RouteCaller
-from awp_publish.http.documents import Prepared, prepare
+from awp_publish.http.documents import Prepared, prepare, refuse_shared_paths
 from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.http.lifespan import LaterDoors, run_lifespan
 from awp_publish.http.position import CalledApplication, Position
@@ -261,6 +261,7 @@ class AgentPublisher:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
         listed = [*published(self._protocols, catalog), *problem_documents(catalog, problems_of(self.site.plugins))]
+        refuse_shared_paths(listed, catalog)
         documents = prepare((document for document in listed if not document.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((document for document in listed if document.is_fallback), catalog, link, earlier, now)
         if before is not None and before.actions is catalog.actions:

@@ -20,7 +20,7 @@ from awp_publish.http.cors import ANY_ORIGIN, preflight
 from awp_publish.http.exchange import NO_SNIFFING, Fields, Pair, RawHeaders, Reply, read_fields
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog
-from awp_publish.problems import MethodNotAllowed
+from awp_publish.problems import DeclarationError, MethodNotAllowed
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 
@@ -159,10 +159,22 @@ def _date(value: bytes) -> datetime | None:
     return date if date.tzinfo is not None else None
 
 
+def refuse_shared_paths(documents: Iterable[Document], catalog: Catalog) -> None:
+    """Raise DeclarationError for two documents at one path, and for one at none."""
+    taken = set[str]()
+    for document in documents:
+        path = document.path_in(catalog)
+        if path in taken or not path.startswith("/"):
+            wrong = "two would be served at this path." if path in taken else "its path has no slash before it."
+            remedy = "Give that of the plug-in a path of its own, or leave the other one out: About(leave_out=[...])."
+            raise DeclarationError(f"document {path}", wrong, remedy)
+        taken.add(path)
+
+
 def prepare(
     documents: Iterable[Document], catalog: Catalog, link: bytes, before: Mapping[str, Prepared], now: datetime
 ) -> dict[str, Prepared]:
-    """Render every document of a catalog. Returns them by path.
+    """Render every document of a catalog. Returns them by path. Raises DeclarationError.
 
     A document with the same bytes as in `before` keeps its date, so that caches stay valid. `link` is the Link header
     (RFC 8288) of all documents. `Last-Modified` is the site's declared `updated`, or `now`.
@@ -173,7 +185,11 @@ def prepare(
     for document in documents:
         way, path = (document.render, document.door), document.path_in(catalog)
         if way not in rendered:
-            rendered[way] = Encodings(document.render(view(document)))
+            body: object = document.render(view(document))
+            if not isinstance(body, bytes):
+                wrong = f"what renders it returned {type(body).__name__}."
+                raise DeclarationError(f"document {path}", wrong, "Return bytes.")
+            rendered[way] = Encodings(body)
         old = before.get(path)
         if old is not None and old.body == rendered[way].body:
             prepared[path] = old

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from awp_publish import (
+    About,
     AgentPublisher,
     Awp,
     BearerToken,
@@ -321,6 +322,50 @@ def test_two_plug_ins_may_not_read_the_same_option(installed):
     ):
         with pytest.raises(DeclarationError, match=f'"other" has the option {wrong}'):
             Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
+
+
+def document(path: str, body: Any = b"{}") -> plugin.Protocol:
+    return plugin.Protocol("hours", (plugin.Document(path, "application/json", lambda catalog: body),))
+
+
+def door(name: str, path: str) -> plugin.Plugin:
+    opened = plugin.Door(name=name, path=path, open=lambda context: plugin.Endpoints())
+    return plugin.Plugin(name="other", doors=lambda setup, paths: [opened])
+
+
+@pytest.mark.parametrize(
+    ("other", "wrong"),
+    [
+        (plugin.Plugin(name="other", documents=document("/x")), '"other": documents must be a list of Protocol'),  # type: ignore[arg-type]
+        (
+            plugin.Plugin(name="other", documents=[plugin.Protocol("hours", document("/x").documents[0])]),  # type: ignore[arg-type]
+            'documents of "hours" must be a list of Document',
+        ),
+        (plugin.Plugin(name="other", documents=[document("hours.json")]), "document hours.json: its path has no slash"),
+        (plugin.Plugin(name="other", documents=[document("/llms.txt")]), "document /llms.txt: two would be served"),
+        (plugin.Plugin(name="other", documents=[document("/x", "{}")]), "document /x: what renders it returned str"),
+        (plugin.Plugin(name="other", declares={"agent": print}), 'has the method "agent", and so has the core'),
+        (plugin.Plugin(name="other", declares={"skill": print}), 'has the method "skill", and so has "skills"'),
+        (door("plain", "/other"), 'has the door "plain", and so has'),
+        (door("other", "other"), "the path of the door \"other\" is 'other'"),
+    ],
+)
+def test_a_plug_in_that_cannot_stand_beside_the_others_is_refused_at_the_start(other, wrong):
+    def start() -> None:
+        site = Site("Shop", "Sells books.", "https://shop.example", plugins=["discovery", "skills", other])
+        AgentPublisher(Starlette(), site=site, check=False).open()
+
+    with pytest.raises(DeclarationError) as refused:
+        start()
+    assert wrong in str(refused.value)
+
+
+def test_a_document_takes_the_place_of_one_that_is_left_out():
+    mine = plugin.Plugin(name="other", documents=[document("/llms.txt", b"mine")])
+    about = About(leave_out=["llms_txt"])
+    site = Site("Shop", "Sells books.", "https://shop.example", about=about, plugins=[mine])
+    with TestClient(AgentPublisher(Starlette(), site=site, check=False), base_url="https://shop.example") as client:
+        assert client.get("/llms.txt").text == "mine"
 
 
 def test_an_option_of_pages_is_checked_and_kept(installed):
