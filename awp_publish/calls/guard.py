@@ -5,6 +5,7 @@ exist. What may be answered from a record is looked up before a person is asked,
 cannot go through.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -17,6 +18,8 @@ from awp_publish.calls.gates.inputs import INPUTS
 from awp_publish.model import Action
 from awp_publish.problems import Problem, RateLimited
 from awp_publish.stores.store import Ran, Seen, Step
+
+logger: Final = logging.getLogger("awp_publish.calls")
 
 GATES: Final = (IDENTIFY, AUDIENCE, REQUIRE, INPUTS)
 """The core's own gates. Those of plug-ins stand between them, by their `order`."""
@@ -107,9 +110,16 @@ class Guard:
         return any(check.needs_answer(call, call.asked.get(check)) for check in self._ending)
 
     async def conclude(self, call: Call, result: Result) -> None:
-        """Tell the gates how an admitted call ended: they record its answer, and add to its headers."""
+        """Tell the gates how an admitted call ended: they record its answer, and add to its headers.
+
+        The action has run, so its answer outlasts the failure of a gate.
+        """
         for check in self._ending:
-            await check.ended(call, call.asked.get(check), result)
+            try:
+                await check.ended(call, call.asked.get(check), result)
+            except Exception:
+                values = (type(check).__qualname__, call.action.id, call.request_id)
+                logger.exception("the gate %s failed after a call of action %s (request_id=%s)", *values)
 
 
 def _same(problem: Problem) -> Problem:

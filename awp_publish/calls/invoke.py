@@ -166,6 +166,8 @@ class Invoker:
         except Problem as problem:
             problem.is_refusal = True
             result = problem.without_frames()
+        except Exception:  # of a gate
+            result = failed(call)
         if result is not None:
             self._count(call, result)
             await deliver(result)

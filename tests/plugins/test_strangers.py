@@ -324,6 +324,45 @@ def test_two_plug_ins_may_not_read_the_same_option(installed):
             Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
 
 
+class Broken(GateCheck[Ask]):
+    """A gate with a mistake."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def enter(self, call: Any) -> None:
+        if self._place == "enter":
+            raise ValueError("secret")
+
+    def ask(self, call: Any) -> Ask:
+        if self._place == "ask":
+            raise ValueError("secret")
+        return Ask()
+
+    async def ended(self, call: Any, ask: Any, result: Any) -> None:
+        raise ValueError("secret")
+
+
+@pytest.mark.parametrize(("place", "status", "runs"), [("enter", 500, 0), ("ask", 500, 0), ("ended", 200, 1)])
+def test_a_gate_that_fails_admits_no_call_and_loses_no_answer(place, status, runs, caplog):
+    gate = Gate(name="broken", order=450, of=lambda action, facts: Broken(place), refuses=())
+    broken = plugin.Plugin(name="broken", gates=lambda setup: [gate])
+    site, ran = Site("Shop", "Sells books.", "https://shop.example", plugins=[broken]), []
+
+    @site.agent("sell")
+    async def sell() -> str:
+        """Sell."""
+        ran.append(1)
+        return "sold"
+
+    with TestClient(AgentPublisher(Starlette(), site=site, check=False), base_url="https://shop.example") as client:
+        answer = client.post("/agents/actions/sell", json={})
+    assert (answer.status_code, len(ran)) == (status, runs)
+    assert answer.json() == "sold" if runs else answer.json()["code"] == "HANDLER_FAILED"
+    assert "secret" in caplog.text
+    assert "secret" not in answer.text
+
+
 def document(path: str, body: Any = b"{}") -> plugin.Protocol:
     return plugin.Protocol("hours", (plugin.Document(path, "application/json", lambda catalog: body),))
 
