@@ -107,7 +107,8 @@ class Calls:
                 call.unknown = unknown
             call.credentials = partial(read_credentials, source.scope, source.fields, self._admission.trusted_proxies)
             try:
-                self._admission.check_size(action, size)
+                if size > self._small:
+                    self._admission.check_size(action, size)
                 if is_guarded:
                     call.members = read_members(action, members, source.fields)
             except Problem as problem:

@@ -108,7 +108,7 @@ class RouteCaller(Routes):
     async def call(self, call: Call) -> Result:
         """Send a call to its route and return the answer. Raises a Problem, or whatever the application raises."""
         app = self._app
-        if call.action.asker is not None:  # callers have to sign in
+        if call.action.asker is not None and call.principal is None:  # callers have to sign in
             check_credentials(call)
         carrier = call.carrier
         entrance = app.outside if carrier is not None and carrier.is_fresh else app.entrance

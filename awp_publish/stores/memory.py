@@ -168,12 +168,6 @@ class MemoryStore:
     def _test_unschedule(self, step: Unschedule, now: float) -> Tested:
         return True, None
 
-    def _add(self, step: Add, now: float) -> None:
-        self._set_value(step.key, step.value, now + step.seconds, now)
-
-    def _swap(self, step: Swap, now: float) -> None:
-        self._set_value(step.key, step.new, now + step.seconds, now)
-
     def _reserve(self, step: Reserve, now: float) -> None:
         """Change a total. One that is 0 takes no room."""
         key, amount, until = step.key, step.amount, now + step.seconds
@@ -200,9 +194,10 @@ class MemoryStore:
         if not timed.entries:
             del self._queues[step.queue]
 
-    def _set_value(self, key: str, new: bytes | None, expires: float, now: float) -> None:
+    def _set_value(self, step: Add | Swap, now: float) -> None:
         """Store a value, or remove the one that is there."""
-        values = self._values.entries
+        key, *_, new, seconds = step
+        values, expires = self._values.entries, now + seconds
         before = values.get(key)
         if new is None or expires <= now:
             if before is not None:
@@ -266,8 +261,8 @@ class MemoryStore:
 _KINDS: Final[Mapping[type, tuple[_Test, _Change | None]]] = {
     Count: (MemoryStore._test_count, None),
     Look: (MemoryStore._test_look, None),
-    Add: (MemoryStore._test_add, MemoryStore._add),
-    Swap: (MemoryStore._test_swap, MemoryStore._swap),
+    Add: (MemoryStore._test_add, MemoryStore._set_value),
+    Swap: (MemoryStore._test_swap, MemoryStore._set_value),
     Reserve: (MemoryStore._test_reserve, MemoryStore._reserve),
     Schedule: (MemoryStore._test_schedule, MemoryStore._schedule),
     Unschedule: (MemoryStore._test_unschedule, MemoryStore._unschedule),

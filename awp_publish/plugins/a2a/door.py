@@ -69,7 +69,9 @@ class A2aDoor(CallEndpoint):
             exchange.headers = (*exchange.headers, (EXTENSIONS, self._extension.encode()))
         if not await self.read(exchange):
             return
-        query = _take_version(request)
+        query = request.scope["query_string"]
+        if query and VERSION not in request.fields:
+            query = _take_version(request, query)
         # The SDK reads only one line of each header, so they are joined.
         headers, path = list(request.fields.items()), f"/{named or ''}"
         inner = {**request.scope, "headers": headers, "path": path, "root_path": "", REQUEST: request}
@@ -92,17 +94,17 @@ class A2aDoor(CallEndpoint):
         request.body = await read_body(request.scope, request.fields, request.receive, most)
         request.size = len(request.body)
         if request.body or not may_be_empty:
-            require_json(request.fields, _is_json)
+            if request.fields.get(b"content-type") != b"application/json" or b"content-encoding" in request.fields:
+                require_json(request.fields, _is_json)
             request.document = parse_json(request.body)
 
 
-def _take_version(request: DoorRequest) -> bytes:
+def _take_version(request: DoorRequest, query: bytes) -> bytes:
     """Take the version from the query, where it may be instead of in the header (section 3.6.1).
 
     Returns the query without it.
     """
-    query: bytes = request.scope["query_string"]
-    if VERSION in request.fields or VERSION not in query.lower():
+    if VERSION not in query.lower():
         return query
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     for name, value in pairs:

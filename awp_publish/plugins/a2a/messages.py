@@ -85,9 +85,9 @@ class Messages:
             raise InvalidParamsError(f"messageId and contextId have at most {MAX_ID} characters.")
         for part in message.parts:  # specification, section 3.1.1
             kind = part.media_type.partition(";")[0].strip().lower()
-            is_read = kind in ("", *INPUT_MODES) or kind.startswith("text/") or kind.endswith("+json")
-            is_read |= is_file(part) and self._takes_files
-            if part.WhichOneof("content") == "url" or (is_file(part) and not self._takes_files) or not is_read:
+            is_text = kind in ("", *INPUT_MODES) or kind.startswith("text/") or kind.endswith("+json")
+            is_read = self._takes_files if is_file(part) else is_text and part.WhichOneof("content") != "url"
+            if not is_read:
                 raise ContentTypeNotSupportedError(
                     f"Skills read {' and '.join(INPUT_MODES)}: send what they take as a data part or as text, a file "
                     "as base64 in the member of the input that takes it, or as raw bytes in a part of its own."

@@ -181,8 +181,9 @@ def with_integers(text: bytes) -> bytes:
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
     """Put the headers of the HTTP answer into the task's metadata, under the same names."""
-    texts = header_members((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-    visible = {name: value for name, value in texts.items() if name not in _HIDDEN}
     task.ClearField("metadata")
-    if visible:
+    if not headers:
+        return
+    texts = header_members((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    if visible := {name: value for name, value in texts.items() if name not in _HIDDEN}:
         task.metadata.update({"headers": visible})

@@ -92,10 +92,8 @@ _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, Store
 class _Claim(Ask):
     """The claim of a call's key. `fingerprints` distinguish its input, one for each key that the site signs with."""
 
-    def __init__(self, claim: Add, fingerprints: tuple[str, ...], claims: Sequence[Step]) -> None:
-        self.claim = claim
-        self.fingerprints = fingerprints
-        self.claims = claims
+    claim: Add
+    fingerprints: tuple[str, ...]
 
     @property
     def looks(self) -> Sequence[Step]:  # type: ignore[override]  # made only for the few calls that look
@@ -143,13 +141,16 @@ class _Keys(GateCheck[_Claim]):
         fingerprints = self._fingerprints(call)
         until = int((self._clock() + self._longest) * 1000)  # in milliseconds
         running = write_running(fingerprints[0], until, call.request_id)
-        principal = call.principal
+        principal, ask = call.principal, _Claim()
+        ask.fingerprints = fingerprints
         if principal is not None:
-            claim = Add(f"{{user:{principal.key}}}{self._prefix}{key}", running, self._keep)
-            return _Claim(claim, fingerprints, (claim,))
-        claim = Add(self._prefix + key, running, self._keep)
-        most = Count(f"{{ip:{call.presented.address}}}keys", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
-        return _Claim(claim, fingerprints, (claim, most))
+            ask.claim = Add(f"{{user:{principal.key}}}{self._prefix}{key}", running, self._keep)
+            ask.claims = (ask.claim,)
+        else:
+            ask.claim = Add(self._prefix + key, running, self._keep)
+            most = Count(f"{{ip:{call.presented.address}}}keys", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
+            ask.claims = (ask.claim, most)
+        return ask
 
     def judge(self, call: Call, ask: _Claim, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Return the recorded answer, where the store was only looked at."""

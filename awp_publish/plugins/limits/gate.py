@@ -42,9 +42,7 @@ class _Limit:
 class _Counts(Ask):
     """The limits that concern one call, in the order of its counts."""
 
-    def __init__(self, limits: Sequence[_Limit], counts: Sequence[Count]) -> None:
-        self.counts = counts
-        self.limits = limits
+    limits: Sequence[_Limit]
 
 
 class _Limits(GateCheck[_Counts]):
@@ -61,7 +59,7 @@ class _Limits(GateCheck[_Counts]):
         if self._agents is not None:
             names = self._agents.names_of(call.presented)
             limits = tuple(limit for limit in limits if limit.whom in names)
-        principal, counts = call.principal, []
+        principal, counts = call.principal, list[Count]()
         for limit in limits:
             if limit.scope == "global":
                 key = limit.key
@@ -70,7 +68,9 @@ class _Limits(GateCheck[_Counts]):
             else:
                 key = f"{{user:{principal.key}}}{limit.key}"
             counts.append(Count(key, limit.most, limit.seconds))
-        return _Counts(limits, counts)
+        ask = _Counts()
+        ask.limits, ask.counts = limits, counts
+        return ask
 
     def judge(self, call: Call, ask: _Counts, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Put the state of each limit on the answer. Raises RateLimited."""
