@@ -2,8 +2,7 @@
 
 An event loop must not wait for a disk or a socket, and a hundred concurrent calls should cost one round trip and one
 commit. So requests from all loops and threads go to a `BatchThread`: a thread, its queue, and the `Backend` that only
-this thread uses. Requests that arrive while the backend is busy form the next batch. A `PooledThread` has an event
-loop, which runs a few batches at the same time.
+this thread uses. Requests that arrive while the backend is busy form the next batch.
 
 A caller who was told that the store is unavailable sends the same call again, with the same key and confirmation. So
 steps are carried out before their deadline or not at all: the first part of a request's time is for its steps, the
@@ -24,7 +23,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Look, Ran, Reserve, Step, Swap, unavailable
-from awp_publish.stores.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
+from awp_publish.stores.threads import Thread, make_lock, make_queue
 from awp_publish.stores.transaction import LeasingTransaction, carry_out
 
 logger: Final = logging.getLogger("awp_publish.stores")
@@ -161,15 +160,6 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-class PooledBackend(Protocol):
-    """A store's access to a server through several connections, used by the event loop of one thread."""
-
-    async def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
-
-    async def close(self) -> None: ...
-
-
 class BatchedStore:
     """A store whose work is done by a backend in a thread, for all event loops and threads of a process.
 
@@ -276,7 +266,7 @@ class BatchThread:
                         self._note(None)
                 except Exception as error:
                     self._fail(batch, error)
-                _settle(batch)
+                settle(batch)
                 del batch  # requests and answers are not kept until the next request comes
                 pause = self._backend.tidy()
         finally:
@@ -306,60 +296,7 @@ class BatchThread:
         self._is_well = problem is None
 
 
-class PooledThread(BatchThread):
-    """One thread with an event loop, in which a backend carries out up to `most` batches at the same time."""
-
-    def __init__(self, backend: PooledBackend, most: int) -> None:
-        self._pool = backend
-        self._slots = asyncio.Semaphore(most)
-        self._arrived = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._start()
-
-    def put(self, request: StoreRequest | None) -> None:
-        super().put(request)
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._arrived.set)
-
-    def _work(self) -> None:
-        loop = asyncio.SelectorEventLoop()  # the only kind that psycopg supports on every platform
-        try:
-            if is_gevent():  # its executor would resolve host names in greenlets of this thread
-                loop.set_default_executor(ThreadsOfTheirOwn())
-            loop.run_until_complete(self._serve())
-        finally:
-            loop.close()
-            self._ended.set_result(None)
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._arrived.set()  # for requests that came before the loop ran
-        try:
-            async with asyncio.TaskGroup() as under_way:
-                while self._is_open:
-                    await self._slots.acquire()
-                    await self._arrived.wait()
-                    self._arrived.clear()
-                    under_way.create_task(self._carry_out(self._gather(block=False)))
-        finally:
-            await self._pool.close()
-
-    async def _carry_out(self, batch: list[StoreRequest]) -> None:
-        if len(batch) == MAX_BATCH:
-            self._arrived.set()  # there may be more
-        try:
-            if batch:
-                await self._pool.carry_out(batch)
-                self._note(None)
-        except Exception as error:
-            self._fail(batch, error)
-        finally:
-            self._slots.release()
-        _settle(batch)
-
-
-def _settle(batch: list[StoreRequest]) -> None:
+def settle(batch: list[StoreRequest]) -> None:
     """Hand over the answers, waking each event loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[StoreRequest]] = {}
     for request in batch:

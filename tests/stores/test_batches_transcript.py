@@ -8,14 +8,16 @@ becomes of their batches.
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Look, Ran, batches
-from awp_publish.stores.batches import BatchedStore, BatchThread, PooledThread, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import unavailable
 from tests.function_transcripts import compare
 from tests.stores.test_steps_transcript import step_of
@@ -156,24 +158,38 @@ def test_how_long_a_request_is_waited_for(request, monkeypatch):
     compare(TEXTS / "requests.txt", {"request": globals()["request"]}, request)
 
 
-def test_which_requests_are_carried_out_together(request, monkeypatch, caplog):
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[..., list[Any]]:
+    """Run rounds of requests with a backend and its thread, and return their answers and what was logged."""
     caplog.set_level(logging.WARNING, "awp_publish.stores")
 
-    def logged() -> list[str]:
+    def run(
+        backend: Backend, thread: Callable[[], BatchThread], largest: int, rounds: list[list[str]], most: int = 1
+    ) -> list[Any]:
+        monkeypatch.setattr(batches, "MAX_BATCH", largest)
+        answers = asyncio.run(_play(BatchedStore(thread, 20), backend, rounds, most))
         messages = [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
         caplog.clear()
-        return messages
+        return [*answers, *messages]
 
+    return run
+
+
+def test_which_requests_are_carried_out_together(request, run):
     def single(largest: int, rounds: list[list[str]], words: str = "") -> list[Any]:
-        monkeypatch.setattr(batches, "MAX_BATCH", largest)
         backend = Backend(words.split())
-        store = BatchedStore(lambda: BatchThread(backend), 20)
-        return [*asyncio.run(_play(store, backend, rounds)), *logged()]
+        return run(backend, lambda: BatchThread(backend), largest, rounds)
+
+    compare(TEXTS / "batches.txt", {"single": single}, request)
+
+
+@pytest.mark.needs("postgres")
+def test_which_requests_are_carried_out_at_the_same_time(request, run, monkeypatch):
+    from awp_publish.plugins.postgres import pool
 
     def pooled(largest: int, most: int, rounds: list[list[str]], words: str = "") -> list[Any]:
-        monkeypatch.setattr(batches, "MAX_BATCH", largest)
-        backend = PooledBackend(words.split())
-        store = BatchedStore(lambda: PooledThread(backend, most), 20)
-        return [*asyncio.run(_play(store, backend, rounds, most)), *logged()]
+        monkeypatch.setattr(pool, "MAX_BATCH", largest)
+        backend: Any = PooledBackend(words.split())
+        return run(backend, lambda: pool.PooledThread(backend, most), largest, rounds, most)
 
-    compare(TEXTS / "batches.txt", {"single": single, "pooled": pooled}, request)
+    compare(TEXTS / "pools.txt", {"pooled": pooled}, request)

@@ -22,8 +22,9 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool
 
 from awp_publish.plugins.postgres.pages import PostgresPageIndex
+from awp_publish.plugins.postgres.pool import PooledThread
 from awp_publish.problems import DeclarationError
-from awp_publish.stores.batches import Answer, BatchedStore, PooledThread, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.batches import Answer, BatchedStore, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import (
     CLOCK_TOLERANCE,
     NEVER_EXPIRES,
