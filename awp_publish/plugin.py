@@ -188,7 +188,7 @@ class RunningApplication:
     `app` is the application with all of its middleware, `called` says how its routes are called
     (`http.position.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies. `wires`
     are the client's sides of the site's doors, by name, those first that every site has. `plugins` are all plug-ins of
-    the site, by name.
+    the site, by name. `is_checked` says whether findings are reported.
     """
 
     observer: Observer
@@ -197,23 +197,32 @@ class RunningApplication:
     has_sessions: bool
     wires: Mapping[str, Wire]
     plugins: dict[str, Serving]
+    is_checked: bool
     owns: Callable[[MutableMapping[str, Any]], bool]
     """Returns True if a request is for a document or door of ours, and not for the application."""
 
     guards_of: Callable[[Catalog], Guards]
     """Returns what the gates of a catalog share."""
 
-    lifespan_state: Callable[[], Mapping[str, object]]
-    """Returns the `state` that the application's lifespan has set up."""
+    lifespan: Callable[[], MutableMapping[str, Any]]
+    """Returns the scope of the lifespan, empty without one."""
 
-    extensions: Callable[[], MutableMapping[str, Any]]
-    """Returns the extensions of the lifespan's scope."""
+    documents: Callable[[], Mapping[str, Any]]
+    """Returns the prepared documents of the site's first address, by path."""
 
     routes: Callable[[], Sequence[Any]]
     """Returns the routes of the application."""
 
     entrance: Callable[[MutableMapping[str, Any]], ASGIApp]
     """Returns the outermost application for an incoming connection, for requests that a door sends itself."""
+
+    def lifespan_state(self) -> Mapping[str, object]:
+        """Return the `state` that the application's lifespan has set up."""
+        return self.lifespan().get("state", {})  # type: ignore[no-any-return]
+
+    def extensions(self) -> Mapping[str, Any]:
+        """Return the extensions of the lifespan's scope."""
+        return self.lifespan().get("extensions", {})  # type: ignore[no-any-return]
 
 
 @dataclass(kw_only=True, eq=False)

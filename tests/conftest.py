@@ -22,7 +22,6 @@ from hypothesis import HealthCheck, settings
 
 from awp_publish import About, OAuth, Site, cli, plugin
 from awp_publish.checks import Finding, check_documents
-from awp_publish.http import startup
 from awp_publish.http.exchange import AsgiApp
 from tests.client import TestClient
 from tests.installed import can_be_imported, installed, is_installed, missing_plugin
@@ -56,7 +55,9 @@ def _check_once(documents: tuple[tuple[str, bytes], ...]) -> list[Finding]:
 
 
 # A test starts the site that the test before it has started: what its documents say need not be judged again.
-vars(startup)["check_documents"] = lambda documents: _check_once(tuple(documents.items()))
+if is_installed("findings"):
+    _report = import_module("awp_publish.plugins.findings.report")
+    vars(_report)["check_documents"] = lambda documents: _check_once(tuple(documents.items()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,7 +20,6 @@ from awp_publish.cli.console import Console
 from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch_document
 from awp_publish.cli.limits import MAP_LIMITS
 from awp_publish.declare.discover import find_routes, unwrap
-from awp_publish.http.startup import check_published
 from awp_publish.maps import failure_classes, failures, live_page, projections, rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.plugin import installed, known_protocols
@@ -58,7 +57,8 @@ def check(console: Console, options: Namespace) -> int:
                 published = (document for protocol in known_protocols() for document in protocol.documents)
                 fallbacks = {document.path for document in published if document.is_fallback}
                 own = {path: document for path, document in documents.items() if path not in fallbacks}
-                findings += check_published(site, site.catalog.public, own, routes, "")
+                if (check_published := site.ask("findings")) is not None:
+                    findings += check_published(site, site.catalog.public, own, routes, "")
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
         elif pages:

@@ -2,19 +2,18 @@
 
 import gc
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
-from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
 from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
@@ -29,9 +28,7 @@ from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read
 from awp_publish.http.lifespan import LaterDoors, run_lifespan
 from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_pages import problem_documents
-from awp_publish.http.running import INSPECTED
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
-from awp_publish.http.startup import report
 from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
@@ -101,8 +98,7 @@ class AgentPublisher:
         self._plugins: dict[str, Serving] = {}
         self._position = Position(self, app, site, trust_outer_middleware)
         self._called = CalledApplication(app, app)
-        self._state: Mapping[str, object] = {}
-        self._extensions: MutableMapping[str, Any] = {}
+        self._lifespan: Scope = {}
         self._doors: Mapping[str, Sequence[Door]] = {}
         self._opening = threading.RLock()
         self._published: tuple[ServedAddress, ...] = ()
@@ -172,12 +168,6 @@ class AgentPublisher:
                 await receive()
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
-            # Only one process reports. With a reloader, each new process does: it has new code.
-            is_read = INSPECTED in scope.get("extensions", {})
-            if self._check and not is_read and (count_workers() == 1 or is_first_worker()):
-                root_path = scope.get("root_path") or root_path_of_server()
-                with _collector_paused():
-                    report(self.site, self._published[0].documents, find_routes(self._called.routes), root_path)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
         elif scope["type"] == "websocket":
@@ -189,10 +179,9 @@ class AgentPublisher:
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
         """Run the plug-ins and the doors while the application runs."""
-        self._state = scope.get("state", {})
+        self._lifespan = scope
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
-            self._extensions = scope.get("extensions", {})
             for serving in self._plugins.values():
                 await stack.enter_async_context(serving.setup.plugin.running(serving))
             for running in (running for published in self._published for running in published.running):
@@ -222,7 +211,7 @@ class AgentPublisher:
         setups = {EVERY_SITE.name: Setup(EVERY_SITE, None, site), **site.plugins}
         self._doors = doors_of(setups, settings.paths)
         facts = [door.facts for listed in self._doors.values() for door in listed]
-        called = self._called = self._position.called(scope, lambda: self._state)
+        called = self._called = self._position.called(scope, lambda: self._lifespan.get("state", {}))
         names = (protocol.name for protocol in protocols)
         site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, names)
         application = RunningApplication(
@@ -234,8 +223,9 @@ class AgentPublisher:
             plugins=self._plugins,
             owns=self.owns,
             guards_of=self._guards,
-            lifespan_state=lambda: self._state,
-            extensions=lambda: self._extensions,
+            lifespan=lambda: self._lifespan,
+            documents=lambda: self._published[0].documents,
+            is_checked=self._check,
             routes=partial(find_routes, called.routes),
             entrance=self._position.entrance,
         )

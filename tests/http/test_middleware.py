@@ -307,7 +307,7 @@ def test_a_protocol_of_ones_own_is_one_more_value(open_client):
     assert client.get("/mine.json", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
 
 
-@pytest.mark.needs("woa")
+@pytest.mark.needs("woa", "findings")
 def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
     site = Site("Shop", "Sells.", url="http://shop.example")
     declare_status(site)

@@ -36,7 +36,6 @@ from awp_publish.http.html import Html
 from awp_publish.http.origins import is_cross_site, refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
-from awp_publish.http.startup import check_published
 from awp_publish.plugin import Answer, Context, Endpoints
 from awp_publish.plugins.overview.approval import APPROVABLE_FOR, approve
 from awp_publish.plugins.overview.dashboard import dashboard
@@ -173,10 +172,11 @@ class OverviewDoor(Endpoint):
             notices[section] = notice
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
-            check = partial(
-                check_published, self.door.site, catalog.public, documents, self.door.application.routes(), ""
-            )
-            self._found = (documents, await run_in_thread(check, asyncio.to_thread))
+            findings: tuple[Finding, ...] = ()
+            if (check := self.door.ask("findings")) is not None:
+                read = partial(check, self.door.site, catalog.public, documents, self.door.application.routes(), "")
+                findings = await run_in_thread(read, asyncio.to_thread)
+            self._found = (documents, findings)
         view = self._view(caller, await self._read_traffic())
         panels = await read_panels(view)
         make = partial(dashboard, view, dict(read_query(scope["query_string"])), notices, panels)

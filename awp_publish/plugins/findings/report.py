@@ -1,24 +1,18 @@
-"""Logs the findings of the checks when a server starts, including addresses that no route answers.
+"""The findings about a site: in its documents, and about addresses that no route answers.
 
-Findings of the same check are grouped into one line, with at most MAX_LINES in total. Only one of several workers
-logs them.
+Findings of the same check are grouped into one line, with at most MAX_LINES in total.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback, is_private
-from awp_publish.declare.discover import Route
-from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
 from awp_publish.plugin import DeclaredSite
-
-if TYPE_CHECKING:
-    from awp_publish.declare.site import Site
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
@@ -31,26 +25,20 @@ DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-
 """Checks that are left out for a site on a loopback address, where they would only report that fact."""
 
 
-def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
+def report(site: DeclaredSite, documents: Mapping[str, Any], routes: Sequence[Any], root_path: str) -> None:
     """Log the findings about the first address of a site."""
     findings = check_published(site, site.catalog, documents, routes, root_path)
     for level, line in summarize(findings):
         logger.log(level, "%s", line)
 
 
-class _Served(Protocol):
-    """A document as it is served."""
-
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def media_type(self) -> str: ...
-
-
 def check_published(
-    site: DeclaredSite, catalog: Catalog, documents: Mapping[str, _Served], routes: Sequence[Route], root_path: str
+    site: DeclaredSite, catalog: Catalog, documents: Mapping[str, Any], routes: Sequence[Any], root_path: str
 ) -> tuple[Finding, ...]:
-    """Return the findings about one address of a site: about its documents, and about the addresses in them."""
+    """Return the findings about one address of a site: about its documents, and about the addresses in them.
+
+    `documents` are served as `http.documents.Prepared` says, `routes` are those of the application.
+    """
     bodies = {
         catalog.prefix + path: prepared.body
         for path, prepared in documents.items()
@@ -102,7 +90,7 @@ def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
 
 
 def check_addresses(
-    catalog: Catalog, documents: Iterable[str], routes: Sequence[Route], root_path: str
+    catalog: Catalog, documents: Iterable[str], routes: Sequence[Any], root_path: str
 ) -> Iterator[Finding]:
     """Find declared addresses that no route answers, and routes of the application that we answer instead.
 

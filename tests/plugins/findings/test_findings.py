@@ -24,7 +24,7 @@ from tests.guarded import make_shop
 from tests.http.test_real_server import free_port, wait_until
 from tests.installed import installed
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
