@@ -1,14 +1,11 @@
 """`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
-import gc
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count
-from typing import Final
 
 from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
@@ -22,6 +19,7 @@ from awp_publish.documents.protocol import published
 from awp_publish.doors import EVERY_SITE
 from awp_publish.doors.wires import wires_of
 from awp_publish.http.admission import read_admission_of
+from awp_publish.http.collector import collector_paused
 from awp_publish.http.dispatch import RouteCaller
 from awp_publish.http.documents import Prepared, prepare, refuse_shared_paths
 from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
@@ -32,30 +30,6 @@ from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
-
-_starts: Final = count()
-
-INTERPRETER_FREEZES: Final = 1_000
-"""More objects than an interpreter sets aside when it starts (CPython 3.12: 375); applications freeze thousands."""
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause garbage collection during start-up: the new objects all stay alive, and each run would traverse them again.
-
-    After the first start of a process, they are moved to the oldest generation, unless the application itself has
-    called `gc.freeze()`. Later starts, as in tests, leave them to the collector: many are garbage by then.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if next(_starts) == 0 and gc.get_freeze_count() < INTERPRETER_FREEZES:  # O(n): it counts the frozen objects
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 class AgentPublisher:
@@ -196,7 +170,7 @@ class AgentPublisher:
                 self._prepare_site(scope)
         return self._published
 
-    @_collector_paused()
+    @collector_paused()
     def _prepare_site(self, scope: Scope) -> None:
         """Freeze the site against the application's routes and prepare everything that is served."""
         site, settings = self.site, self.site.settings
