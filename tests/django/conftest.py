@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextvars import copy_context
 from functools import cache
+from pathlib import Path
 
 import django
 import pytest
@@ -46,6 +47,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.fixture(scope="session", autouse=True)
 def _tables() -> Iterator[None]:
     for database in connections:
+        path = Path(connections.settings[database]["NAME"])  # also of others that were forked from the same process
+        connections.settings[database]["NAME"] = path.with_stem(f"{path.stem}-{os.getpid()}")
         call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
     connections.close_all()
