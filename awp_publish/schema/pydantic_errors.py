@@ -30,7 +30,7 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
                 labels.append((tuple(path), part))
                 continue
             path.append(part)
-        detail = words.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        detail = words.removeprefix("Value error, ").removeprefix("Assertion failed, ") or "is not valid"
         candidates.append((tuple(path), labels, detail, kind in _OWN_CHECKS))
     level = 0
     while any(len(labels) > level for _, labels, _, _ in candidates):
