@@ -1,6 +1,9 @@
 """Sites and URLconfs with one thing wrong each."""
 
+import sys
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +15,17 @@ from awp_publish import ApplicationUser, Site
 def make_site(**options: object) -> Site:
     given: dict[str, Any] = {"name": "Shop", "description": "Sells books.", "url": "https://shop.example", **options}
     return Site(**given)
+
+
+def copy_of(project: str) -> str:
+    """Import a project of other tests anew, which have not used this one. Returns the name of the module."""
+    name = f"tests.django.copy_of_{project}"
+    spec = spec_from_file_location(name, Path(__file__).with_name(f"test_{project}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return name
 
 
 def view(request: HttpRequest) -> HttpResponse:

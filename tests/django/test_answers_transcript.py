@@ -1,0 +1,116 @@
+"""What the shop answers, whole, under WSGI and ASGI alike: `transcripts/answers.txt`, see `tests/transcript.py`.
+
+Under WSGI, `jobs.txt` and `projects.txt`, too. Sections of the latter are of other projects, each named by a module.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import django
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client, override_settings
+
+from tests.client import TestClient
+from tests.django.shop.asgi import application
+from tests.django.shop.models import Book
+from tests.django.sites import copy_of
+from tests.transcript import compare, play
+
+TEXTS = Path(__file__).parent / "transcripts"
+CHANGING = [
+    (r"(set-cookie: (?:csrftoken|sessionid|messages)=)[^;]*", r"\1..."),
+    (r"expires=[^;]*", "expires=..."),
+    (r"(?<=awp-session: )\S+", "TOKEN"),
+    (r"(requestId\W+)\w+", r"\1ID"),
+    (r'(request_id\\*":\\*")\w+', r"\1ID"),
+    (r"(x-ratelimit-reset: ).*", r"\1..."),
+    (r"evt_[\w-]+", "evt_ID"),
+    (r"(server: ).*", r"\1..."),
+]
+pytestmark = pytest.mark.skipif(django.VERSION < (5, 2), reason="older versions have other words")
+
+
+class Answer:
+    """An answer as transcripts read it."""
+
+    def __init__(self, status: int, fields: Iterable[tuple[str, str]], content: bytes) -> None:
+        self.status_code, self.content, self.headers = status, content, self
+        self._fields = sorted(((name.lower(), value) for name, value in fields), key=lambda field: field[0])
+
+    def multi_items(self) -> list[tuple[str, str]]:
+        return self._fields
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="backslashreplace")
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+class Wsgi:
+    """A client of Django, as transcripts call it."""
+
+    def __init__(self) -> None:
+        self._client = Client(raise_request_exception=False, SERVER_NAME="shop.example")
+        self.cookies = self._client.cookies
+
+    def request(self, method: str, address: str, *, content: bytes, headers: dict[str, str], **_: Any) -> Answer:
+        headers = {"user-agent": "tests", **headers}
+        kind = headers.pop("content-type", "application/octet-stream")
+        given: dict[str, Any] = {"data": content, "content_type": kind, "headers": headers, "secure": True}
+        answer: Any = self._client.generic(method, address, **given)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        cookies = [("set-cookie", cookie.OutputString()) for cookie in answer.cookies.values()]
+        return Answer(answer.status_code, [*answer.items(), *cookies], body)
+
+
+class Asgi:
+    """The same of the application under ASGI."""
+
+    def __init__(self) -> None:
+        self._client = TestClient(application, base_url="https://shop.example", raise_server_exceptions=False)
+        self.cookies = self._client.cookies
+
+    def request(self, method: str, address: str, *, headers: dict[str, str], **given: Any) -> Answer:
+        silent = {"user-agent": "tests", "accept": "", "accept-encoding": "", "connection": ""}
+        answer = self._client.request(method, address, headers=silent | headers, **given)
+        return Answer(answer.status_code, answer.headers.multi_items(), answer.content)
+
+
+def _people() -> None:
+    ann = User.objects.create_user("ann", password="ann")
+    ann.user_permissions.add(Permission.objects.get(codename="add_book"))
+    User.objects.create_user("ben", password="ben")
+    Book.objects.create(title="Emma", pages=3)
+    Book.objects.create(title="Persuasion", pages=5)
+
+
+@pytest.mark.parametrize("make", [Wsgi, Asgi])
+def test_what_the_shop_answers(request, make):
+    _people()
+    shop: Any = make()
+    compare(TEXTS / "answers.txt", shop, request, *CHANGING)
+
+
+def test_what_becomes_of_jobs(request):
+    _people()
+    shop: Any = Wsgi()
+    compare(TEXTS / "jobs.txt", shop, request, *CHANGING)
+
+
+def test_what_projects_answer(request):
+    """Each section names a module of this folder that has a site and addresses."""
+    path, made = TEXTS / "projects.txt", list[str]()
+    _people()
+    for section in re.split(r"\n(?=# )", path.read_text().rstrip("\n")):
+        module = copy_of(section.split()[1])
+        with override_settings(ROOT_URLCONF=module, AWP_PUBLISH={"SITE": f"{module}.site"}):
+            made.append(play(section, Wsgi(), CHANGING))  # type: ignore[arg-type]
+    if request.config.getoption("--golden"):
+        path.write_text("\n".join(made))
+    assert "\n".join(made) == path.read_text()

@@ -1,0 +1,47 @@
+"""What is known of the views of Django projects: their catalogs in words, one in `transcripts` for each project.
+
+A project is a module with a site and addresses, most of them of other tests. --golden writes the texts anew; read the
+change.
+"""
+
+import re
+from pathlib import Path
+
+import django
+import pytest
+from awp_publish_django.publication import get_publication
+from django.test import override_settings
+
+from tests.declare.facts import facts_of
+from tests.django.sites import copy_of
+
+PROJECTS = [
+    *("answers_with_pages", "bad_days", "callers", "class_views", "consent", "dead_actions", "descriptions"),
+    *("every_field", "files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
+    *(
+        "included",
+        "left_out_fields",
+        "made_forms",
+        "model_queries",
+        "own_route",
+        "pages",
+        "patterns",
+        "plain",
+        "redirects",
+    ),
+    *("rest_framework", "search", "small_things", "streamed_answers", "unprefixed_language", "urls_and_languages"),
+]
+
+
+@pytest.mark.skipif(django.VERSION < (5, 2), reason="older fields have other words")
+@pytest.mark.parametrize("project", PROJECTS)
+def test_what_is_known_of_views(project, request):
+    module = copy_of(project)
+    path = Path(__file__).parent / "transcripts" / f"{project}.txt"
+    with override_settings(ROOT_URLCONF=module, AWP_PUBLISH={"SITE": f"{module}.site"}):
+        text = "\n".join(facts_of(get_publication().site)).lstrip("\n") + "\n"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    if request.config.getoption("--golden"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
