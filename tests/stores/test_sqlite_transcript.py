@@ -124,6 +124,7 @@ class Scene:
     def pause(self, seconds: float) -> None:
         self.pauses += 1
         self.seconds += 0.5
+        assert self.pauses < 100
         if self.other is not None and self.pauses == self.locked_for:
             self.unlock()
 
