@@ -17,7 +17,7 @@ from tests.django.sites import copy_of
 
 PROJECTS = [
     *("answers_with_pages", "bad_days", "callers", "class_views", "consent", "dead_actions", "descriptions"),
-    *("every_field", "files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
+    *("files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
     *(
         "included",
         "left_out_fields",
