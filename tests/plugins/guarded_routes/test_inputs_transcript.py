@@ -167,6 +167,14 @@ def make_streaming() -> AgentPublisher:
         headers = {"x-own": "o", "x-request-id": "own"}
         return StreamingResponse(parts(), int(given.get("status", "200")), headers, given.get("type", "text/plain"))
 
+    class Spelt:
+        """An application whose headers have capitals, one of which a gate gives, too."""
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            headers = [(b"X-Own", b"o"), (b"RateLimit-Policy", b"own"), (b"RateLimit", b"own")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"spelt"})
+
     async def silent(request: Request) -> Response:
         return Response(status_code=204)
 
@@ -178,8 +186,10 @@ def make_streaming() -> AgentPublisher:
     for name, options in routes.items():
         site.declare(name, method="POST", path=f"/{name}", description=f"A {name} answer.", outputs={}, **options)
     site.declare("silent", method="POST", path="/silent", description="None.", outputs={}, rate_limit="90/minute")
+    site.declare("spelt", method="POST", path="/spelt", description="Spelt.", outputs={}, rate_limit="90/minute")
     paths = [Route(f"/{name}", stream, methods=["POST"]) for name in routes]
-    return AgentPublisher(Starlette(routes=[*paths, Route("/silent", silent, methods=["POST"])]), site=site)
+    paths += [Route("/silent", silent, methods=["POST"]), Route("/spelt", Spelt(), methods=["POST"])]
+    return AgentPublisher(Starlette(routes=paths), site=site)
 
 
 def test_how_answers_are_passed_on(request):

@@ -92,6 +92,12 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         request.session["times"] = request.session.get("times", 0) + 1
         return JSONResponse(request.session["times"])
 
+    @site.action("count", method="POST")
+    async def count(request: Request) -> Response:
+        """Count, in a member of the session that identifies nobody."""
+        request.session["times"] = request.session.get("times", 0) + 1
+        return JSONResponse([request.session.get("user", "nobody"), request.session["times"]])
+
     @site.action("refuse", method="POST")
     async def refuse(request: Request) -> Response:
         """Refuse, with a cookie."""
@@ -118,7 +124,7 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         return "mine"
 
     handlers = [("/sign-in", sign_in), ("/sign-out", sign_out), ("/add", add), ("/later", later), ("/broken", broken)]
-    handlers += [("/sign-in-later", sign_in_later), ("/refuse", refuse), ("/go", go)]
+    handlers += [("/sign-in-later", sign_in_later), ("/refuse", refuse), ("/go", go), ("/count", count)]
     routes = [Route(path, handler, methods=["POST"]) for path, handler in handlers]
     app = Starlette(routes=[*routes, Route("/me", whoami)])
     if placed == "inside":

@@ -6,6 +6,7 @@ sets what the owner says, and `/refresh` publishes it.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +28,17 @@ from tests.function_transcripts import compare
 from tests.guarded import make_shop
 from tests.transcript import compare as compare_answers
 from tests.virtual_time import run_virtually
+
+
+class Heard(logging.Handler):
+    """What is logged, each message once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told[f"{record.levelname} {record.getMessage()}"] = None
 
 
 async def answer(word: str) -> object:
@@ -74,22 +86,33 @@ def probes(seconds: int, declared: list[list[Any]], settings: Mapping[str, Any] 
                 await asyncio.sleep(1)
         say(f"ends, {len(asyncio.all_tasks()) - 1} tasks are left")
 
+    heard = Heard()
+    liveness.logger.addHandler(heard)
     try:
         run_virtually(run())
     except StartFailed as error:
         told.append(str(error))
-    return told
+    finally:
+        liveness.logger.removeHandler(heard)
+    return [*told, *heard.told]
 
 
 def test_what_works_second_by_second(request, monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(liveness, "time", clock)
-    compare(Path(__file__).parent / "status.txt", {"probes": probes, "bare": bare}, request)
+    compare(Path(__file__).parent / "status.txt", {"probes": probes, "bare": bare, "late": late}, request)
 
 
 def bare() -> None:
     """Forget the parentheses."""
     make_shop().status(lambda: True)  # type: ignore[arg-type]
+
+
+def late() -> None:
+    """Declare a probe once the site is published."""
+    site = make_shop()
+    site.freeze()
+    site.status()(lambda: True)
 
 
 def make_owned_shop(*, looks: bool = False) -> AsgiApp:
