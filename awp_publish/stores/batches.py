@@ -290,7 +290,10 @@ class BatchThread:
     def _note(self, problem: StoreUnavailable | None) -> None:
         """Log the beginning and the end of an outage, not every call in between."""
         if problem is not None and self._is_well:
-            logger.error("the store is unavailable: %s (%s)", problem.detail, type(problem.__cause__).__name__)
+            cause = problem.__cause__
+            # What the system says names a file or an address; what a database says may quote what it was sent.
+            said = f"{type(cause).__name__}: {cause}" if isinstance(cause, OSError) else type(cause).__name__
+            logger.error("the store is unavailable: %s (%s)", problem.detail, said)
         elif problem is None and not self._is_well:
             logger.warning("the store is available again")
         self._is_well = problem is None

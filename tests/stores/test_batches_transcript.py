@@ -96,7 +96,7 @@ class Backend:
             if word in ("ok", "half", "each"):
                 each.answer = RuntimeError("No.") if word == "each" else Ran(None, (_name(each).encode(),))
         if word in ("half", "away"):
-            raise unavailable("The server is away.") from OSError()
+            raise unavailable("The server is away.") from OSError("No route to host")
         if word == "broken":
             raise RuntimeError("It is broken.")
 
