@@ -136,14 +136,15 @@ class Sessions:
     ) -> OpenSession:
         """Make a session. `max_seconds` limits its timeout. Raises AwpError."""
         profile = params.get("profile")
-        self._make_room(owner, principal, address)
         user_agent = _read_printable(params, "user_agent")
         locale = _read_printable(params, "locale")
         if not locale and isinstance(profile, dict):
             locale = _read_printable(profile, "locale")
         declared, pages = params.get("limits"), self._limits.pages
+        if not isinstance(declared, dict | None):
+            refuse("limits must be an object.", param="limits")
         # Draft: fewer than the site allows.
-        max_pages = declared.get("max_pages") if isinstance(declared, dict) else None
+        max_pages = declared.get("max_pages") if declared is not None else None
         if isinstance(max_pages, bool) or (max_pages is not None and (not isinstance(max_pages, int) or max_pages < 1)):
             refuse("limits.max_pages must be a positive whole number.", param="limits.max_pages")
         limits = replace(self._limits, pages=min(max_pages or pages, pages))
@@ -154,7 +155,6 @@ class Sessions:
         self, owner: object, principal: str, exported: object, params: JsonObject, max_seconds: float, address: str = ""
     ) -> OpenSession:
         """Make the session that an export describes, with a new id. Raises AwpError."""
-        self._make_room(owner, principal, address)
         session = Session.restore(exported, self._origins, limits=self._limits, cache=self._cache)
         return self._add(session, owner, principal, address, params, max_seconds)
 
@@ -170,11 +170,12 @@ class Sessions:
         now = self._clock()
         lifetime = min(LIFETIME, read_milliseconds(params, "ttl_ms", LIFETIME))
         timeout = min(max_seconds, read_milliseconds(params, "timeout_ms", max_seconds))
+        self._make_room(principal, address)  # nothing is closed for what is refused
         opened = OpenSession(session, owner, principal, address, timeout, now, now, now + lifetime)
         self._open[opened.id] = opened
         return opened
 
-    def _make_room(self, owner: object, principal: str, address: str) -> None:
+    def _make_room(self, principal: str, address: str) -> None:
         """Make room for one more session of a caller. Raises AwpError if there is none.
 
         A caller at its limit, then unknown callers together are refused before anybody else's session is closed. All

@@ -120,6 +120,9 @@ class WoaDoor(CallEndpoint):
                 raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
         if type(operation) is not str and "operation" in envelope:
             raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
+        action = self._offered.get((agent, operation), self._absent)
+        if action is None:
+            raise self._invoker.offers.unknown(DOOR, agent, operation)
         if not isinstance(inputs, dict):
             if "input" not in envelope:
                 misnamed = self.dialect.misnamed(envelope)
@@ -127,9 +130,6 @@ class WoaDoor(CallEndpoint):
                 raise MissingInput(f"The envelope has no member input{instead}.")
             raise not_an_object(inputs)
 
-        action = self._offered.get((agent, operation), self._absent)
-        if action is None:
-            raise self._invoker.offers.unknown(DOOR, agent, operation)
         unknown = partial(self._invoker.offers.unknown, DOOR, agent, operation) if self._absent is not None else None
         request.call = call = self._calls.make(action, inputs, request, envelope, size=size, unknown=unknown)
         await self._invoker.run(call, request.deliver)

@@ -83,6 +83,13 @@ def test_an_invoke_path_without_the_agent_takes_it_from_the_envelope(open_client
     assert (nameless.status_code, nameless.json()["code"]) == (400, "INVALID_ENVELOPE")
 
 
+@pytest.mark.parametrize("envelope", [{}, {"input": {}}, {"input": 3}, {"text": "a"}])
+def test_an_agent_that_is_unknown_is_told_before_what_its_envelope_lacks(site, open_client, envelope):
+    shorten(site)
+    answer = publish(site, open_client).post("/agents/shortner/invoke", json=envelope)
+    assert (answer.status_code, answer.json()["code"]) == (404, "UNKNOWN_AGENT")
+
+
 def test_invalid_input_is_told_by_pointers_into_the_input(site, open_client):
     class Line(BaseModel):
         sku: str
