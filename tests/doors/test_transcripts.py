@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from fastapi import FastAPI, Security
+from fastapi.security import APIKeyQuery
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Limits, Paths
@@ -55,11 +58,30 @@ def make_hidden() -> AgentPublisher:
     return AgentPublisher(Starlette(), site=site)
 
 
+def make_keyed() -> FastAPI:
+    """Make an application whose route takes two keys in the query."""
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/keyed")
+    @site.action("keyed")
+    async def keyed(
+        key: Annotated[str, Security(APIKeyQuery(name="key"))],
+        other: Annotated[str | None, Security(APIKeyQuery(name="other", auto_error=False))],
+        q: str = "",
+    ) -> list[str | None]:
+        """Show what was sent."""
+        return [q, key, other]
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
 SITES: dict[str, Callable[[], AsgiApp]] = {
     "plain": make_shelves,
     "woa": make_shelves,
     "hidden": make_hidden,
     "moved": lambda: make_moved(Paths(root="/do", invoke="/call?v=1&agent=id-{agent_id}")),
+    "keyed": make_keyed,
     "nameless": lambda: make_moved(Paths(invoke="/call")),
 }
 
