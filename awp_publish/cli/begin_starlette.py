@@ -1,7 +1,7 @@
 """A site for an application of FastAPI or Starlette, in the file that makes the application."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -59,18 +59,31 @@ def applications_in(path: Path) -> Iterator[FoundApplication]:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if not isinstance(value, ast.Call) or not isinstance(targets[0], ast.Name):
             continue
-        function = value.func
-        called = getattr(function, "id", "") or getattr(function, "attr", "")  # FastAPI(...), fastapi.FastAPI(...)
-        framework = imported.get(called) or (CLASSES.get(called) if isinstance(function, ast.Attribute) else None)
-        if framework is not None:
+        making = [value, *_calls_in_function(tree, value.func)]  # FastAPI(...), or make_app() with one inside
+        made = next(((call, framework) for call in making if (framework := _framework_of(call.func, imported))), None)
+        if made is not None:
+            call, framework = made
             texts = {
                 keyword.arg: keyword.value.value
-                for keyword in value.keywords
+                for keyword in call.keywords
                 if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
             }
             described = texts.get("summary") or texts.get("description", "")
             title = texts.get("title", "")
             yield FoundApplication(path, text, tree, targets[0].id, framework, node.lineno, title, described)
+
+
+def _framework_of(function: ast.expr, imported: Mapping[str, str]) -> str | None:
+    called = getattr(function, "id", "") or getattr(function, "attr", "")  # FastAPI(...), fastapi.FastAPI(...)
+    return imported.get(called) or (CLASSES.get(called) if isinstance(function, ast.Attribute) else None)
+
+
+def _calls_in_function(tree: ast.Module, function: ast.expr) -> Iterator[ast.Call]:
+    """Yield the calls within the function of a module that a name stands for."""
+    name = getattr(function, "id", None)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield from (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
 
 def plan_application(application: FoundApplication, folder: Path) -> FileChange:

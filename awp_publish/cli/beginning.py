@@ -34,7 +34,7 @@ def begin(console: Console, options: Namespace) -> int:
 
 def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
     if not path.exists():
-        raise DeclarationError(str(path), "does not exist.", "Name a folder or a module of your project.")
+        raise DeclarationError(str(path), "does not exist.", "Name a folder or a file of your project.")
     folder = path if path.is_dir() else path.parent
     manage = path if path.name == "manage.py" else folder / "manage.py"
     if path.is_dir() or path.name == "manage.py":
@@ -48,7 +48,7 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
         raise DeclarationError(
             str(path),
             "No FastAPI, Starlette or Django application was found here.",
-            "Name the module that makes it (awp-publish init src/shop/main.py), or write a new one: "
+            "Name the file in which a variable holds it (awp-publish init src/shop/main.py), or write a new one: "
             "awp-publish init fastapi.",
         )
     first = applications[0]

@@ -196,6 +196,7 @@ def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, word
         "import fastapi\r\n\r\napp: object = fastapi.FastAPI()\r\n",
         "try:\n    from starlette.applications import Starlette\n    from starlette.routing import Route\n"
         "except ImportError:\n    raise\napp = Starlette(routes=[Route('/', print)])\n",
+        "from fastapi import FastAPI\n\n\ndef make():\n    app = FastAPI()\n    return app\n\n\napp = make()\n",
         'LINES = "a\x0cb\u2028c"\nimport os\nfrom fastapi import FastAPI\n\napp = FastAPI()\n'
         'if __name__ == "main":\n    1\n',
     ],
