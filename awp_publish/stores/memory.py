@@ -196,8 +196,8 @@ class MemoryStore:
 
     def _set_value(self, step: Add | Swap, now: float) -> None:
         """Store a value, or remove the one that is there."""
-        key, *_, new, seconds = step
-        values, expires = self._values.entries, now + seconds
+        key, new, expires = step.key, step[-2], now + step.seconds
+        values = self._values.entries
         before = values.get(key)
         if new is None or expires <= now:
             if before is not None:
