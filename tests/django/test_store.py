@@ -20,12 +20,12 @@ from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Look, Store
 from tests.client import TestClient
 from tests.django.sites import make_site
+from tests.plugins.events.test_events_log import *  # noqa: F403
+from tests.plugins.events.test_webhooks import *  # noqa: F403
 from tests.plugins.jobs.test_credentials import MARK, make_site as make_reporting_site, send_and_wait
+from tests.plugins.traffic.test_stored_traffic import *  # noqa: F403
 from tests.stores.conftest import Clock
 from tests.stores.test_contract import *  # noqa: F403
-from tests.stores.test_events import *  # noqa: F403
-from tests.stores.test_traffic import *  # noqa: F403
-from tests.stores.test_webhooks import *  # noqa: F403
 
 
 @pytest.fixture
