@@ -10,7 +10,7 @@ from awp_publish.declare.discover.routes import FORM_TYPES, Operation
 from awp_publish.declare.implementations import SCHEMA_REMEDY, Implementation, TargetApplication
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.rates import read_rate
-from awp_publish.declare.sign_in import asker_of
+from awp_publish.declare.sign_in import sign_in_of
 from awp_publish.model import DEFAULT_OPERATION, Action, ActionType, Effect, Target, title_of
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, in_doubles
@@ -59,7 +59,7 @@ def make_action(
     inputs, secret_names = mark_secrets(implementation.operation.inputs)
     outputs = in_doubles(implementation.operation.outputs)
     operation = replace(implementation.operation, inputs=in_doubles(inputs), outputs=outputs)
-    headers = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    answer_headers = _answer_headers(description, operation)
     description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
@@ -67,10 +67,7 @@ def make_action(
     effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
     rehearse = cache(implementation.rehearse) if implementation.rehearse is not None else None
     refuses_in_time = not is_background or (rehearse is not None and rehearse() is not None)
-    asker = asker_of(options, operation, application, refuses_in_time=refuses_in_time)
-    if options.scopes and asker is None:
-        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
-    scopes = (operation.scopes if asker is not None else ()) if options.scopes is None else options.scopes
+    asker, scopes = sign_in_of(subject, options, operation, application, refuses_in_time=refuses_in_time)
     _check_examples(subject, options.examples, operation)
     if is_background and answer_redactor(operation.outputs) is not None:
         refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
@@ -84,9 +81,7 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
-        answer_headers=frozenset(
-            name.encode("latin-1", "replace") for name in headers if not _NOT_OF_THE_ANSWER.fullmatch(name)
-        ),
+        answer_headers=answer_headers,
         secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
@@ -99,7 +94,7 @@ def make_action(
         route_credentials=operation.credentials,
         security=operation.security,
         security_schemes=operation.schemes,
-        scopes=tuple(scopes),
+        scopes=scopes,
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         needs_confirmation=effect == "irreversible",
@@ -117,6 +112,12 @@ def make_action(
         expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
+
+
+def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
+    """Return the headers of the answer that the description or the route names."""
+    headers = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    return frozenset(name.encode("latin-1", "replace") for name in headers if not _NOT_OF_THE_ANSWER.fullmatch(name))
 
 
 def _type_of(target: Target | None, effect: Effect) -> ActionType:
