@@ -182,7 +182,7 @@ def _of_offer(
     tree: Tree, masses: Masses, whole: int, article: int, offer: Offer, listing: CardList | None, pruning: Pruning
 ) -> MainContent:
     others = set[int]()
-    if listing is not None and listing.leads_away and listing.node > offer.end:
+    if listing is not None and listing.leads_away and listing.node > offer.end and listing.priced:
         others.add(listing.node)
     is_about = masses.chars[article] >= MIN_ARTICLE and whole <= article < tree.ends[whole]
     if not is_about or any(at <= article < tree.ends[at] for at in others):

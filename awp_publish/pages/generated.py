@@ -21,6 +21,9 @@ _CONTENT: Final = re.compile(
 )
 """Values that make a block, or a text."""
 
+_PARTS: Final = frozenset(("cell", "columnheader", "gridcell", "listitem", "row", "rowheader", "treeitem"))
+"""Roles of parts of tables and lists, which stand apart though their style may be in another file."""
+
 _ANY: Final = re.compile(r"\bdisplay\b", re.IGNORECASE)
 
 MAX_CONTENT: Final = 200
@@ -41,7 +44,8 @@ def read_generated(visibility: Visibility) -> Generated:
     tree, styles = visibility.tree, visibility.styles
     styled = [at for at in tree.conspicuous if "display" in tree.attributes[at].get("style", "").lower()]
     displayed = styles.values("display", _DISPLAY, styled=styled, tags=INLINE)
-    blocks = (at for at, display in displayed.items() if tree.tags[at] in INLINE and _BLOCKS.fullmatch(display))
+    blocks = {at for at, display in displayed.items() if tree.tags[at] in INLINE and _BLOCKS.fullmatch(display)}
+    blocks |= {at for at in tree.conspicuous if tree.tags[at] == "span" and _role_in(tree, at) in _PARTS}
     sides = list[dict[int, str]]()
     for side in ("before", "after"):
         contents = styles.values("content", _CONTENT, side)
@@ -56,6 +60,10 @@ def read_generated(visibility: Visibility) -> Generated:
         )
     before, after = sides
     return Generated(before, after, frozenset(blocks))
+
+
+def _role_in(tree: Tree, at: int) -> str:
+    return tree.attributes[at].get("role", "").strip().lower()
 
 
 def _text(content: str, tree: Tree, at: int) -> str:

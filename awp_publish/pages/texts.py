@@ -158,13 +158,19 @@ def with_heading(tree: Tree, masses: Masses, whole: int, article: int) -> int:
 
 
 def with_question(tree: Tree, masses: Masses, whole: int, article: int) -> int:
-    """Return the element that has a text and the paragraphs between the heading and it: the question of a thread."""
+    """Return the element that has a text and the paragraphs between the heading and it: the question of a thread.
+
+    The heading may be before the main landmark, which then begins with the question.
+    """
     ends = tree.ends
-    heading = next((at for at in masses.headings if whole <= at < article), article)
+    heading = next((at for at in masses.headings if whole <= at < article), None)
+    if heading is None and whole == tree.body_at:
+        return article
+    start = ends[heading] if heading is not None else whole
     paragraphs = [
         at
         for at in masses.blocks
-        if ends[heading] <= at
+        if start <= at
         and ends[at] <= article
         and masses.own_marks[at] > 1
         and masses.own[at] >= _PARAGRAPH

@@ -4,6 +4,7 @@ In an article these are blocks that are mostly links, what is beside its parts a
 any content the headings and labels of which nothing else is left.
 """
 
+import re
 from collections.abc import Set
 from typing import Final
 
@@ -25,6 +26,9 @@ _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
 _MAX_LINKS: Final = 0.3
 """The part of a text beside an article's best part that may be links."""
 
+_MIN_FIELDS: Final = 4
+"""Fields that make a form a part of what it is in."""
+
 _SMALL: Final = 0.12
 """The part of the text before it up to which a block unlike it is no part of an article."""
 
@@ -38,6 +42,7 @@ _LABEL_LEVELS: Final = 3
 _MAX_HEADINGS: Final = 3
 """Headings whose sections are left out; more of them are what an article is made of."""
 
+_ELSEWHERE: Final = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _SAYS: Final = HEADINGS | {
     *("audio", "button", "canvas", "iframe", "img", "input", "math", "object", "picture", "select"),
     *("table", "textarea", "video"),
@@ -56,8 +61,14 @@ _MARKED: Final = 40
 def trim_article(tree: Tree, masses: Masses, text: Text, article: int) -> set[int]:
     """Return what is no part of an article, in it or beside it; `text` is what of it was found first."""
     left_out = _mostly_links(tree, masses, article)
-    left_out |= {at for at in masses.beside if tree.tags[at] != "form" or masses.chars[at] < MIN_ARTICLE}
+    left_out |= {at for at in masses.beside if tree.tags[at] != "form" or _is_small(tree, masses, at)}
     return left_out | _siblings(tree, masses, text.best, article)
+
+
+def _is_small(tree: Tree, masses: Masses, form: int) -> bool:
+    """Return True for a form with little text and few fields, such as one for a newsletter."""
+    fields = sum(form < at < tree.ends[form] for at in masses.fields)
+    return masses.chars[form] < MIN_ARTICLE and fields < _MIN_FIELDS
 
 
 def _siblings(tree: Tree, masses: Masses, found: int, article: int) -> set[int]:
@@ -139,9 +150,18 @@ def symbols_in(tree: Tree, masses: Masses, article: int) -> set[int]:
         leads_away = (
             tree.attributes[link].get("href", "")[:1] not in ("", "#") for link in range(at, skip) if tags[link] == "a"
         )
-        if at not in masses.beside and any(leads_away) and _SAYS.isdisjoint(tags[at:skip]):
+        if at not in masses.beside and any(leads_away) and not _acts(tree, at) and _SAYS.isdisjoint(tags[at:skip]):
             found.add(at)
     return found
+
+
+def _acts(tree: Tree, block: int) -> bool:
+    """Return True if all links of a block have names and lead to places of the site: to quote, to reply, to edit."""
+    links = [tree.attributes[at] for at in range(block, tree.ends[block]) if tree.tags[at] == "a"]
+    return all(
+        (given.get("aria-label") or given.get("title")) and not _ELSEWHERE.match(given.get("href", ""))
+        for given in links
+    )
 
 
 def with_labels(tree: Tree, masses: Masses, node: int, parts: Set[int]) -> frozenset[int]:

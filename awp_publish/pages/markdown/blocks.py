@@ -40,6 +40,8 @@ class Blocks:
         """True within a list whose items are not separated by empty lines."""
         self._link: str | None = None
         """The address of a link that contains blocks, until the first block has become the link."""
+        self._button: int | None = None
+        """The same of a button."""
         self._holders: set[int] = set()
         """Inline elements that contain blocks, such as a link around a heading."""
         self._find_holders()
@@ -95,7 +97,7 @@ class Blocks:
             if node in later:
                 continue
             if not tag or not self._is_block(node) or not self._visible.shows(node):
-                pieces += self._inline.pieces(node, linked=self._link is not None)
+                pieces += self._inline.pieces(node, linked=self._is_wrapped)
                 continue
             if pieces:
                 self.write_text(pieces)
@@ -104,6 +106,8 @@ class Blocks:
                 self.write_text([escape_text(self._visible.plain_text(node))])
             elif "role" in attributes[node] and attributes[node]["role"].strip().lower() == "heading":
                 self._write_heading(node, depth + 1)
+            elif node in self._inline.controls.cards:
+                self._write_card(node, depth + 1)
             elif tag in writers:
                 writers[tag](node, depth + 1)
             else:
@@ -121,16 +125,26 @@ class Blocks:
     def write_text(self, pieces: Sequence[Piece]) -> None:
         """Write running text, as one paragraph or several."""
         for lines in join_pieces(pieces):
-            if self._link is not None:
-                lines, self._link = [link_to(" ".join(lines), self._link).text], None
+            if self._is_wrapped:
+                lines = [self._wrap(" ".join(lines))]
             escaped = [escape_line(line) for line in lines]
             self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
 
     def _line(self, node: int) -> str:
         """Return the text of a block on one line, as a link if the block is the first one within a link."""
-        text = self._inline.line(self._visible.children(node), linked=self._link is not None)
-        if text and self._link is not None:
+        text = self._inline.line(self._visible.children(node), linked=self._is_wrapped)
+        return self._wrap(text) if text and self._is_wrapped else text
+
+    @property
+    def _is_wrapped(self) -> bool:
+        return self._link is not None or self._button is not None
+
+    def _wrap(self, text: str) -> str:
+        """Return the first text within a link or a button as that."""
+        if self._link is not None:
             text, self._link = link_to(text, self._link).text, None
+        elif self._button is not None:
+            text, self._button = self._inline.controls.as_button(self._button, text), None
         return text
 
     def _write_heading(self, heading: int, depth: int) -> None:
@@ -151,6 +165,15 @@ class Blocks:
         if outer is None and self._link is not None and given["href"] not in self._addresses:
             self.write_text([escape_text(self._inline.controls.name(link), in_brackets=True)])
         self._link = outer if outer is not None and self._link is not None else None
+
+    def _write_card(self, card: int, depth: int) -> None:
+        """Write a button around blocks: the first of them becomes the button."""
+        if not self._is_wrapped:
+            self._button = card
+        self.write(self._visible.children(card), depth)
+        if self._button == card:
+            self.write_text([escape_text(self._inline.controls.name(card), in_brackets=True)])
+            self._button = None
 
     def _write_rule(self, rule: int, depth: int) -> None:
         if not self._lines.is_empty:  # at the beginning it would open front matter
@@ -225,7 +248,8 @@ class Blocks:
             sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
             with self._lines.item(sign, begins_tight if is_first else is_tight):
                 # A child that is not an `li` is in the list by mistake; an item may be a tab, or the option of a menu.
-                is_item = tags[child] == "li" and child not in self._inline.controls.widgets
+                controls = self._inline.controls
+                is_item = tags[child] == "li" and child not in controls.widgets and child not in controls.cards
                 self.write(self._visible.children(child) if is_item else [child], depth)
             if self._lines.has_written:
                 is_first = False

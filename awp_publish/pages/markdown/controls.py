@@ -26,7 +26,8 @@ CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
 _STATES: Final = {"aria-pressed": "pressed", "aria-selected": "selected", "aria-expanded": "expanded"}
 _CARRIERS: Final = (INLINE - CONTROLS) | {"div", "li", "p", "section"}
 _DRAWN: Final = frozenset(("b", "div", "i", "p", "span"))
-_WHOLES: Final = CONTROLS | {"details", "h1", "h2", "h3", "h4", "h5", "h6", "li", "table"}
+_OPERATED: Final = CONTROLS | {"details", "table"}
+_WHOLES: Final = _OPERATED | {"h1", "h2", "h3", "h4", "h5", "h6", "li"}
 """Elements that an ARIA role makes a control, and those that are more than the name of one."""
 
 MAX_WIDGET: Final = 60
@@ -61,12 +62,19 @@ class Controls:
         self._forms: dict[int, FormFields] = {}
         self._submits: dict[int, int] = {}
         """For a button that is the only visible part of its form, that form."""
-        self.widgets = {
+        roles = {
             at: role
             for at in visible.tree.conspicuous
-            if (role := role_of(visible.tags[at], visible.attributes[at])) in ROLES and self._is_widget(at)
+            if (role := role_of(visible.tags[at], visible.attributes[at])) in ROLES and self._may_be_widget(at)
         }
+        self.widgets = {at: role for at, role in roles.items() if self._holds_none(at, _WHOLES)}
         """The roles of elements that only an ARIA role or `contenteditable` makes a control."""
+        self.cards = {
+            at
+            for at, role in roles.items()
+            if role == "button" and at not in self.widgets and self._holds_none(at, _OPERATED)
+        }
+        """Such buttons that have headings and lists in them."""
         self.merged = find_merged(visible.tree, names.torn)
         """Labels that are written as their box, which is named after them."""
         self.pictures = {
@@ -78,14 +86,18 @@ class Controls:
         }
         """The names of elements whose content draws a picture: stars, an emoji."""
 
-    def _is_widget(self, node: int) -> bool:
+    def _may_be_widget(self, node: int) -> bool:
         tree = self._visible.tree
-        tag, end = tree.tags[node], tree.ends[node]
-        if (tag not in _CARRIERS and "-" not in tag) or end - node > MAX_WIDGET or "href" in tree.attributes[node]:
-            return False
-        inner = range(node + 1, end)
+        tag = tree.tags[node]
+        is_small = tree.ends[node] - node <= MAX_WIDGET
+        return (tag in _CARRIERS or "-" in tag) and is_small and "href" not in tree.attributes[node]
+
+    def _holds_none(self, node: int, tags: frozenset[str]) -> bool:
+        """Return True if there is no link in an element, and nothing with one of some tags."""
+        tree = self._visible.tree
         return not any(
-            tree.tags[at] in _WHOLES or (tree.tags[at] == "a" and "href" in tree.attributes[at]) for at in inner
+            tree.tags[at] in tags or (tree.tags[at] == "a" and "href" in tree.attributes[at])
+            for at in range(node + 1, tree.ends[node])
         )
 
     def write_widget(self, widget: int) -> list[Piece]:
@@ -95,14 +107,18 @@ class Controls:
         if role in BOXES:
             return self._drawn_box(widget, role, name)
         if role == "button":
-            states = self._states(widget)
-            return [Mark("control", f"[button: {name}{states}]" if name else f"[button{states}]")]
+            return [Mark("control", self.as_button(widget, name))]
         off = ", disabled" if self._is_disabled(widget) else ""
         kind = "choice" if role == "select" else "text field"
         text = self._visible.plain_text(widget) or self._names.value(widget)
         label, content = self._label(widget), self._quoted(text or "")
         said = f"{kind} “{escape_text(label, in_brackets=True)}”{off}" if label else f"{kind}{off}"
         return [Mark("control", f"[{said}: {content}]" if content else f"[{said}]")]
+
+    def as_button(self, node: int, name: str) -> str:
+        """Return an element with a name as a button."""
+        states = self._states(node)
+        return f"[button: {name}{states}]" if name else f"[button{states}]"
 
     def write(self, control: int) -> list[Piece]:
         """Return the description of a control, nothing for a hidden one."""
