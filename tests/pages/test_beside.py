@@ -42,7 +42,7 @@ def test_what_is_the_last_has_nothing_beside_it(selector, tags):
         ("<div role=radio>Red</div>b", "( ) Red b\n"),
         ("<a role=button aria-disabled=true>Buy</a>", "[button: Buy (disabled)]\n"),
         ("<div role=textbox aria-label=Note>Hi</div>", "[text field \u201cNote\u201d: \u201cHi\u201d]\n"),
-        ("<div role=button><h2>Lamp</h2>$ 9</div>", "## Lamp\n\n$ 9\n"),
+        ("<div role=button><h2>Lamp</h2>$ 9</div>", "## [button: Lamp]\n\n$ 9\n"),
         ("<dl><dt>Name<dd>Ann</dl>", "- **Name**: Ann\n"),
         ("<dl><dt>Name<dd><p>Ann</p></dl>", "- **Name**\n\n  Ann\n"),
     ],

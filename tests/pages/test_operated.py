@@ -78,3 +78,61 @@ def test_parts_of_a_grid_that_are_spans_stand_apart() -> None:
         "<div role=grid><div role=row><span role=columnheader>Name</span><span role=columnheader>Age</span></div></div>"
     )
     assert write_markdown(grid, URL) == "Name Age\n"
+
+
+SENT = {
+    "<button>Go</button>": "[button: Go, `POST https://shop.example/x`, `id`: `1`]",
+    "<button formaction=/y>Go</button>": "[button: Go, `POST https://shop.example/y`, `id`: `1`]",
+    "<button formmethod=get>Go</button>": "[button: Go, `GET https://shop.example/x`, `id`: `1`]",
+    "<button formmethod=dialog>Go</button>": "[button: Go]",
+    "<input name=q><button formmethod=get>Go</button>": "[button: Go, `GET https://shop.example/x`]",
+    "<input name=q><button formenctype=text/plain>Go</button>": (
+        "[button: Go, `POST https://shop.example/x` as `text/plain`]"
+    ),
+    "<input name=q><button formmethod=dialog>Go</button>": "[button: Go, sends nothing]",
+}
+
+
+def test_a_button_says_where_it_sends_its_form_itself() -> None:
+    for inner, wanted in SENT.items():
+        form = f"<form method=post action=/x><input type=hidden name=id value=1>{inner}</form>"
+        assert wanted in write_markdown(form, URL), inner
+
+
+def test_a_form_that_only_closes_its_dialog_has_no_address() -> None:
+    form = "<form method=dialog>{}<button>Close</button></form>"
+    assert write_markdown(form.format(""), URL) == "[button: Close]\n"
+    assert write_markdown(form.format("<input name=a>"), URL) == "[text field `a`] [button: Close]\n"
+
+
+RUNS = {
+    "<span>$999</span><span>$1,099</span>": "$999 $1,099",
+    "<b>Ada</b><span>10:02</span>": "**Ada** 10:02",
+    "<span>48 results</span><label>Sort</label>": "48 results Sort",
+    "<span>Ada</span><a href=/b>Bob</a>": "Ada [Bob](https://shop.example/b)",
+    "<span>$</span><span>4</span><span>.99</span>": "$4.99",
+    "un<b>Be</b>lievable": "un*Be*lievable".replace("*", "**"),
+    "<b>T</b>he": "**T**he",
+    "<span>a</span><span>b</span>": "ab",
+    "<span>AB</span><span>C</span>": "ABC",
+    "<span>a</span>": "a",
+    "<span>a</span><span></span>": "a",
+}
+
+
+def test_elements_beside_each_other_that_are_no_word_stand_apart() -> None:
+    for inner, wanted in RUNS.items():
+        assert write_markdown(f"<p>{inner}</p>", URL) == f"{wanted}\n", inner
+
+
+def test_a_link_says_that_it_is_the_current_one_or_leads_nowhere_now() -> None:
+    links = {
+        "<a href=/ aria-current=page>Home</a>": "[Home (current)](https://shop.example/)",
+        "<a href=/ aria-current=false>Home</a>": "[Home](https://shop.example/)",
+        "<a href=#a role=tab aria-selected=true>Care</a>": "[Care (selected)](#a)",
+        "<a href=#a role=tab aria-selected=true><div>Care</div></a>": "[Care (selected)](#a)",
+        "<a href=/r aria-disabled=true title=Red></a>": "[Red (disabled)](https://shop.example/r)",
+        "<a href=/ aria-current=page><div><a></a></div></a><a href=/b><div>B</div></a>": "[B](https://shop.example/b)",
+    }
+    for html, wanted in links.items():
+        assert wanted in write_markdown(html, URL), html

@@ -40,6 +40,8 @@ class Blocks:
         """True within a list whose items are not separated by empty lines."""
         self._link: str | None = None
         """The address of a link that contains blocks, until the first block has become the link."""
+        self._states = ""
+        """What is said of that link."""
         self._button: int | None = None
         """The same of a button."""
         self._holders: set[int] = set()
@@ -142,7 +144,7 @@ class Blocks:
     def _wrap(self, text: str) -> str:
         """Return the first text within a link or a button as that."""
         if self._link is not None:
-            text, self._link = link_to(text, self._link).text, None
+            text, self._link = link_to(text + self._states, self._link).text, None
         elif self._button is not None:
             text, self._button = self._inline.controls.as_button(self._button, text), None
         return text
@@ -159,6 +161,8 @@ class Blocks:
         given = self._tree.attributes[link]
         address = self._inline.address(given["href"]) if "href" in given else None
         outer, self._link = self._link, self._link or address
+        if outer is None:
+            self._states = self._inline.controls.states(link)
         if outer is None and self._link is not None and (name := self._inline.beside_pictures(link)):
             self.write_text([escape_text(name, in_brackets=True)])
         self.write(self._visible.children(link), depth)
@@ -204,8 +208,9 @@ class Blocks:
         if not (fields := controls.read_form(form)).is_button:
             name = collapse(given.get("aria-label") or "").strip()
             heading = f"Form “{escape_text(name)}”" if name else "Form"
-            if given.get("action") or fields.has_names:
-                heading += f": {controls.target(form)}"
+            target = controls.target(form)
+            if target and (given.get("action") or fields.has_names):
+                heading += f": {target}"
             if heading != "Form":
                 self._lines.block([heading])
             hidden = controls.hidden(form)

@@ -14,6 +14,7 @@ from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.names import AccessibleNames
 from awp_publish.pages.options import read_options
 from awp_publish.pages.roles import CONTROLS as ROLES, role_of
+from awp_publish.pages.tree import NO_ATTRIBUTES
 from awp_publish.pages.visibility import INLINE
 
 MAX_OPTIONS: Final = 40
@@ -24,6 +25,7 @@ MAX_VALUE: Final = 1_000
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
 _STATES: Final = {"aria-pressed": "pressed", "aria-selected": "selected", "aria-expanded": "expanded"}
+_NOT_CURRENT: Final = ("", "false")
 _CARRIERS: Final = (INLINE - CONTROLS) | {"div", "li", "p", "section"}
 _DRAWN: Final = frozenset(("b", "div", "i", "p", "span"))
 _OPERATED: Final = CONTROLS | {"details", "table"}
@@ -34,6 +36,9 @@ MAX_WIDGET: Final = 60
 """Nodes in an element with the role of a control; what has more is around other things."""
 
 _LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
+_OVERRIDING: Final = frozenset(("formaction", "formenctype", "formmethod"))
+"""Attributes of a button that say something else than those of its form."""
+
 _MAX_REPEATED: Final = 3
 """Hidden fields that are repeated for each button of a form."""
 
@@ -117,7 +122,7 @@ class Controls:
 
     def as_button(self, node: int, name: str) -> str:
         """Return an element with a name as a button."""
-        states = self._states(node)
+        states = self.states(node)
         return f"[button: {name}{states}]" if name else f"[button{states}]"
 
     def write(self, control: int) -> list[Piece]:
@@ -152,20 +157,22 @@ class Controls:
         """Return what a button is and what it sends."""
         tags, given = self._visible.tags, self._visible.attributes[button]
         text = escape_text(self.name(button), in_brackets=True)
-        states = self._states(button)
+        states = self.states(button)
         own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
         what = f"button{own}: {text}{states}" if text or own else f"button{states}"
         if (form := self._submits.get(button)) is not None:
+            if not (target := self.target(form, given)):
+                return [what]
             fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
             is_listed = fields.buttons[0] == button or len(fields.hidden) <= _MAX_REPEATED
-            return [what, self.target(form), *(self.hidden(form) if is_listed else ["the same hidden fields"])]
+            return [what, target, *(self.hidden(form) if is_listed else ["the same hidden fields"])]
         form = self._named_form(given)
-        if given.get("formaction") and (address := self._address(given["formaction"])) is not None:
+        if not _OVERRIDING.isdisjoint(given):
             if form is None:
                 around = islice(self._visible.around(button), _MAX_CLIMB)
                 form = next((one for one in around if tags[one] == "form"), button)
-            method = given.get("formmethod", "").strip().upper() or form_method(self._visible.attributes[form])
-            return [what, code_span(f"{method} {address}")]
+            type_of_form = {"formenctype": given.get("formenctype", "")}  # the form says its own
+            return [what, self.target(form, {**given, **type_of_form}) or "sends nothing"]
         return [what] if form is None else [what, f"of the form {self.target(form)}"]
 
     def _box(self, box: int, kind: str) -> list[Piece]:
@@ -190,10 +197,11 @@ class Controls:
         drawn = Mark("control", f"[{sign}]") if role == "checkbox" else Mark("markdown", f"({sign})")
         return [" ", drawn, " ", f"{name} {off}"]
 
-    def _states(self, button: int) -> str:
-        """Return what is said after the name of a button: whether it is pressed, chosen, open or disabled."""
+    def states(self, button: int) -> str:
+        """Return what is said after the name of a button or a link: whether it is pressed, chosen, open or disabled."""
         given = self._visible.attributes[button]
         states = [word for name, word in _STATES.items() if given.get(name, "").strip().lower() == "true"]
+        states += ["current"] * (given.get("aria-current", "").strip().lower() not in _NOT_CURRENT)
         states += ["disabled"] * self._is_disabled(button)
         return f" ({', '.join(states)})" if states else ""
 
@@ -272,13 +280,18 @@ class Controls:
                 self._submits.update(dict.fromkeys(found.buttons, form))
         return found
 
-    def target(self, form: int) -> str:
-        """Return method and address of a form as code, with its content type if that matters."""
+    def target(self, form: int, over: Mapping[str, str] = NO_ATTRIBUTES) -> str:
+        """Return method and address of a form as code, with its content type if that matters; "" if it sends nothing.
+
+        `over` are the attributes of the button that sends it.
+        """
         given = self._visible.attributes[form]
-        method = form_method(given)
-        address = self._address(given.get("action", "").strip() or self._url) or self._url
+        method = form_method({"method": over.get("formmethod", given.get("method", ""))})
+        if method == "DIALOG":
+            return ""
+        address = self._address(over.get("formaction", given.get("action", "")).strip() or self._url) or self._url
         code = code_span(f"{method} {address}")
-        kind = given.get("enctype", "").strip().lower()
+        kind = over.get("formenctype", given.get("enctype", "")).strip().lower()
         return f"{code} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else code
 
     def hidden(self, form: int) -> list[str]:

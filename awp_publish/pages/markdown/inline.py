@@ -46,6 +46,13 @@ _SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-original")
 """Attributes that have the address of an image, also before a script has loaded it."""
 
 _OWN_NAMES: Final = frozenset(("aria-label", "aria-labelledby"))
+_JOINED: Final = frozenset(("a", "b", "del", "em", "i", "ins", "label", "s", "small", "span", "strong", "time"))
+"""Elements between which there may be no white space though they stand apart."""
+
+_SIGNS: Final = frozenset("$\u00a3\u00a5\u20ac\u20b9")
+"""Signs of currencies before an amount."""
+
+_STATED: Final = frozenset(("aria-current", "aria-disabled", "aria-expanded", "aria-pressed", "aria-selected", "inert"))
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
 
@@ -118,7 +125,7 @@ class Inline:
         """Add the pieces for an element."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
-        if node in self._blocks:
+        if node in self._blocks or (tag in _JOINED and self._runs_on(node)):
             pieces.append(" ")
         if self._formulas and node in self._formulas:
             pieces.append(Mark("markdown", code_span(self._formulas[node])))
@@ -175,6 +182,24 @@ class Inline:
         if node in self._blocks:
             pieces.append(" ")
 
+    def _runs_on(self, node: int) -> bool:
+        """Return True if an element follows another one without white space, and begins something else than its word.
+
+        Style rules of another file put such elements apart: a name and a time, two prices.
+        """
+        tree, before = self._visible.tree, node - 1
+        if (
+            tree.tags[before]
+            or node + 1 == len(tree.tags)
+            or tree.tags[node + 1]
+            or tree.parents[before] == tree.parents[node]
+        ):
+            return False
+        left, right = tree.texts[before][-1:], tree.texts[node + 1][:1]
+        if right.isupper():
+            return left.islower() or left.isdigit()
+        return left.isalnum() and (right in _SIGNS or (right.isdigit() and left.isalpha()))
+
     def _begins_word(self, at: int) -> bool:
         """Return True if the next text begins with a letter or a digit."""
         following = next(filter(None, self._visible.tree.texts[at : at + _MAX_NEXT]), "")
@@ -198,6 +223,8 @@ class Inline:
                 pieces.append(write_text(texts[at], linked))
                 at += 1
             elif tag in _MEANINGLESS and at not in self._noted and at not in self.later:
+                if tag in _JOINED and self._runs_on(at):
+                    pieces.append(" ")
                 at += 1
             else:
                 self._add(at, pieces, depth + 1, linked)
@@ -228,6 +255,8 @@ class Inline:
             text = f"{escape_text(name, True)} {text}"
         if not text:
             return
+        if not _STATED.isdisjoint(given):
+            text += self.controls.states(link)
         # White space at the ends of a link's text goes around the link.
         children = [link + 1] if only is not None else tree.children(link)
         if children and tree.texts[children[0]][:1].isspace():
