@@ -110,6 +110,7 @@ RUNS = {
     "<b>Ada</b><span>10:02</span>": "**Ada** 10:02",
     "<span>48 results</span><label>Sort</label>": "48 results Sort",
     "<span>Ada</span><a href=/b>Bob</a>": "Ada [Bob](https://shop.example/b)",
+    "<a href=#a>A</a><a href=#b>B</a>": "[A](#a) [B](#b)",
     "<span>$</span><span>4</span><span>.99</span>": "$4.99",
     "un<b>Be</b>lievable": "un*Be*lievable".replace("*", "**"),
     "<b>T</b>he": "**T**he",

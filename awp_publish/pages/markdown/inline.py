@@ -188,13 +188,11 @@ class Inline:
         Style rules of another file put such elements apart: a name and a time, two prices.
         """
         tree, before = self._visible.tree, node - 1
-        if (
-            tree.tags[before]
-            or node + 1 == len(tree.tags)
-            or tree.tags[node + 1]
-            or tree.parents[before] == tree.parents[node]
-        ):
+        is_text = node + 1 < len(tree.tags) and not tree.tags[before] and not tree.tags[node + 1]
+        if not is_text or tree.parents[before] == tree.parents[node]:
             return False
+        if tree.tags[node] == "a" == tree.tags[tree.parents[before]]:
+            return True
         left, right = tree.texts[before][-1:], tree.texts[node + 1][:1]
         if right.isupper():
             return left.islower() or left.isdigit()
