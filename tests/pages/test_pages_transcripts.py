@@ -1,0 +1,72 @@
+"""What becomes of pages as Markdown, as their main content and as SOM, whole: see `tests/function_transcripts.py`.
+
+A page is given in parts, which are put together.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from awp_publish.pages import Budget, compile_som
+from awp_publish.pages.markdown import write_content, write_markdown
+from tests.function_transcripts import compare
+
+URL = "https://shop.example/tea/green?page=2"
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+
+
+def markdown(*parts: str) -> str:
+    return write_markdown("".join(parts), URL)
+
+
+def content(*parts: str) -> Any:
+    return _once(write_content("".join(parts), URL, "Ask for all.").split("\n\n"))
+
+
+def content_at(url: str, *parts: str) -> Any:
+    return _once(write_content("".join(parts), url).split("\n\n"))
+
+
+def som(*parts: str) -> list[Any]:
+    return [_plain(region) for region in compile_som("".join(parts), URL, Budget.FULL).document["regions"]]
+
+
+def document(*parts: str) -> Any:
+    return compile_som("".join(parts), URL, Budget.FULL).document
+
+
+def tight(*parts: str) -> Any:
+    """The regions of a document for which there is little room, and the number of its bytes."""
+    compiled = compile_som("".join(parts), URL, Budget.TIGHT)
+    return [len(compiled.dump()) // 1_000, *(_plain(region) for region in compiled.document["regions"])]
+
+
+def _plain(value: Any) -> Any:
+    """Return regions and elements without their ids, and without the actions that their roles have."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items() if name not in ("id", "actions")}
+    return _once(list(map(_plain, value))) if isinstance(value, list) else value
+
+
+def _once(values: list[Any]) -> list[Any]:
+    """Return values with how often each is there in a row, if that is more than twice."""
+    runs = [(value, len(list(alike))) for value, alike in groupby(values)]
+    return [one for value, count in runs for one in ([value] * count if count < 3 else [f"{count} times", value])]
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "markdown": markdown,
+    "content": content,
+    "content_at": content_at,
+    "som": som,
+    "document": document,
+    "tight": tight,
+}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in TRANSCRIPTS.glob("*.txt")))
+def test_pages_are_written_as_in_the_transcripts(name: str, request: pytest.FixtureRequest) -> None:
+    compare(TRANSCRIPTS / name, FUNCTIONS, request)
