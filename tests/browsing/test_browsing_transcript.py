@@ -1,6 +1,7 @@
-"""How a session reads addresses, cookies, patterns and values, and what forms send, whole: `browsing.txt`.
+"""How a session reads addresses, cookies, patterns and values, and what forms send, whole: `browsing.txt`, and what sessions
+answer: `sessions.txt`.
 
-It is in the words of `tests/function_transcripts.py`.
+Both are in the words of `tests/function_transcripts.py`.
 """
 
 from collections.abc import Callable
@@ -8,11 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import CookieJar, parse_cookie_date, parse_set_cookie, write_set_cookie
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.json_patch import make_patch
 from awp_publish.browsing.patterns import find_match
+from awp_publish.browsing.session import Session
 from awp_publish.browsing.values import number_of, sanitise
 from tests.browsing.driving import Agent, headers_of
 from tests.function_transcripts import compare
@@ -82,6 +86,15 @@ def session(pages: dict[str, str], *calls: list[Any]) -> list[object]:
     return told
 
 
+def restored(exported: Any) -> object:
+    """What a session that is read again exports, and its pages; or why it is refused."""
+    try:
+        found = Session.restore(exported, Origins.of("https://shop.example"), clock=lambda: NOW)
+    except AwpError as error:
+        return error.describe()
+    return [found.export(), found.list_tabs(), found.url]
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "address": address,
     "origins": origins,
@@ -95,8 +108,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "form": form,
     "press": press,
     "session": session,
+    "restored": restored,
 }
 
 
-def test_functions(request):
-    compare(Path(__file__).parent / "browsing.txt", FUNCTIONS, request)
+@pytest.mark.parametrize("name", ["browsing.txt", "sessions.txt"])
+def test_functions(name, request):
+    compare(Path(__file__).parent / name, FUNCTIONS, request)
