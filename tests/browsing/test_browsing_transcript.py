@@ -1,5 +1,5 @@
-"""How a session reads addresses, cookies, patterns and values, and what forms send, whole: `browsing.txt`, and what sessions
-answer: `sessions.txt`.
+"""How a session reads addresses, cookies, patterns and values, and what forms send, whole: `browsing.txt`. What its
+methods answer: `sessions.txt`.
 
 Both are in the words of `tests/function_transcripts.py`.
 """
