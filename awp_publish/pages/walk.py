@@ -19,6 +19,7 @@ from awp_publish.pages.flags import (
 )
 from awp_publish.pages.forms import read_form
 from awp_publish.pages.formulas import read_formulas
+from awp_publish.pages.joints import JOINED, stands_apart
 from awp_publish.pages.landmarks import (
     BEGINNERS,
     CONTENT,
@@ -154,6 +155,8 @@ class _Walk:
                 continue
             is_noted = at in noted
             if tag in _PLAIN and not is_noted:
+                if not tags[at - 1] and tag in JOINED and not self._state & IN_LINK and stands_apart(self._tree, at):
+                    self._part(pieces)
                 at += 1
                 continue
             attributes = all_attributes[at]
@@ -172,6 +175,11 @@ class _Walk:
         survey.regions.append(outside)
         survey.drop_empty()
         return survey
+
+    def _part(self, pieces: list[str]) -> None:
+        """Separate two texts, but in a heading, which is named as browsers put it together."""
+        if self._candidate < 0 or self._survey.roles[self._candidate] != "heading":
+            pieces.append(" ")
 
     def _begin_run(self, node: int) -> None:
         self._run, self._run_region = self._survey.add(node, "paragraph", self._state), self._region

@@ -1,5 +1,6 @@
 """What one acts with stays in the main content: forms, cards, actions of a post, the question of a thread."""
 
+from awp_publish.pages import compile_som
 from awp_publish.pages.markdown import write_content, write_markdown
 
 URL = "https://shop.example/page"
@@ -124,6 +125,14 @@ RUNS = {
 def test_elements_beside_each_other_that_are_no_word_stand_apart() -> None:
     for inner, wanted in RUNS.items():
         assert write_markdown(f"<p>{inner}</p>", URL) == f"{wanted}\n", inner
+
+
+def test_texts_of_som_stand_apart_but_in_names() -> None:
+    inner = "<b>Ada</b><span>10:02</span>"
+    page = f"<p>{inner}</p><h2>{inner}</h2><a href=/>{inner}</a><ul><li>{inner}</ul>"
+    (region,) = compile_som(page, URL).document["regions"]
+    texts = [one.get("text", one["attrs"].get("items") if "attrs" in one else None) for one in region["elements"]]
+    assert texts == ["Ada 10:02", "Ada10:02", "Ada10:02", [{"text": "Ada 10:02"}]]
 
 
 def test_a_link_says_that_it_is_the_current_one_or_leads_nowhere_now() -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
+from awp_publish.pages.joints import JOINED, stands_apart
 from awp_publish.pages.landmarks import is_permalink
 from awp_publish.pages.markdown.controls import CONTROLS, Controls
 from awp_publish.pages.markdown.escaping import code_span, collapse, escape_text, write_text
@@ -46,12 +47,6 @@ _SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-original")
 """Attributes that have the address of an image, also before a script has loaded it."""
 
 _OWN_NAMES: Final = frozenset(("aria-label", "aria-labelledby"))
-_JOINED: Final = frozenset(("a", "b", "del", "em", "i", "ins", "label", "s", "small", "span", "strong", "time"))
-"""Elements between which there may be no white space though they stand apart."""
-
-_SIGNS: Final = frozenset("$\u00a3\u00a5\u20ac\u20b9")
-"""Signs of currencies before an amount."""
-
 _STATED: Final = frozenset(("aria-current", "aria-disabled", "aria-expanded", "aria-pressed", "aria-selected", "inert"))
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
@@ -125,7 +120,7 @@ class Inline:
         """Add the pieces for an element."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
-        if node in self._blocks or (tag in _JOINED and self._runs_on(node)):
+        if node in self._blocks or (tag in JOINED and stands_apart(tree, node)):
             pieces.append(" ")
         if self._formulas and node in self._formulas:
             pieces.append(Mark("markdown", code_span(self._formulas[node])))
@@ -182,22 +177,6 @@ class Inline:
         if node in self._blocks:
             pieces.append(" ")
 
-    def _runs_on(self, node: int) -> bool:
-        """Return True if an element follows another one without white space, and begins something else than its word.
-
-        Style rules of another file put such elements apart: a name and a time, two prices.
-        """
-        tree, before = self._visible.tree, node - 1
-        is_text = node + 1 < len(tree.tags) and not tree.tags[before] and not tree.tags[node + 1]
-        if not is_text or tree.parents[before] == tree.parents[node]:
-            return False
-        if tree.tags[node] == "a" == tree.tags[tree.parents[before]]:
-            return True
-        left, right = tree.texts[before][-1:], tree.texts[node + 1][:1]
-        if right.isupper():
-            return left.islower() or left.isdigit()
-        return left.isalnum() and (right in _SIGNS or (right.isdigit() and left.isalpha()))
-
     def _begins_word(self, at: int) -> bool:
         """Return True if the next text begins with a letter or a digit."""
         following = next(filter(None, self._visible.tree.texts[at : at + _MAX_NEXT]), "")
@@ -221,7 +200,7 @@ class Inline:
                 pieces.append(write_text(texts[at], linked))
                 at += 1
             elif tag in _MEANINGLESS and at not in self._noted and at not in self.later:
-                if tag in _JOINED and self._runs_on(at):
+                if tag in JOINED and stands_apart(tree, at):
                     pieces.append(" ")
                 at += 1
             else:
