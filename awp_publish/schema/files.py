@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from awp_publish.model import JsonObject
 from awp_publish.schema.reading import branches, encoding_of, members, object_facts, resolved
 
 MEDIA_TYPE: Final = r"[A-Za-z0-9!#$&^_.+\-]+/[A-Za-z0-9!#$&^_.+\-]+(?:; ?[A-Za-z0-9_\-]+=[A-Za-z0-9_.+\-]+)*"
@@ -27,6 +28,28 @@ def with_name(content: Mapping[str, object]) -> dict[str, object]:
         "additionalProperties": False,
     }
     return {**facts, "contentEncoding": "base64", "anyOf": [{"type": "string"}, named]}
+
+
+def with_named_files(inputs: JsonObject) -> JsonObject:
+    """Return the schema of a form in which files may have names.
+
+    A file is declared as a string that is base64, or `format: binary`, as OpenAPI 3.0 writes it; or as a list of these.
+    """
+    properties = inputs.get("properties")
+    if not isinstance(properties, Mapping):
+        return inputs
+    return {**inputs, "properties": {name: _with_named_file(schema) for name, schema in properties.items()}}
+
+
+def _with_named_file(schema: object) -> object:
+    if not isinstance(schema, Mapping):
+        return schema
+    if schema.get("type") == "array":
+        return {**schema, "items": _with_named_file(schema.get("items", True))}
+    is_file = schema.get("contentEncoding") == "base64" or schema.get("format") == "binary"
+    if schema.get("type") != "string" or not is_file:
+        return schema
+    return with_name({key: value for key, value in schema.items() if key != "format"})
 
 
 def file_inputs(inputs: Mapping[str, object]) -> Iterator[tuple[str, bool, bool]]:

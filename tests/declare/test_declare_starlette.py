@@ -97,19 +97,28 @@ def test_a_multipart_form(site, start):
     }
 
 
-def test_base64_in_a_multipart_form_is_a_file(site, start):
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("file", [{"contentEncoding": "base64", "contentMediaType": "text/csv"}, {"format": "binary"}])
+def test_a_file_of_a_multipart_form_is_declared_as_base64_or_as_binary(site, start, file, is_list):
     async def read(request: Request) -> Response:
-        """Read a file."""
+        """Read files."""
         async with request.form() as form:
-            file = form["file"]
-            assert isinstance(file, UploadFile)
-            return JSONResponse([file.content_type, (await file.read()).decode(), form["note"]])
+            files = [file for file in form.getlist("file") if isinstance(file, UploadFile)]
+            return JSONResponse([[file.filename, (await file.read()).decode()] for file in files] + [form["note"]])
 
-    file = {"type": "string", "contentEncoding": "base64", "contentMediaType": "text/csv"}
-    inputs = {"type": "object", "properties": {"file": file, "note": {"type": "string"}}, "required": ["file"]}
+    kind = {"type": "string", **file}
+    inputs = {
+        "type": "object",
+        "properties": {"file": {"type": "array", "items": kind} if is_list else kind, "note": {"type": "string"}},
+        "required": ["file"],
+    }
     site.action("x", inputs=inputs, content_type="multipart/form-data")(read)
     front = start(Starlette(routes=[Route("/x", read, methods=["POST"])]))
-    assert front.call("x", {"file": "YSxi", "note": "n"})[1:] == ["a,b", "n"]
+    named = {"filename": "b.csv", "content": "YSxi"}
+    for sent, name in (("YSxi", "file"), (named, "b.csv")):
+        [[filename, content], note] = front.call("x", {"file": [sent] if is_list else sent, "note": "n"})
+        assert (filename.partition(".")[0], content, note) == (name.partition(".")[0], "a,b", "n")
+    assert front.ask("x", {"file": 3, "note": "n"}).json()["code"] == "INVALID_INPUT"
 
 
 RAW = {

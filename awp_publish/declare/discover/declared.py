@@ -8,7 +8,7 @@ from awp_publish.declare.discover.placeholders import narrow_to_path, path_param
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import member_names
-from awp_publish.schema.files import file_inputs
+from awp_publish.schema.files import file_inputs, with_named_files
 from awp_publish.schema.handlers import layers_of
 
 _OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
@@ -49,6 +49,8 @@ def take_inputs(
     fixed = (parameter for parameter in operation.parameters if same_body or parameter.location in _OUTSIDE_BODY)
     located = {parameter.name: parameter for parameter in fixed} | _path_parameters(path)
     taken = _with_path_parameters(inputs, path, operation.inputs)
+    if body_type == "multipart/form-data":
+        taken = with_named_files(taken)
     names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
     files = {name for name, *_ in file_inputs(taken)} if body_type == "multipart/form-data" else set()
     parameters = tuple(
