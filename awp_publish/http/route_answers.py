@@ -17,6 +17,7 @@ from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Resul
 from awp_publish.calls.challenges import ask_to_sign_in, challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
+from awp_publish.http.error_pages import reason_on
 from awp_publish.http.exchange import Fields, Pair, Scope, read_fields
 from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, location_of
 from awp_publish.model import Action, RouteCredential
@@ -151,6 +152,8 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
             document = orjson.loads(body)
     elif content_type.startswith(b"text/plain"):
         document = body.decode("utf-8", "replace")
+    elif content_type.startswith(b"text/html"):
+        document = reason_on(body)
     if status >= 500 or status < 300:
         kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."

@@ -71,6 +71,10 @@ ANSWERS: dict[str, Response] = {
     "untyped_bytes": Response(b"\xff"),
     "wrong_refusal": Response(b"{", 404, media_type="application/json"),
     "refused_bytes": Response(b"\xff", 400, media_type="text/plain"),
+    "refused_page": HTMLResponse("<title>409 Conflict</title>\n<h1>Conflict</h1>\n<p>Sold out &amp; gone.</p>\n", 409),
+    "refused_bare_page": HTMLResponse("<h1>Not Found</h1><script>if (1 < 2) run()</script><!-- <p>No. -->", 404),
+    "refused_layout": HTMLResponse(f"<p>Sold out</p>{'<div>x</div>' * 200}", 409),
+    "broken_page": HTMLResponse("<h1>Error</h1><p>secret</p>", 500),
     "blank_problem": JSONResponse({"type": "about:blank", "title": "Oops"}, 402, media_type="application/problem+json"),
     "own_problem": JSONResponse(
         {
