@@ -1,9 +1,10 @@
-"""Formulas: a hidden `<math>` for assistive technology, and a visible picture beside it."""
+"""Formulas: `<math>` made of elements, or hidden for assistive technology with a visible picture beside it."""
 
 from collections.abc import Mapping
 from itertools import count
 from typing import Final
 
+from awp_publish.pages.mathml import STRUCTURE, on_one_line
 from awp_publish.pages.tree import Tree, written_in
 from awp_publish.pages.visibility import Visibility, text_of
 
@@ -25,7 +26,7 @@ def formula_of(tree: Tree, math: int) -> str:
 
 
 def read_formulas(visibility: Visibility) -> Mapping[int, str]:
-    """Return, for each picture of a formula without a text of its own, the text of the formula.
+    """Return the texts of formulas: of those that are made of elements, and of pictures without a text of their own.
 
     Encyclopedias hide the `<math>` beside its picture, and the picture from assistive technology.
     """
@@ -35,6 +36,9 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
     beside_of: dict[int, list[int]] = {}  # children of formulas' parents, so that a long row is read once
     places: dict[int, int] = {}
     for math in tree.find("math"):
+        parts = tags[math : min(tree.ends[math], math + _MAX_FORMULA_NODES)]
+        if not STRUCTURE.isdisjoint(parts) and not attributes[math].get("alttext", "").strip():
+            found[math] = on_one_line(visibility, math)
         node, hidden = math, -1
         for _ in range(_MAX_WRAPPERS):
             if node < 0 or tags[node] == "body":

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from awp_publish.pages.declarations import Declarations, may_hide
+from awp_publish.pages.input_types import input_type
 from awp_publish.pages.matching import Matcher
 from awp_publish.pages.measures import MEASURES
 from awp_publish.pages.media import holds_media
@@ -140,7 +141,7 @@ class Visibility:
         """Return True for a field that a click on its label operates, whether it is rendered or not."""
         given = self.tree.attributes[field]
         is_silent = given.get("aria-hidden", "").strip().lower() == "true"  # beside an element that stands for it
-        return not is_silent and given.get("type", "").strip().lower() in _CHOSEN
+        return not is_silent and input_type(given) in _CHOSEN
 
     def _applies(self, style: int) -> bool:
         given = self.tree.attributes[style]

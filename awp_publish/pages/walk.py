@@ -114,9 +114,9 @@ class _Walk:
         self._survey = Survey()
         self._landmarks = Landmarks(visibility, content)
         self._marked_out = self._landmarks.asides | {self._landmarks.article}
-        self._noted = tree.conspicuous | self._marked_out | visibility.by_rule | blocks
-        """Elements that may be hidden, or something else than their tag says."""
         self._formulas = read_formulas(visibility) if tree.find("math") else {}
+        self._noted = tree.conspicuous | self._marked_out | visibility.by_rule | blocks | self._formulas.keys()
+        """Elements that may be hidden, or something else than their tag says."""
         templates = (at for at in tree.contents if shadow_mode_of(tree.attributes[at]) is not None)
         self._with_shadow = {tree.parents[at] for at in templates}
         self._hosts: dict[int, int] = {}

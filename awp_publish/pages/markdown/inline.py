@@ -156,6 +156,10 @@ class Inline:
         elif tag in CONTROLS:
             if control := self.controls.write(node):
                 pieces += (" ", *control, " ")
+        elif tag == "rt":  # what browsers write above the text
+            pieces.append("(")
+            self._add_content(node, pieces, depth, linked)
+            pieces.append(")")
         elif tag == "q":
             pieces.append("“")
             self._add_content(node, pieces, depth, linked)
@@ -289,8 +293,13 @@ class Inline:
 
 
 _OWN_WRITING: Final = (
-    {"a", "br", "img", "svg", "iframe", "video", "audio", "math", "q", "wbr"} | _EMPHASIS.keys() | _CODE | CONTROLS
-) | (_SCRIPTS.keys() | MEASURES)
+    {"a", "audio", "br", "iframe", "img", "math", "q", "rt", "svg", "video", "wbr"}
+    | _EMPHASIS.keys()
+    | _CODE
+    | CONTROLS
+    | _SCRIPTS.keys()
+    | MEASURES
+)
 """Elements of which more than their content is written."""
 
 _MEANINGLESS: Final = INLINE - _OWN_WRITING - BLOCKS - SILENT
