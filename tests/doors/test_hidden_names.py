@@ -18,14 +18,12 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher
 from awp_publish.calls import invoke
-from tests.calls.test_audience import make_site
+from tests.calls.test_audience import make_site, only
 from tests.client import TestClient
-from tests.installed import is_installed
+from tests.installed import installed
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import VERSIONS, message, post
 from tests.steps import counting
-
-pytestmark = pytest.mark.needs("limits", "idempotency", "confirmation")
 
 HIDDEN = {"quokka": "of an agent", "quagga": "of a route that is read", "quolls": "that is for known callers"}
 UNKNOWN = "quetza"
@@ -47,7 +45,9 @@ def client() -> TestClient:
         """Look."""
         return "books"
 
-    @site.agent("quokka", audience="operator", rate_limit="5/minute", idempotency="24h", confirm=True)
+    guards = only("limits", rate_limit="5/minute") | only("idempotency", idempotency="24h")
+
+    @site.agent("quokka", audience="operator", **guards, **only("confirmation", confirm=True))
     async def quokka(copies: int = 1) -> str:
         """Be seen by operators."""
         return "seen"
@@ -58,7 +58,7 @@ def client() -> TestClient:
         """Be read by operators."""
         return "read"
 
-    @site.agent("quolls", audience="operator", execution="async" if is_installed("jobs") else "sync")
+    @site.agent("quolls", audience="operator", **only("jobs", execution="async"))
     async def quolls() -> str:
         """Be slow for operators."""
         return "slow"
@@ -85,7 +85,7 @@ def send_task(way: str, client: TestClient, name: str, headers: dict[str, str]) 
     return client.post("/a2a", json=body, headers={"a2a-version": "1.0"} | headers)
 
 
-CALLS: dict[str, Callable[[TestClient, str, dict[str, str]], Any]] = {
+_CALLS: dict[str, Callable[[TestClient, str, dict[str, str]], Any]] = {
     "woa": lambda client, name, headers: client.post(
         f"/agents/{name}/invoke", json={"input": {"a": 1}, "idempotency_key": "k"}, headers=headers
     ),
@@ -100,6 +100,8 @@ CALLS: dict[str, Callable[[TestClient, str, dict[str, str]], Any]] = {
     **{f"mcp {version}": partial(call_tool, version) for version in VERSIONS},
     **{f"a2a, {way}": partial(send_task, way) for way in SAID},
 }
+"""Ways to call, by the name of the door and how it is called."""
+CALLS = {way: _CALLS[way] for way in _CALLS if way.startswith(("plain", *installed("woa", "mcp", "a2a")))}
 
 
 @pytest.mark.parametrize("token", ["", "ann", "nobody's"])
@@ -122,6 +124,7 @@ def test_a_hidden_name_takes_the_same_steps_as_an_unknown_one(client, way, token
     assert {name: seen(name) for name in HIDDEN} == dict.fromkeys(HIDDEN, unknown)
 
 
+@pytest.mark.needs("awp")
 @pytest.mark.parametrize("token", ["", "ann"])
 def test_a_hidden_skill_takes_the_same_steps_as_an_unknown_one(client, token, monkeypatch):
     monkeypatch.setattr(invoke, "perf_counter", lambda: 0.0)
@@ -147,7 +150,7 @@ def test_a_hidden_skill_takes_the_same_steps_as_an_unknown_one(client, token, mo
         assert hidden_counts & counts, (name, hidden_counts, counts)
 
 
-@pytest.mark.parametrize("door", ["woa", "plain"])
+@pytest.mark.parametrize("door", [*installed("woa"), "plain"])
 def test_a_session_that_does_not_exist_tells_no_hidden_name_from_an_unknown_one(open_client, door):
     async def sign_in(request: Request) -> JSONResponse:
         """Sign in."""
@@ -175,6 +178,7 @@ def test_a_session_that_does_not_exist_tells_no_hidden_name_from_an_unknown_one(
     assert answers[0] == answers[1]
 
 
+@pytest.mark.needs("a2a")
 @pytest.mark.parametrize("has_secrets", [False, True])
 @pytest.mark.parametrize("token", ["", "ann"])
 @pytest.mark.parametrize("way", SAID)
