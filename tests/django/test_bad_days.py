@@ -158,7 +158,7 @@ async def test_an_answer_without_end_ends_at_the_deadline(agent):
 
 async def test_a_refusal_with_its_transaction_undone_leaves_nothing(agent):
     answer = await agent.call("write", {"status": 409})
-    assert (answer.status_code, answer.json()["detail"]) == (409, "Conflict.")
+    assert (answer.status_code, answer.json()["detail"]) == (409, "no")
     assert not await Book.objects.aexists()
 
 
