@@ -67,6 +67,27 @@ def forgetful_of_tasks() -> Site:
     return site
 
 
+def forgetful_of_people() -> Site:
+    site = make_site(plugins=["sign_in"])
+    site.declare("view", method="GET", path="/view", description="View.")
+    return site
+
+
+def forgetful_of_all() -> Site:
+    site = make_site(plugins=["sign_in", "a2a"])
+    site.declare("order", method="POST", path="/view", description="Order.", idempotency=True)
+    site.declare("view", method="GET", path="/view", description="View.", execution="async")
+    return site
+
+
+def six() -> Site:
+    return make_site(url="https://[::1]")
+
+
+def local() -> Site:
+    return make_site(url="http://localhost:8000")
+
+
 def shadowing() -> Site:
     return make_site(plugins=["mcp"], paths={"mcp": "/view"})
 
@@ -82,6 +103,10 @@ MAKERS: tuple[Callable[[], Site], ...] = (
     several_errors,
     forgetful,
     forgetful_of_tasks,
+    forgetful_of_people,
+    forgetful_of_all,
+    six,
+    local,
     shadowing,
     users,
 )
