@@ -132,7 +132,8 @@ def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
     allowed = list(settings.ALLOWED_HOSTS)
     for url in publication.site.settings.urls:
         host = urlsplit(url).hostname or ""
-        if not validate_host(f"[{host}]" if ":" in host else host, allowed):
+        host = f"[{host}]" if ":" in host else host
+        if not validate_host(host, allowed):
             yield CheckWarning(
                 f"ALLOWED_HOSTS does not have {host}, the host of the site's url: Django answers 400.",
                 hint=f'Add "{host}" to ALLOWED_HOSTS, or correct Site(url=...).',
