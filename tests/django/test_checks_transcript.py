@@ -1,6 +1,6 @@
 """What `manage.py check` says, whole: `transcripts/checks.txt`, in the words of `tests/function_transcripts.py`.
 
-`check` is given a site of `tests/django/sites.py` and settings. A store in Django's database makes of steps what all do.
+`check` is given a site of `tests/django/sites.py` and settings. A store in Django's database does as all do.
 """
 
 import asyncio
