@@ -185,7 +185,7 @@ def read_error(item: JsonObject) -> RuntimeFailure:
 
 def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
     """Convert a problem of the site, given as problem+json, to a failure."""
-    slug = str(problem.get("code", ""))
+    slug = str(problem.get("code") or "")
     code: Code = "handler_failed"
     if slug in ("INVALID_INPUT", "INVALID_ENVELOPE", "MISSING_INPUT", "BODY_TOO_LARGE", "INVALID_IDEMPOTENCY_KEY"):
         code = "invalid_input"
