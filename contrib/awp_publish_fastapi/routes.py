@@ -266,7 +266,8 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
             trimmed = [_trimmed(as_object(part), definitions, include, exclude) for part in parts]
             schema = {**schema, key: trimmed}
     if isinstance(items := schema.get("items"), Mapping):
-        of_all = [members.get("__all__") if isinstance(members, Mapping) else None for members in (include, exclude)]
+        of_all = [_selected(members, "__all__") for members in (include, exclude)]
+        of_all = [None if members is True else members for members in of_all]  # whole items
         return {**schema, "items": _trimmed(items, definitions, *of_all)} if any(of_all) else schema
     if not isinstance(members := schema.get("properties"), Mapping):
         return schema

@@ -317,6 +317,9 @@ def make(site: Any) -> FastAPI:
         responses={404: {"model": Closed}, 401: {"description": "No."}},
     )
 
+    for number, (kind, options) in enumerate(FILTERED):
+        add(f"filtered_{number}", f"/filtered-{number}", handler(f"filtered_{number}", answer=kind), "GET", **options)
+
     # Words
     add("summary", "/summary", handler("summary"), "GET", summary="A summary", description="", deprecated=True)
     add(
@@ -346,12 +349,72 @@ def make(site: Any) -> FastAPI:
     add("around", "/around", handler("around"), "GET", dependencies=[Depends(bearer), Depends(common)])
     add("around_leniently", "/around-leniently", handler("around_leniently"), "GET", dependencies=[Depends(refusing)])
 
+    # Who calls is known before a person is asked
+    for name, dependency in ASKED.items():
+        asked = handler(name, page=Annotated[int, Depends(common)], **dependency)
+        site.action(name, confirm=True)(asked)
+        app.add_api_route(f"/{name}", asked, methods=["POST"])
+    for asked in (asked_by_default, functools.partial(asked_in_part, 7)):
+        name = getattr(asked, "__name__", "asked_in_part")
+        site.action(name, confirm=True)(asked)
+        app.add_api_route(f"/{name}", asked, methods=["POST"], name=name)
+    asked = handler("asked_around")
+    site.action("asked_around", confirm=True)(asked)
+    app.add_api_route("/asked-around", asked, methods=["POST"], dependencies=[Depends(bearer), Depends(common)])
+
     # Functions without a route
     for name, parameters in AGENTS.items():
         site.agent(name)(handler(name, **parameters))
 
     app.include_router(router)
     return app
+
+
+class Several(BaseModel):
+    first: int
+    second: str
+    third: Author
+    rest: list[Author] | None = None
+    named: dict[str, Author]
+
+
+FILTERED: list[tuple[Any, dict[str, Any]]] = [
+    (Several, {"response_model_exclude": {"first"}}),
+    (Several, {"response_model_include": {"second", "third", "named"}}),
+    (Several, {"response_model_exclude": {"third": {"name", "secret"}, "rest": {"__all__": {"born"}}}}),
+    (
+        Several,
+        {"response_model_include": {"third": {"name": True, "born": ...}, "rest": {"__all__": ...}, "first": ...}},
+    ),
+    (Several, {"response_model_exclude_none": True}),
+    (list[Several], {"response_model_exclude_defaults": True}),
+    (dict[str, Several], {"response_model_exclude_unset": True}),
+    (tuple[Several, Author], {"response_model_exclude_none": True}),
+    (Several | Author, {"response_model_exclude_none": True}),
+    (Several | Author, {"response_model_exclude": {"name", "first"}}),
+    (list[Several], {"response_model_include": {"__all__": {"first"}}}),
+    (list[Several], {"response_model_exclude": {"first"}}),
+]
+
+ASKED: dict[str, dict[str, Any]] = {
+    "asked_nobody": {},
+    "asked_bearer": {"user": Annotated[Any, Depends(bearer)]},
+    "asked_key": {"user": Annotated[Any, Security(key)]},
+    "asked_refusing": {"user": Annotated[Any, Depends(refusing)]},
+    "asked_header": {"user": Annotated[str, Depends(by_header)]},
+    "asked_request": {"user": Annotated[str, Depends(by_request)]},
+    "asked_limits": {"limits": Annotated[Limits, Depends()]},
+}
+
+
+async def asked_by_default(user: Any = Depends(bearer), page: int = Depends(common)) -> str:  # noqa: B008
+    """Ask by a default."""
+    return "asked"
+
+
+async def asked_in_part(size: int, user: Annotated[Any, Depends(bearer)]) -> str:
+    """Ask in part."""
+    return "asked"
 
 
 DEPENDENCIES: dict[str, Any] = {
