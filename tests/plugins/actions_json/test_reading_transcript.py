@@ -38,7 +38,8 @@ def change(changes: dict[str, Any]) -> Any:
         _set(document, pointer, value)
     strict, lenient = (ActionMap.read(document, lenient=is_lenient) for is_lenient in (False, True))
     found = _found(strict), _found(lenient)
-    kept = [tool.get("name") for tool in lenient.document.get("tools", ())] if lenient.is_valid else "refused"
+    tools: Any = lenient.document.get("tools", ())
+    kept = [tool.get("name") for tool in tools] if lenient.is_valid else "refused"
     return [*found[:1], "the same" if found[0] == found[1] else found[1], kept]
 
 

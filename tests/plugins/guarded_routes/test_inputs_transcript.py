@@ -119,6 +119,17 @@ def make_asking() -> FastAPI:
     ) -> str:
         return "sent"
 
+    @action("over_any")
+    async def over_any(name: str) -> str:
+        return name
+
+    @action("over_one")
+    async def over_one(title: str = "") -> str:
+        return title
+
+    app.add_api_route("/over/one", over_one, methods=["POST"])
+    app.add_api_route("/over/{name}", over_any, methods=["POST"])
+
     async def loose(request: Request) -> Response:
         return JSONResponse("sent")
 
