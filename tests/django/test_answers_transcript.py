@@ -28,6 +28,8 @@ CHANGING = [
     (r"(requestId\W+)\w+", r"\1ID"),
     (r'(request_id\\*":\\*")\w+', r"\1ID"),
     (r"(x-ratelimit-reset: ).*", r"\1..."),
+    (r"(?<=/jobs/)[\w-]{22}|(?<=job_id\":\")[\w-]{22}", "JOB"),
+    (r"(^  expires: ).*", r"\1..."),
     (r"evt_[\w-]+", "evt_ID"),
     (r"(server: ).*", r"\1..."),
 ]
