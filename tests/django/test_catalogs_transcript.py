@@ -10,14 +10,25 @@ from pathlib import Path
 import django
 import pytest
 from awp_publish_django.publication import get_publication
-from django.test import override_settings
+from django.template import RequestContext, Template
+from django.test import RequestFactory, override_settings
 
 from tests.declare.facts import facts_of
 from tests.django.sites import copy_of
+from tests.function_transcripts import compare
 
 PROJECTS = [
-    *("answers_with_pages", "bad_days", "callers", "class_views", "consent", "dead_actions", "descriptions"),
-    *("files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
+    *(
+        "answers_with_pages",
+        "bad_days",
+        "callers",
+        "class_views",
+        "consent",
+        "dead_actions",
+        "descriptions",
+        "every_field",
+    ),
+    *("every_field", "files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
     *(
         "included",
         "left_out_fields",
@@ -40,8 +51,22 @@ def test_what_is_known_of_views(project, request):
     path = Path(__file__).parent / "transcripts" / f"{project}.txt"
     with override_settings(ROOT_URLCONF=module, AWP_PUBLISH={"SITE": f"{module}.site"}):
         text = "\n".join(facts_of(get_publication().site)).lstrip("\n") + "\n"
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    text = re.sub(r" at 0x[0-9a-f]+", "", text).replace(str(Path(__file__).parents[2]), "ROOT")
     if request.config.getoption("--golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_what_tags_of_templates_write(request):
+    def render(template: str, path: str = "/page") -> str:
+        context = RequestContext(RequestFactory().get(path), {"name": "search", "page": path})
+        return str(Template("{% load agents %}" + template).render(context))
+
+    def tried(template: str) -> str:
+        try:
+            return render(template)
+        except Exception as error:
+            return f"! {type(error).__name__}: {error}"
+
+    compare(Path(__file__).parent / "transcripts" / "tags.txt", {"render": tried}, request)
