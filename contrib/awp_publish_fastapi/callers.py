@@ -48,7 +48,7 @@ def _finds_caller(dependant: Dependant) -> bool | None:
 def credential_headers(dependant: Dependant) -> Iterator[str]:
     """Yield the parameters of a dependency itself that are headers with credentials."""
     for field in dependant.header_params:
-        if (alias := field.alias.lower()) == "authorization" or is_secret_header(alias):
+        if is_secret_header(field.alias.lower()):
             yield field.name
 
 
@@ -59,9 +59,7 @@ def reads_caller(dependency: Dependant) -> bool:
     codes = [code for layer in layers_of(dependency.call) if (code := getattr(layer, "__code__", None)) is not None]
     names = {name for code in codes for name in code.co_names}
     texts = {text.lower() for code in codes for text in code.co_consts if isinstance(text, str)}
-    reads = not names.isdisjoint(CALLER_MEMBERS[1:]) or any(
-        text == "authorization" or is_secret_header(text) for text in texts
-    )
+    reads = not names.isdisjoint(CALLER_MEMBERS[1:]) or any(map(is_secret_header, texts))
     return reads and any(name.endswith("HTTPException") for name in names)
 
 

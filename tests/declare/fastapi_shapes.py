@@ -154,6 +154,17 @@ def by_request_leniently(request: Request) -> str | None:
     return request.headers.get("authorization")
 
 
+def counted(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        return function(*given, **named)
+
+    return call
+
+
+by_wrapped = counted(by_request)
+
+
 class Limits:
     def __init__(self, limit: Annotated[int, Query(ge=1, le=9)] = 5, skip: int = 0) -> None:
         self.limit, self.skip = limit, skip
@@ -362,6 +373,27 @@ def make(site: Any) -> FastAPI:
     site.action("asked_around", confirm=True)(asked)
     app.add_api_route("/asked-around", asked, methods=["POST"], dependencies=[Depends(bearer), Depends(common)])
 
+    add("two_schemes", "/two-schemes", handler("two_schemes", **ASKED["asked_two"]), "GET")
+    add(
+        "two_lenient",
+        "/two-lenient",
+        handler("two_lenient", one=DEPENDENCIES["by_basic"], other=DEPENDENCIES["by_cookie"]),
+        "GET",
+    )
+    add("said_to_refuse", "/said", handler("said_to_refuse"), "GET", openapi_extra={"security": [{"HTTPBearer": []}]})
+    add(
+        "said_to_be_open",
+        "/open-said",
+        handler("said_to_be_open", user=DEPENDENCIES["by_bearer"]),
+        "GET",
+        openapi_extra={"security": [{}]},
+    )
+    app.add_api_route("/by-name", handler("included_by_name", n=int), methods=["POST"])
+    app.add_api_route(
+        "/by-id", handler("included_by_id", n=int), methods=["POST"], operation_id="included_by_operation"
+    )
+    site.include(operations=["included_by_name", "included_by_operation"])
+
     # Functions without a route
     for name, parameters in AGENTS.items():
         site.agent(name)(handler(name, **parameters))
@@ -403,6 +435,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "asked_refusing": {"user": Annotated[Any, Depends(refusing)]},
     "asked_header": {"user": Annotated[str, Depends(by_header)]},
     "asked_request": {"user": Annotated[str, Depends(by_request)]},
+    "asked_wrapped": {"user": Annotated[str, Depends(by_wrapped)]},
+    "asked_two": {"maybe": Annotated[Any, Depends(lenient)], "user": Annotated[Any, Security(key)]},
     "asked_limits": {"limits": Annotated[Limits, Depends()]},
 }
 
@@ -438,6 +472,7 @@ DEPENDENCIES: dict[str, Any] = {
     "by_connection": Annotated[str, Depends(by_connection)],
     "by_request_leniently": Annotated[str | None, Depends(by_request_leniently)],
     "documents_401": Annotated[Any, Depends(lenient)],
+    "by_wrapped": Annotated[str, Depends(by_wrapped)],
     "by_nobody": Annotated[int, Depends(common)],
 }
 
