@@ -26,7 +26,6 @@ PROJECTS = [
         "consent",
         "dead_actions",
         "descriptions",
-        "every_field",
     ),
     *("every_field", "files", "first_project", "forms", "forms_shown_again", "formsets", "frameworks"),
     *(
