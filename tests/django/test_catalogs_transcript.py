@@ -31,7 +31,6 @@ PROJECTS = [
     *(
         "included",
         "left_out_fields",
-        "made_forms",
         "model_queries",
         "own_route",
         "pages",
