@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
@@ -79,6 +80,10 @@ def test_calls_of_the_plain_door(request):
         "read": _read,
         "find": _find,
         "wires": _wires,
-        "installed": lambda: list(wires_of(installed().values())),
     }
     compare(Path(__file__).parent / "transcripts" / "wires.txt", functions, request)
+
+
+@pytest.mark.needs("woa", "mcp", "a2a", "awp")
+def test_the_doors_of_default_plug_ins_are_tried_first():
+    assert list(wires_of(installed().values())) == ["woa", "plain", "a2a", "awp", "mcp", "mcp-2025-11-25"]

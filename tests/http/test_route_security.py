@@ -486,6 +486,7 @@ def test_a_list_of_what_is_allowed_is_refused_where_only_routes_know_who_calls()
     )
 
 
+@pytest.mark.needs("findings")
 def test_a_line_says_which_actions_need_credentials_of_which_nothing_is_known(caplog):
     app, site = FastAPI(), new_site()
 
