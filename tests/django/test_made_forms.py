@@ -10,8 +10,7 @@ from awp_publish_django.publication import get_publication
 from django import forms
 from django.contrib.auth.models import Group
 from django.core.checks import run_checks
-from django.core.validators import MaxValueValidator, RegexValidator
-from django.db import connection, models
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
@@ -19,6 +18,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 from django.views.generic import FormView
 
+from tests.django.shop.models import Shelf
 from tests.django.sites import make_site
 
 
@@ -59,15 +59,6 @@ class Unknown(FormView):
 
     def get_form(self, form_class: Any = None) -> ForSomebody:
         return ForSomebody(self.request.POST, owner=self.request.user.profile.owner)  # type: ignore[union-attr]
-
-
-class Shelf(models.Model):
-    code = models.CharField(max_length=9, validators=[RegexValidator(r"^[A-Z]+$")])
-    boards = models.IntegerField(validators=[MaxValueValidator(7)])
-
-    class Meta:
-        app_label = "shop"
-        managed = False
 
 
 class ShelfForm(forms.ModelForm):

@@ -1,3 +1,4 @@
+from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
 
 
@@ -7,3 +8,12 @@ class Book(models.Model):
 
     class Meta:
         app_label = "shop"
+
+
+class Shelf(models.Model):
+    code = models.CharField(max_length=9, validators=[RegexValidator(r"^[A-Z]+$")])
+    boards = models.IntegerField(validators=[MaxValueValidator(7)])
+
+    class Meta:
+        app_label = "shop"
+        managed = False
