@@ -3,6 +3,8 @@
 A page is given in parts, which are put together.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from awp_publish.pages import Budget, compile_som
 from awp_publish.pages.markdown import write_content, write_markdown
+from awp_publish.pages.nesting import bound_markup
 from tests.function_transcripts import compare
 
 URL = "https://shop.example/tea/green?page=2"
@@ -44,6 +47,22 @@ def tight(*parts: str) -> Any:
     return [len(compiled.dump()) // 1_000, *(_plain(region) for region in compiled.document["regions"])]
 
 
+def numbered(count: int, item: str, *around: str) -> Any:
+    """What there is room for of a page with items, in which `{0}` is the number of each: how many, and some of them."""
+    document = tight(around[0], *(item.format(number) for number in range(count)), *around[1:])
+    return [
+        [region["role"], dict(Counter(one["role"] for one in elements)), *elements[:2], *elements[-4:]]
+        for region in document[1:]
+        if (elements := [one for one in region["elements"] if isinstance(one, dict)])
+    ]
+
+
+def bounded(*parts: str) -> Any:
+    """How many tags of each name are left within the limits of nesting, and the end of what is left."""
+    left = bound_markup("".join(parts).encode()).decode()
+    return [dict(Counter(re.findall(r"</?\w+", left))), left[-40:]]
+
+
 def _plain(value: Any) -> Any:
     """Return regions and elements without their ids, and without the actions that their roles have."""
     if isinstance(value, Mapping):
@@ -64,6 +83,8 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "som": som,
     "document": document,
     "tight": tight,
+    "numbered": numbered,
+    "bounded": bounded,
 }
 
 
