@@ -5,6 +5,7 @@ any content the headings and labels of which nothing else is left.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Set
 from typing import Final
 
@@ -67,7 +68,7 @@ def trim_article(tree: Tree, masses: Masses, text: Text, article: int) -> set[in
 
 def _is_small(tree: Tree, masses: Masses, form: int) -> bool:
     """Return True for a form with little text and few fields, such as one for a newsletter."""
-    fields = sum(form < at < tree.ends[form] for at in masses.fields)
+    fields = bisect_left(masses.fields, tree.ends[form]) - bisect_left(masses.fields, form)
     return masses.chars[form] < MIN_ARTICLE and fields < _MIN_FIELDS
 
 

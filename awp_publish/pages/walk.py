@@ -101,7 +101,18 @@ class _Walk:
     """
 
     __slots__ = (
-        *("_at", "_blocks", "_candidate", "_content", "_end", "_formulas", "_hosts", "_labels", "_landmarks"),
+        *(
+            "_at",
+            "_blocks",
+            "_candidate",
+            "_content",
+            "_end",
+            "_formulas",
+            "_hosts",
+            "_labels",
+            "_landmarks",
+            "_legends",
+        ),
         *("_marked_out", "_noted", "_parted", "_region", "_run", "_run_region", "_stack", "_state", "_structured"),
         *("_summaries", "_survey", "_tree", "_visibility", "_with_shadow"),
     )
@@ -122,6 +133,8 @@ class _Walk:
         self._hosts: dict[int, int] = {}
         """The candidates that have a shadow root, by their elements."""
         self._structured = _around_structure(tree)
+        self._legends: dict[int, int | None] = {}
+        """The first legends of groups."""
         self._summaries: dict[int, int] = {}
         """The candidates of details, by their summaries."""
         self._stack: list[tuple[int, int, Region, int, int, bool]] = []
@@ -353,7 +366,9 @@ class _Walk:
                 candidate = self._add_part(node, state)
                 if tag == "legend" and tree.tags[fieldset := tree.parents[node]] == "fieldset":
                     state |= COVERED
-                    if tree.first_child(fieldset, "legend") == node:  # what is in it can be operated all the same
+                    if fieldset not in self._legends:
+                        self._legends[fieldset] = tree.first_child(fieldset, "legend")
+                    if self._legends[fieldset] == node:  # what is in it can be operated all the same
                         state &= ~DISABLED | self._stack[-1][3]
         self._enter(node + 1, end, self._region, state, candidate, parted=parted)
 

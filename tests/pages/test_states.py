@@ -24,6 +24,12 @@ WRITTEN = {
         "[text field `code`, disabled] [button: Apply (disabled)]"
     ),
     "<fieldset disabled><legend>Gift <button>Unlock</button></legend></fieldset>": "**Gift [button: Unlock]**",
+    "<fieldset disabled><fieldset><button>In</button></fieldset></fieldset><button>Out</button>": (
+        "[button: In (disabled)]\n\n[button: Out]"
+    ),
+    "<div inert><fieldset disabled><legend><button>Both</button></legend></fieldset></div>": (
+        "**[button: Both (disabled)]**"
+    ),
     "<fieldset disabled><legend>A</legend><div><legend><button>B</button></legend></div></fieldset>": (
         "**A**\n\n**[button: B (disabled)]**"
     ),

@@ -1,8 +1,9 @@
 """Controls of forms in Markdown: the kind of a control, its name, its value, and what a button sends."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 from awp_publish.pages.box_labels import find_merged
@@ -209,18 +210,26 @@ class Controls:
         given = self._visible.attributes[control]
         if "disabled" in given or given.get("aria-disabled", "").strip().lower() == "true":
             return True
-        return any(start <= control < end and not first <= control < last for start, end, first, last in self._barred)
+        places, levels = self._barred
+        return levels[bisect_right(places, control) - 1] > 0
 
     @cached_property
-    def _barred(self) -> list[tuple[int, int, int, int]]:
-        """The ranges of elements in which controls cannot be operated, and within each the first legend."""
-        tree, ranges = self._visible.tree, list[tuple[int, int, int, int]]()
+    def _barred(self) -> tuple[list[int], list[int]]:
+        """Nodes from which on other controls can be operated, and how many elements around each of them forbid it.
+
+        These are disabled groups, but for their first legend, and what is inert.
+        """
+        tree, changes = self._visible.tree, {-1: 0}
+        barred = [(at, 1) for at in tree.conspicuous if "inert" in tree.attributes[at]]
         for at in tree.find("fieldset"):
             if "disabled" in tree.attributes[at]:
                 legend = tree.first_child(at, "legend")
-                ranges.append((at, tree.ends[at], *((legend, tree.ends[legend]) if legend is not None else (0, 0))))
-        ranges += [(at, tree.ends[at], 0, 0) for at in tree.conspicuous if "inert" in tree.attributes[at]]
-        return ranges
+                barred += [(at, 1)] if legend is None else [(at, 1), (legend, -1)]
+        for at, change in barred:
+            changes[at] = changes.get(at, 0) + change
+            changes[tree.ends[at]] = changes.get(tree.ends[at], 0) - change
+        places = sorted(changes)
+        return places, list(accumulate(changes[at] for at in places))
 
     def _field(self, field: int, kind: str, content: str) -> list[Piece]:
         given = self._visible.attributes[field]
