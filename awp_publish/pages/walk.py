@@ -113,7 +113,18 @@ class _Walk:
             "_landmarks",
             "_legends",
         ),
-        *("_marked_out", "_noted", "_parted", "_region", "_run", "_run_region", "_stack", "_state", "_structured"),
+        *(
+            "_legends",
+            "_marked_out",
+            "_noted",
+            "_parted",
+            "_region",
+            "_run",
+            "_run_region",
+            "_stack",
+            "_state",
+            "_structured",
+        ),
         *("_summaries", "_survey", "_tree", "_visibility", "_with_shadow"),
     )
 
