@@ -101,31 +101,9 @@ class _Walk:
     """
 
     __slots__ = (
-        *(
-            "_at",
-            "_blocks",
-            "_candidate",
-            "_content",
-            "_end",
-            "_formulas",
-            "_hosts",
-            "_labels",
-            "_landmarks",
-            "_legends",
-        ),
-        *(
-            "_legends",
-            "_marked_out",
-            "_noted",
-            "_parted",
-            "_region",
-            "_run",
-            "_run_region",
-            "_stack",
-            "_state",
-            "_structured",
-        ),
-        *("_summaries", "_survey", "_tree", "_visibility", "_with_shadow"),
+        *("_at", "_blocks", "_candidate", "_content", "_end", "_formulas", "_hosts", "_labels", "_landmarks"),
+        *("_legends", "_marked_out", "_noted", "_parted", "_region", "_run", "_run_region", "_stack", "_state"),
+        *("_structured", "_summaries", "_survey", "_tree", "_visibility", "_with_shadow"),
     )
 
     def __init__(
