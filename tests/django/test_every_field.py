@@ -20,10 +20,10 @@ from django.views.decorators.http import require_POST
 from rest_framework import fields as rest_fields, generics, relations, serializers
 
 from benchmarks.journeys_by_protocols import NODE_MODULES
-from tests.conformance.server import ADDRESS, served
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
 from tests.plugins.mcp.mcp_messages import MODES, connect
+from tools.conformance.server import ADDRESS, served
 
 HERE = str(Path(__file__).parent)
 KEY = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"

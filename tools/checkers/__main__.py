@@ -23,8 +23,8 @@ from urllib.request import urlopen
 
 import httpx
 
-from tests.checkers import a14y, agent_ready, ard, isitagentready
 from tests.redis_server import free_port
+from tools.checkers import a14y, agent_ready, ard, isitagentready
 
 CHROME_FLAGS: Final = (
     "--headless",
@@ -39,7 +39,7 @@ CHROME_FLAGS: Final = (
 )
 
 
-FIRST_PROGRAM: Final = "tests.checkers.first_program"
+FIRST_PROGRAM: Final = "tools.checkers.first_program"
 FORK_POINT: Final = "ForkPoint agent-lighthouse"
 
 

@@ -20,11 +20,11 @@ from typing import Any
 import httpx
 
 from awp_publish.plugins.mcp.door import McpDoor
-from tests.conformance.application import make_application
-from tests.conformance.authorization import judge_authorization, judge_typescript
-from tests.conformance.inspector import inspect
-from tests.conformance.server import ADDRESS, served
 from tests.plugins.mcp.mcp_messages import headers_of, message
+from tools.conformance.application import make_application
+from tools.conformance.authorization import judge_authorization, judge_typescript
+from tools.conformance.inspector import inspect
+from tools.conformance.server import ADDRESS, served
 
 REVISIONS = ("2026-07-28", "2025-11-25")
 SECONDS = 600

@@ -1,6 +1,6 @@
 """`make soak`: two workers under load, one of them killed every few seconds, on SQLite and on Redis.
 
-    python -m tests.soak 600        # seconds, for both stores together
+    python -m tools.soak 600        # seconds, for both stores together
 
 Callers keep to the rules that the shop's problems tell them: what broke off is sent again under its key, a job is
 polled until it has ended. In the end what they were told is held against the ledger, in which every run stands:
@@ -40,7 +40,7 @@ from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER
 from tests.doors.adapters import DOORS
 from tests.doors.callers import DoorCaller, Told
 from tests.redis_server import RedisServer, find_binary, free_port
-from tests.soak import PEEKS, TOKEN
+from tools.soak import PEEKS, TOKEN
 
 CALLERS: Final = 8
 WORKERS: Final = 2
@@ -106,7 +106,7 @@ class Shop:
         self.ledger = folder / "ledger"
         self.ledger.touch()
         given = {"SOAK_URL": self.url, "SOAK_STORE": store, "SOAK_LEDGER": str(self.ledger)}
-        command = [sys.executable, "-m", "uvicorn", "tests.soak.shop:make_app", "--factory", "--port", str(port)]
+        command = [sys.executable, "-m", "uvicorn", "tools.soak.shop:make_app", "--factory", "--port", str(port)]
         command += ["--workers", str(WORKERS), "--log-level", "error", "--no-access-log"]
         self._log = (folder / "log").open("wb")
         self._process = subprocess.Popen(
@@ -351,7 +351,7 @@ def judge(tally: Tally, ledger: Mapping[tuple[str, str], Counter[str]], seconds:
 
 def main() -> int:
     """Soak the shop on each store."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser = argparse.ArgumentParser(prog="python -m tools.soak")
     parser.add_argument("seconds", nargs="?", type=float, default=600.0)
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind

@@ -80,7 +80,8 @@ def _json(answer: httpx.Response) -> Any:
 
 
 def _media_type(answer: httpx.Response) -> str:
-    return answer.headers.get("content-type", "").partition(";")[0].strip()
+    content_type: str = answer.headers.get("content-type", "")
+    return content_type.partition(";")[0].strip()
 
 
 def _relations(link: str) -> Iterator[str]:

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import sync_playwright
 
 from awp_publish import Client
-from tests.conformance.server import ADDRESS, served
 from tests.django.servers import ACCOUNTS, PASSWORD, serve_accounts
 from tests.plugins.sign_in.people import CHROMIUM
 from tests.plugins.sign_in.shop import make_shop, make_starlette_shop
 from tests.redis_server import free_port
+from tools.conformance.server import ADDRESS, served
 
 CHECKS = 3
 """Checks that all have to pass: two of the metadata, one of the grant."""

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.fuzz.crowds import Crowd, Shop, judge
+from tools.fuzz.crowds import Crowd, Shop, judge
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from awp_publish.http.exchange import AsgiApp
-from tests.fuzz.attack import Attack, Verdict
-from tests.fuzz.inputs import make_input
-from tests.fuzz.site import World, make_world
 from tests.processes import context
+from tools.fuzz.attack import Attack, Verdict
+from tools.fuzz.inputs import make_input
+from tools.fuzz.site import World, make_world
 
 Make: TypeAlias = Callable[[], tuple[AsgiApp, World]]
 """Makes an application to attack, and what is known of it."""

@@ -1,4 +1,4 @@
-"""README's first program with two HTML pages, served: `python -m tests.checkers.first_program --port 8000`."""
+"""README's first program with two HTML pages, served: `python -m tools.checkers.first_program --port 8000`."""
 
 import re
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 README = Path(__file__).parents[2] / "README.md"
@@ -18,13 +19,13 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{tit
 <footer><p>Bookshop</p></footer></body></html>"""
 
 
-def make_app(address: str) -> Any:
+def make_app(address: str) -> FastAPI:
     """The first block of README, at another address, and two pages that know nothing of agents."""
     block = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert block is not None
     names: dict[str, Any] = {"__name__": "main"}
     exec(block[1].replace("http://127.0.0.1:8000", address), names)
-    app = names["app"]
+    app: FastAPI = names["app"]
 
     @app.get("/", response_class=HTMLResponse)
     def home() -> str:

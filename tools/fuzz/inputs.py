@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
-from tests.fuzz.site import API_KEY, HOST, TOKENS
+from tools.fuzz.site import API_KEY, HOST, TOKENS
 
 Given: TypeAlias = dict[str, Any]
 Headers: TypeAlias = list[tuple[bytes, bytes]]

@@ -9,9 +9,8 @@ from awp_publish import AgentPublisher, Site
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 from tests.client import TestClient
-
-from . import a14y, agent_ready, ard, isitagentready
-from .first_program import make_app
+from tools.checkers import a14y, agent_ready, ard, isitagentready
+from tools.checkers.first_program import make_app
 
 ORIGIN = "https://books.example"
 

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 from awp_publish.http.exchange import AsgiApp, Message, Scope
 from awp_publish.http.running import running
-from tests.fuzz.inputs import Http, Input, Socket
-from tests.fuzz.site import CREDENTIALS, SECRET, OnPurpose, World
+from tools.fuzz.inputs import Http, Input, Socket
+from tools.fuzz.site import CREDENTIALS, SECRET, OnPurpose, World
 
 LATE: Final = 2.0
 """Seconds in which everything is answered, but for the talk of a WebSocket: there it is each message.

@@ -1,8 +1,8 @@
 """`make fuzz N=1000000`: hostile requests over all doors.
 
-python -m tests.fuzz 1000000 --seed 7        # the seed is today's date otherwise
-python -m tests.fuzz --replay 7:4711         # one input again, in an application of its own
-python -m tests.fuzz 0 --cells 5000 --crowds # wrong credentials in all ways; strangers who take all they can get
+python -m tools.fuzz 1000000 --seed 7        # the seed is today's date otherwise
+python -m tools.fuzz --replay 7:4711         # one input again, in an application of its own
+python -m tools.fuzz 0 --cells 5000 --crowds # wrong credentials in all ways; strangers who take all they can get
 """
 
 import argparse
@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from tests.fuzz.attack import Attack
-from tests.fuzz.cells import try_cells
-from tests.fuzz.crowds import CROWDS, try_crowds
-from tests.fuzz.inputs import DOORS, REGRESSIONS, make_input
-from tests.fuzz.processes import Report, mib, run
-from tests.fuzz.site import make_world
+from tools.fuzz.attack import Attack
+from tools.fuzz.cells import try_cells
+from tools.fuzz.crowds import CROWDS, try_crowds
+from tools.fuzz.inputs import DOORS, REGRESSIONS, make_input
+from tools.fuzz.processes import Report, mib, run
+from tools.fuzz.site import make_world
 
 SHOWN: Final = 100
 """Kinds of failures that are told, with the first of each."""
@@ -64,7 +64,7 @@ async def replay(seed: int, index: int) -> int:
 
 def main() -> int:
     """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=20_000, help="how many inputs")
     parser.add_argument("--seed", type=int, default=int(f"{datetime.now(UTC):%Y%m%d}"))
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))

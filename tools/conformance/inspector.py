@@ -11,10 +11,10 @@ from threading import Timer
 from typing import Any, Final
 
 from demo_site.app import create_app
-from tests.conformance.authorization import back_from
-from tests.conformance.server import ADDRESS, served
 from tests.plugins.sign_in.shop import make_shop
 from tests.redis_server import free_port
+from tools.conformance.authorization import back_from
+from tools.conformance.server import ADDRESS, served
 
 ERAS: Final = ("modern", "legacy")
 SECONDS: Final = 300

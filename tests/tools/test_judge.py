@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.soak import PEEKS
-from tests.soak.__main__ import Tally, judge
+from tools.soak import PEEKS
+from tools.soak.__main__ import Tally, judge
 
 ONE: Mapping[str, int] = {"begun": 1, "done": 1}
 TWO: Mapping[str, int] = {"begun": 2, "done": 1}

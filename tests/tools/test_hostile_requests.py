@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
-from tests.fuzz.attack import Attack
-from tests.fuzz.inputs import DOORS, REGRESSIONS, Http, Input, make_input
-from tests.fuzz.processes import GROWTH, WARM, growth, run
-from tests.fuzz.site import SECRET, World
+from tools.fuzz.attack import Attack
+from tools.fuzz.inputs import DOORS, REGRESSIONS, Http, Input, make_input
+from tools.fuzz.processes import GROWTH, WARM, growth, run
+from tools.fuzz.site import SECRET, World
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from awp_publish.plugins.idempotency import gate as idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.plugins.sqlite.store import SqliteStore
-from tests.soak import PEEKS, TOKEN
+from tools.soak import PEEKS, TOKEN
 
 TIMEOUT: Final = 2.0
 
