@@ -49,6 +49,7 @@ def test_they_are_hidden_in_summaries_and_logs(open_client, caplog):
     assert "p-1" in caplog.text
 
 
+@pytest.mark.needs("findings")
 def test_the_schema_says_so_and_the_owner_is_told(open_client, caplog):
     _, app = make_app()
     client = open_client(app)

@@ -284,6 +284,7 @@ def test_a_start_that_was_refused_is_refused_for_the_same_reason_again():
             site.freeze(Starlette())
 
 
+@pytest.mark.needs("findings")
 def test_a_public_address_without_tls_is_said_at_start_up(open_client, caplog):
     for url, is_said in (("http://shop.example.org", True), ("http://10.0.0.1", False), ("https://shop.org", False)):
         caplog.clear()
