@@ -91,12 +91,14 @@ SENT = {
         "[button: Go, `POST https://shop.example/x` as `text/plain`]"
     ),
     "<input name=q><button formmethod=dialog>Go</button>": "[button: Go, sends nothing]",
+    "<input name=q></form><button form=f>Go</button>": "[button: Go, of the form `POST https://shop.example/x`]",
+    "<input name=q></form><button form=f type=button>Go</button>": "[button: Go]",
 }
 
 
 def test_a_button_says_where_it_sends_its_form_itself() -> None:
     for inner, wanted in SENT.items():
-        form = f"<form method=post action=/x><input type=hidden name=id value=1>{inner}</form>"
+        form = f"<form id=f method=post action=/x><input type=hidden name=id value=1>{inner}</form>"
         assert wanted in write_markdown(form, URL), inner
 
 

@@ -167,7 +167,7 @@ class Controls:
             fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
             is_listed = fields.buttons[0] == button or len(fields.hidden) <= _MAX_REPEATED
             return [what, target, *(self.hidden(form) if is_listed else ["the same hidden fields"])]
-        form = self._named_form(given)
+        form = self._named_form(given) if input_type(given) != "button" else None  # which only scripts operate
         if not _OVERRIDING.isdisjoint(given):
             if form is None:
                 around = islice(self._visible.around(button), _MAX_CLIMB)
