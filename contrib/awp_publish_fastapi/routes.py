@@ -38,7 +38,7 @@ from awp_publish_fastapi.callers import credential_headers, needs_caller, reads_
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""
 
-_RESPONSE_MODEL_FILTERS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
+_RESPONSE_MODEL_FILTERS: Final = ("exclude", "exclude_unset", "exclude_defaults", "exclude_none")
 
 
 def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
@@ -218,9 +218,10 @@ class FastApiDocument:
         outputs = read.outputs  # the route may write something else than FastAPI documents
         if route.response_model is not None and not route.response_model_by_alias:
             outputs = write_schema(route.response_model, "serialization", by_alias=False)
-        if any(getattr(route, f"response_model_{name}") for name in _RESPONSE_MODEL_FILTERS):
+        includes = route.response_model_include is not None  # an empty one, too
+        if includes or any(getattr(route, f"response_model_{name}") for name in _RESPONSE_MODEL_FILTERS):
             outputs = _without_required(outputs)
-        if route.response_model_exclude or route.response_model_include is not None:
+        if includes or route.response_model_exclude:
             definitions = as_object(outputs.get("$defs"))
             outputs = _trimmed(outputs, definitions, route.response_model_include, route.response_model_exclude)
         # OpenAPI cannot express security schemes that never refuse (`auto_error=False`).
@@ -279,9 +280,7 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
         inner = None if selected is True else selected
         nested = left_out is not None or inner is not None
         properties[name] = _trimmed(as_object(member), definitions, inner, left_out) if nested else member
-    required = [name for name in cast(list[str], schema.get("required", [])) if name in properties]
-    rest = {key: value for key, value in schema.items() if key != "required"}
-    return {**rest, "properties": properties} | ({"required": required} if required else {})
+    return {**schema, "properties": properties}
 
 
 def _selected(names: object, name: str) -> object:

@@ -5,7 +5,7 @@ import inspect
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import (
     APIRouter,
@@ -123,6 +123,12 @@ def passing_on(user: Annotated[User | None, Depends(current_or_nobody)]) -> User
     return user or User(name="nobody")
 
 
+def unannotated(user=Depends(current_or_nobody)) -> User:  # noqa: B008
+    if user is None:
+        raise HTTPException(401)
+    return user
+
+
 def counting(user: Annotated[User | None, Depends(current_or_nobody)]) -> int:
     return 0
 
@@ -172,6 +178,10 @@ class Limits:
 
 def common(page: int = 1, title: str = "", x_trace: Annotated[str, Header()] = "") -> int:
     return page
+
+
+def two_needed(first: int, title: str, x_trace: Annotated[str, Header()]) -> str:
+    return f"{first} {title} {x_trace}"
 
 
 def with_body(size: Annotated[int, Body(embed=True)]) -> int:
@@ -410,6 +420,16 @@ class Several(BaseModel):
     named: dict[str, Author]
 
 
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    tricks: list[str]
+
+
 FILTERED: list[tuple[Any, dict[str, Any]]] = [
     (Several, {"response_model_exclude": {"first"}}),
     (Several, {"response_model_include": {"second", "third", "named"}}),
@@ -426,6 +446,8 @@ FILTERED: list[tuple[Any, dict[str, Any]]] = [
     (Several | Author, {"response_model_exclude": {"name", "first"}}),
     (list[Several], {"response_model_include": {"__all__": {"first"}}}),
     (list[Several], {"response_model_exclude": {"first"}}),
+    (Several, {"response_model_include": set()}),
+    (Annotated[Cat | Dog, Field(discriminator="kind")], {"response_model_exclude": {"lives", "tricks"}}),
 ]
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -465,6 +487,7 @@ DEPENDENCIES: dict[str, Any] = {
     "by_refusing": Annotated[User | None, Depends(refusing)],
     "by_of_nobody": Annotated[User, Depends(of_nobody)],
     "by_passing_on": Annotated[User, Depends(passing_on)],
+    "by_unannotated": Annotated[User, Depends(unannotated)],
     "by_counting": Annotated[int, Depends(counting)],
     "by_header": Annotated[str, Depends(by_header)],
     "by_key_header": Annotated[str | None, Depends(by_key_header)],
@@ -482,6 +505,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "agent_with_own_request": {"title": str, "asked": OwnRequest},
     "agent_with_response": {"title": str, "response": Response},
     "agent_with_common": {"title": str, "page": Annotated[int, Depends(common)]},
+    "agent_with_several": {"title": str, "of": Annotated[str, Depends(two_needed)]},
     "agent_with_limits": {"book": Book, "limits": Annotated[Limits, Depends(Limits)]},
     "agent_with_body": {"size": int, "of": Annotated[int, Depends(with_body)]},
     "agent_with_user": {"title": str, "user": Annotated[User, Depends(current_user)]},
