@@ -7,6 +7,7 @@ by what it returns or raises. --golden writes the answers anew; read the change.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ def compare(path: Path, functions: Functions, request: pytest.FixtureRequest) ->
     text = transcribe(path.read_text(), functions)
     if request.config.getoption("--golden"):
         path.write_text(text)
-    assert text == path.read_text()
+    written = path.read_text()
+    changes = unified_diff(written.splitlines(), text.splitlines(), n=1, lineterm="")
+    assert text == written, "\n".join(changes)
 
 
 def transcribe(text: str, functions: Functions) -> str:

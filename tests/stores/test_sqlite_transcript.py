@@ -44,9 +44,11 @@ class Scene:
         self.seconds, self.pauses = 100.0, 0
         self.free = 10**9
         self.other: sqlite3.Connection | None = None
-        self.open()
+        self.backend = store._SqliteBackend(str(self.path), "shop", clock, 2.0)
 
     def open(self, timeout: float = 2.0, namespace: str = "shop") -> None:
+        self.backend.close()
+        self.told.clear()
         self.backend = store._SqliteBackend(str(self.path), namespace, self.clock, timeout)
 
     def note(self, sql: str, parameters: Any) -> None:
