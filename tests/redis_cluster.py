@@ -15,18 +15,21 @@ from tests.redis_server import RedisServer, find_binary, free_port
 NODE_TIMEOUT = 1000
 """Milliseconds after which a server that does not answer is replaced."""
 
+PATIENT = 3 * NODE_TIMEOUT
+"""The same where none is killed: a busy machine may not answer for a second."""
+
 
 class Cluster:
     """Six `redis-server` processes, every second one a replica."""
 
-    def __init__(self, binary: str, directory: Path) -> None:
+    def __init__(self, binary: str, directory: Path, node_timeout: int = NODE_TIMEOUT) -> None:
         self.servers = []
         for number in range(6):
             place = directory / f"node{number}"
             place.mkdir(parents=True)
             options = {
                 "cluster-enabled": "yes",
-                "cluster-node-timeout": NODE_TIMEOUT,
+                "cluster-node-timeout": node_timeout,
                 "cluster-port": free_port(),
                 "cluster-replica-validity-factor": 0,
                 "repl-diskless-sync-delay": 0,
@@ -88,7 +91,7 @@ class Cluster:
 @pytest.fixture(scope="session")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster that all tests of a worker share; each takes a namespace of its own."""
-    cluster = Cluster(find_binary(), tmp_path_factory.mktemp("cluster"))
+    cluster = Cluster(find_binary(), tmp_path_factory.mktemp("cluster"), PATIENT)
     try:
         cluster.start()
         yield cluster
