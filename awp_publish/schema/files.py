@@ -44,8 +44,8 @@ def with_named_files(inputs: JsonObject) -> JsonObject:
 def _with_named_file(schema: object) -> object:
     if not isinstance(schema, Mapping):
         return schema
-    if schema.get("type") == "array":
-        return {**schema, "items": _with_named_file(schema.get("items", True))}
+    if schema.get("type") == "array" and "items" in schema:
+        return {**schema, "items": _with_named_file(schema["items"])}
     is_file = schema.get("contentEncoding") == "base64" or schema.get("format") == "binary"
     if schema.get("type") != "string" or not is_file:
         return schema

@@ -109,7 +109,11 @@ def test_a_file_of_a_multipart_form_is_declared_as_base64_or_as_binary(site, sta
     kind = {"type": "string", **file}
     inputs = {
         "type": "object",
-        "properties": {"file": {"type": "array", "items": kind} if is_list else kind, "note": {"type": "string"}},
+        "properties": {
+            "file": {"type": "array", "items": kind} if is_list else kind,
+            "note": {"type": "string"},
+            "any": {"type": "array"},
+        },
         "required": ["file"],
     }
     site.action("x", inputs=inputs, content_type="multipart/form-data")(read)
@@ -119,6 +123,7 @@ def test_a_file_of_a_multipart_form_is_declared_as_base64_or_as_binary(site, sta
         [[filename, content], note] = front.call("x", {"file": [sent] if is_list else sent, "note": "n"})
         assert (filename.partition(".")[0], content, note) == (name.partition(".")[0], "a,b", "n")
     assert front.ask("x", {"file": 3, "note": "n"}).json()["code"] == "INVALID_INPUT"
+    assert front.inputs("x")["properties"]["any"] == {"type": "array"}
 
 
 RAW = {
