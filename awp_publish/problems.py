@@ -241,7 +241,10 @@ class InvalidEnvelope(Problem):
     title = "A member of the invocation envelope is missing or has the wrong type"
     default_status = 400
     lacks = "input"
-    default_recovery = "Send agent and operation as strings and input as an object."
+    default_recovery = (
+        "Correct the member that detail names: input is an object, receipts a list of strings, any other a string. "
+        "Send each in one place only."
+    )
 
 
 class MissingInput(Problem):

@@ -191,9 +191,9 @@ class CallEndpoint(Endpoint):
         self._invoker.note_refusal(self.door, request.request_id, problem)
 
 
-def require_json(fields: Fields, is_type: Callable[[bytes], bool] = is_json) -> None:
-    """Raise UnsupportedMediaType unless a request says that its body is JSON, as it is."""
-    if not is_type(content_type := fields.get(b"content-type", b"")):
+def require_json(fields: Fields, *further: bytes) -> None:
+    """Raise UnsupportedMediaType unless a request says that its body is JSON, or another of these types, as it is."""
+    if not is_json(content_type := fields.get(b"content-type", b""), *further):
         raise UnsupportedMediaType(
             f"The body must be application/json in UTF-8; the request has {describe_type(content_type)}."
         )
@@ -233,30 +233,34 @@ def read_members(action: Action, members: Mapping[str, object], fields: Fields) 
             raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
         key = member if key is None else key
 
-    confirmation = _text(members, CONFIRMATION[1])
-    if (header := fields.get(CONFIRMATION[0])) is not None:
-        confirmation = header.decode("latin-1").strip()
-
-    header, member = fields.get(SESSION[0]), _text(members, SESSION[1]) or None
-    session = (header.decode("latin-1").strip() or None) if header is not None else None
-    if member is not None and session not in (None, member):
-        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
-
-    receipts: tuple[str, ...] = ()
-    header = fields.get(RECEIPTS[0])
-    if header is not None or RECEIPTS[1] in members:
-        sent = [part.strip() for part in (header or b"").decode("latin-1").split(",")]
-        listed = members.get(RECEIPTS[1], [])
-        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
-        receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
-    return Members(fields.get(b"authorization"), key, confirmation, receipts, session or member)
+    listed = members.get(RECEIPTS[1])
+    if listed is None:
+        listed = []
+    elif not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
+    sent = [part.strip() for part in fields.get(RECEIPTS[0], b"").decode("latin-1").split(",")]
+    return Members(
+        fields.get(b"authorization"),
+        key,
+        _either(CONFIRMATION, members, fields),
+        tuple(receipt for receipt in (*sent, *listed) if receipt),
+        _either(SESSION, members, fields),
+    )
 
 
 _ACCOMPANYING: Final = frozenset({CONFIRMATION[0], RECEIPTS[0], SESSION[0]})
 
 _ENVELOPE: Final = frozenset({"agent", "operation", "input"})
 """The members of an envelope that `read_members` does not read."""
+
+
+def _either(places: tuple[bytes, str], members: Mapping[str, object], fields: Fields) -> str | None:
+    """Return what a call has in a header or in a member; None if it is empty."""
+    header, name = places
+    member, sent = _text(members, name), fields.get(header, b"").decode("latin-1").strip()
+    if member and sent and member != sent:
+        raise InvalidEnvelope(f"The header AWP-{name.title()} and the member {name} differ.")
+    return sent or member or None
 
 
 def _text(members: Mapping[str, object], name: str) -> str | None:

@@ -231,7 +231,7 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
             text = next(_texts(value), "")
             segments = text.split("/") if parameter.spans_segments else [text]
             if not text or any(segment in (".", "..") for segment in segments):
-                raise unsendable(pointer_to([parameter.name]), "must not be empty, . or ..")
+                raise unsendable(pointer_to([parameter.name]), 'must not be empty, "." or ".."')
             if "/" in text and not parameter.spans_segments:
                 raise unsendable(pointer_to([parameter.name]), 'must not contain "/"')
             if len(text) > MAX_PATH_VALUE:

@@ -28,9 +28,9 @@ _NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400}
 class FieldReader:
     """Converts fields to the members of an input by the input's schema, as the route of an action would.
 
-    Numbers and booleans are parsed from their texts, objects from JSON; a repeated field is a list. A text that does
-    not match the schema is kept as it is, so that input validation reports it. With `keeps_names`, a file keeps its
-    name and its media type where the schema takes them.
+    Numbers and booleans are parsed from their texts, objects from JSON, as are lists of anything but texts; a repeated
+    field is a list. A text that does not match the schema is kept as it is, so that input validation reports it. With
+    `keeps_names`, a file keeps its name and its media type where the schema takes them.
     """
 
     def __init__(self, schema: JsonObject, *, keeps_names: bool = False) -> None:
@@ -104,6 +104,9 @@ class _Member:
         if len(values) > 1 and "array" not in self.kinds and self.kinds:
             raise _UnusableValueError(f"was sent {len(values)} times, and takes one value")
         if len(values) > 1 or self.kinds == ["array"]:
+            if len(values) == 1 and self._item_kinds and not {"array", "string"} & {*self._item_kinds}:
+                written = _readings(_text_of(values[0]), ["array"])[0]
+                return [written if isinstance(written, list) else as_list]
             return [as_list]
         several: list[object] = [as_list] if "array" in self.kinds else []
         if self._is_base64 and isinstance(values[0], bytes):

@@ -97,12 +97,24 @@ _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_whole_number, parse_float=_number, parse_constant=_no_constant
 )
 
-_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+_UTF8_PARAMETERS: Final = re.compile(
+    rb"""(\s*+;\s*+(charset\s*=\s*"?utf-?8"?|(?!charset)[^\s;=",]++\s*=\s*([^\s;=",]++|"[^"]*+"))?+)*+\s*+""",
+    re.IGNORECASE,
+)
+"""Parameters of a media type, of which only the charset matters (RFC 2046, section 1); one may be empty (RFC 9110,
+section 5.6.6).
+"""
 
 
-def is_json(content_type: bytes) -> bool:
-    """Return True for application/json, with no charset but UTF-8 (RFC 8259 section 8.1)."""
-    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
+def is_json(content_type: bytes, *further: bytes) -> bool:
+    """Return True for application/json, or another of these types, with no charset but UTF-8 (RFC 8259 section 8.1)."""
+    if content_type == b"application/json":
+        return True
+    media_type, semicolon, parameters = content_type.partition(b";")
+    return (
+        media_type.strip().lower() in (b"application/json", *further)
+        and _UTF8_PARAMETERS.fullmatch(semicolon + parameters) is not None
+    )
 
 
 def json_kind(value: object) -> str:

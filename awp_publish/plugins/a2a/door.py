@@ -5,7 +5,6 @@ responses to requests that it cannot read. JSON-RPC is at the door's own path (w
 some clients append), HTTP+JSON below it: `/a2a/message:send`, and for 0.3 `/a2a/v1/...`.
 """
 
-import re
 from abc import abstractmethod
 from typing import ClassVar, Final, cast
 from urllib.parse import parse_qsl, urlencode
@@ -13,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
 from a2a.server.routes.common import ServerCallContextBuilder
-from a2a.utils.constants import VERSION_HEADER
+from a2a.utils.constants import A2A_JSON_MEDIA_TYPE, VERSION_HEADER
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Router
@@ -33,13 +32,9 @@ from awp_publish.plugins.a2a.request import DOOR, REQUEST, A2aRequest
 EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
 VERSION: Final = VERSION_HEADER.lower().encode()
 
-_JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+_A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
 
 _NOT_FOUND: Final = {"error": {"code": 404, "status": "NOT_FOUND", "message": "There is no such method."}}
-
-
-def _is_json(content_type: bytes) -> bool:
-    return _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 
 class A2aDoor(CallEndpoint):
@@ -95,7 +90,7 @@ class A2aDoor(CallEndpoint):
         request.size = len(request.body)
         if request.body or not may_be_empty:
             if request.fields.get(b"content-type") != b"application/json" or b"content-encoding" in request.fields:
-                require_json(request.fields, _is_json)
+                require_json(request.fields, _A2A_JSON)
             request.document = parse_json(request.body)
 
 
