@@ -107,10 +107,19 @@ def target_of(schema: JsonObject) -> str | None:
     return local_pointer(schema.get("$ref"))
 
 
+def as_object(value: object) -> JsonObject:
+    """Return a value if it is an object, otherwise {}."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_objects(value: object) -> list[JsonObject]:
+    """Return the objects in a list, [] for any other value."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
 def table_of(schema: JsonObject, keyword: str) -> JsonObject:
     """Return the value of a keyword if it is an object, otherwise {}."""
-    table = schema.get(keyword)
-    return table if isinstance(table, Mapping) else {}
+    return as_object(schema.get(keyword))
 
 
 def list_of(schema: JsonObject, keyword: str) -> Sequence[Any]:

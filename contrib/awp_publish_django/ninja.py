@@ -6,14 +6,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from awp_publish_openapi.closing import close_like, drops_unknown, write_readable
+from awp_publish_openapi.components import Components
+from awp_publish_openapi.operations import read_operation
 from ninja.operation import PathView
 from pydantic import BaseModel
 
-from awp_publish.declare.discover.components import Components, as_object
-from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.model import JsonObject
-from awp_publish.schema import close_like, drops_unknown, write_readable
+from awp_publish.schema.parts import as_object
 
 
 def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -16,11 +16,11 @@ from rest_framework import exceptions, filters, serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from awp_publish.declare.discover.components import as_object
 from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema
 from awp_publish.schema.handlers import docstring_of
+from awp_publish.schema.parts import as_object
 from awp_publish_django.callers import make_stranger
 from awp_publish_django.filling import RestParameter
 from awp_publish_django.form_fields import describe_field, is_file, python_pattern

@@ -11,9 +11,9 @@ from rest_framework.schemas.openapi import AutoSchema
 from rest_framework.settings import api_settings
 from rest_framework.utils.encoders import JSONEncoder
 
-from awp_publish.declare.discover.components import as_object, as_objects
 from awp_publish.declare.discover.routes import Mode
 from awp_publish.schema import UnusableSchema, reason_of
+from awp_publish.schema.parts import as_object, as_objects
 from awp_publish_django.form_fields import file_schema, or_blank, pattern_of, plain_text, python_pattern
 
 _HIDDEN: Final[Mapping[Mode, str]] = {"validation": "readOnly", "serialization": "writeOnly"}

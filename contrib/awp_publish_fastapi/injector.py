@@ -10,7 +10,6 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
-from awp_publish.declare.discover.components import as_object
 from awp_publish.declare.discover.functions import Described
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.declare.discover.signatures import UnusableFunction, read_signature
@@ -18,6 +17,7 @@ from awp_publish.declare.discover.starlette import HiddenRoute
 from awp_publish.model import Arrival
 from awp_publish.schema import reason_of
 from awp_publish.schema.media import JSON
+from awp_publish.schema.parts import as_object
 from awp_publish_fastapi.routes import FastApiDocument, add_rehearsal
 
 

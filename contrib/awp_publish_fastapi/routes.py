@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import fastapi.routing
+from awp_publish_openapi.closing import close_like, drops_unknown, write_readable
+from awp_publish_openapi.components import Components
+from awp_publish_openapi.operations import read_operation
 from fastapi import FastAPI, params
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import get_dependant
@@ -23,16 +26,15 @@ from fastapi.security.base import SecurityBase
 from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute
 
-from awp_publish.declare.discover.components import Components, as_object
 from awp_publish.declare.discover.credentials import is_secret_header, without_credentials
 from awp_publish.declare.discover.declared import reads_query
 from awp_publish.declare.discover.handlers import answers_json, may_bypass
-from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
 from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
-from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
+from awp_publish.schema import UnusableSchema, reason_of, write_schema
 from awp_publish.schema.handlers import layers_of
+from awp_publish.schema.parts import as_object
 from awp_publish_fastapi.callers import credential_headers, needs_caller, reads_caller
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"

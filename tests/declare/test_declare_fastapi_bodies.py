@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
+from awp_publish_openapi.closing import write_readable
 from fastapi import Body
 from pydantic import (
     AfterValidator,
@@ -17,7 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from awp_publish.schema import subschemas, write_readable, write_schema
+from awp_publish.schema import subschemas, write_schema
 from tests.declare.handlers import taking
 
 

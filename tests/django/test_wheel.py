@@ -50,6 +50,7 @@ def test_the_wheel_has_every_file_of_the_packages(installed):
         "awp_publish",
         "awp_publish_django",
         "awp_publish_fastapi",
+        "awp_publish_openapi",
         "awp_publish_pytest",
     }
 

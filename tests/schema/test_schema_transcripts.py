@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import pytest
+from awp_publish_openapi.closing import close_like, drops_unknown, write_readable
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -38,7 +39,6 @@ from awp_publish.schema import (
     write_schema,
 )
 from awp_publish.schema.ambiguity import branches_recursively
-from awp_publish.schema.closing import close_like, drops_unknown, write_readable
 from awp_publish.schema.dialects import check_dialect, translate
 from awp_publish.schema.embedding import embedded
 from awp_publish.schema.large_numbers import in_doubles

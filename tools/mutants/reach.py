@@ -21,7 +21,12 @@ from tools.mutants.instrument import instrument_project
 from tools.mutants.judge import copy_project, environment_of
 from tools.mutants.mutate import Mutant
 
-PACKAGES: Final = ("awp_publish", "contrib/awp_publish_django", "contrib/awp_publish_fastapi")
+PACKAGES: Final = (
+    "awp_publish",
+    "contrib/awp_publish_django",
+    "contrib/awp_publish_fastapi",
+    "contrib/awp_publish_openapi",
+)
 FILES_AT_ONCE: Final = 60
 """Test files that are recorded by one run: an interruption loses no more."""
 
@@ -32,6 +37,7 @@ ELSEWHERE: Final = {
     "plugins/redis": "stores",
     "awp_publish_django": "django",
     "awp_publish_fastapi": "declare",
+    "awp_publish_openapi": "declare",
 }
 """Folders of tests that are not called as the room."""
 

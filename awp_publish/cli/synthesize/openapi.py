@@ -5,14 +5,15 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import orjson
+from awp_publish_openapi.components import Components
+from awp_publish_openapi.operations import read_operation
 
 from awp_publish.cli.fetching import FetchedDocument, FetchRefused
 from awp_publish.cli.synthesize.observed import InspectedSite, Seen, id_of, is_here, short
 from awp_publish.declare.actions import EFFECTS
-from awp_publish.declare.discover.components import Components, as_object, as_objects
-from awp_publish.declare.discover.openapi import read_operation
 from awp_publish.model import Action, Target
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.parts import as_object, as_objects
 
 OF_OPENAPI: Final = 0.9
 """Confidence in an action that the site describes."""

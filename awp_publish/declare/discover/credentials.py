@@ -5,9 +5,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from awp_publish.declare.discover.components import as_object, required_of
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.model import JsonObject, RouteCredential
+from awp_publish.schema.parts import list_of, table_of
 
 CALLER_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
 """Headers that come with the call itself, never from its input: credentials are not arguments."""
@@ -51,9 +51,9 @@ def without_credentials(operation: Operation, named: Collection[str] = (), of_ro
             removed[parameter.name] = name
     if not removed:
         return operation
-    inputs, required = dict(operation.inputs), required_of(operation.inputs)
+    inputs, required = dict(operation.inputs), list_of(operation.inputs, "required")
     inputs["properties"] = {
-        name: schema for name, schema in as_object(inputs.get("properties")).items() if name not in removed
+        name: schema for name, schema in table_of(inputs, "properties").items() if name not in removed
     }
     inputs.pop("required", None)
     if left := [name for name in required if name not in removed]:

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from awp_publish.declare.discover.components import Components, as_object, as_objects, required_of, with_definitions
 from awp_publish.declare.discover.credentials import CALLER_HEADERS, credential_of
 from awp_publish.declare.discover.placeholders import narrow_to_path, path_parameter_schema
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation, path_parameters
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema.files import with_name
 from awp_publish.schema.media import JSON, MULTIPART, is_json, is_text, media_type_of
+from awp_publish.schema.parts import as_object, as_objects, list_of, table_of
+from awp_publish_openapi.components import Components, with_definitions
 
 BODY: Final = "body"
 _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
@@ -42,10 +43,10 @@ def read_operation(
     builder = _InputBuilder(default_extra=not drops_unknown, drops_empty=drops_empty)
     _read_parameters(builder, operation, components, path)
     content_type = _read_body(builder, components.follow(operation.get("requestBody")), components)
-    status, outputs = _read_responses(as_object(operation.get("responses")), components)
+    status, outputs = _read_responses(table_of(operation, "responses"), components)
     successes = {
         str(kind): components.follow(response)
-        for kind, response in as_object(operation.get("responses")).items()
+        for kind, response in table_of(operation, "responses").items()
         if str(kind)[:1] in ("2", "3")
     }
     read = Operation(
@@ -60,7 +61,7 @@ def read_operation(
         builder.needs_authorization,
         answers_json=_answers_json(successes),
         answer_headers=tuple(
-            dict.fromkeys(name for answer in successes.values() for name in as_object(answer.get("headers")))
+            dict.fromkeys(name for answer in successes.values() for name in table_of(answer, "headers"))
         ),
     )
     # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
@@ -70,7 +71,7 @@ def read_operation(
 
 def _answers_json(successes: Mapping[str, JsonObject]) -> bool:
     """Return True if every success is JSON or empty: pages and redirects are for people."""
-    types = [name for answer in successes.values() for name in as_object(answer.get("content"))]
+    types = [name for answer in successes.values() for name in table_of(answer, "content")]
     return all(kind[0] == "2" for kind in successes) and all(is_json(media_type_of(name.encode())) for name in types)
 
 
@@ -177,14 +178,14 @@ def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
 
 def _read_body(builder: _InputBuilder, body: JsonObject, components: Components) -> str | None:
     """Add the body's inputs. Returns its media type."""
-    content = as_object(body.get("content"))
+    content = table_of(body, "content")
     if not content:
         return None
     content_type = JSON if JSON in content else str(next(iter(content)))
     schema = components.root(as_object(content[content_type]).get("schema"), builder.names)
     if content_type in FORM_TYPES:
         return _read_form(builder, schema, components, content_type)
-    required, members, wanted = bool(body.get("required")), as_object(schema.get("properties")), required_of(schema)
+    required, members, wanted = bool(body.get("required")), table_of(schema, "properties"), list_of(schema, "required")
     # Members join the parameters if that changes the meaning of neither.
     is_plain = schema.get("type") == "object" and bool(members) and schema.keys() <= _MERGEABLE
     is_free = members.keys().isdisjoint(builder.properties) and (required or not schema.get("required"))
@@ -205,11 +206,11 @@ def _read_form(builder: _InputBuilder, form: dict[str, object], components: Comp
     schema = {key: value for key, value in form.items() if key != "allOf"}
     for part in as_objects(form.get("allOf")):
         model = components.root(part, builder.names)
-        schema["properties"] = {**as_object(model.get("properties")), **as_object(schema.get("properties"))}
-        schema["required"] = [*required_of(model), *required_of(schema)]
-    wanted = required_of(schema)
+        schema["properties"] = {**table_of(model, "properties"), **table_of(schema, "properties")}
+        schema["required"] = [*list_of(model, "required"), *list_of(schema, "required")]
+    wanted = list_of(schema, "required")
     locations: set[Location] = set()
-    for name, member in as_object(schema.get("properties")).items():
+    for name, member in table_of(schema, "properties").items():
         location: Location = "file" if _is_file(member) else "form"
         locations.add(location)
         fields = _as_base64(member) if location == "file" else dict(as_object(member))
@@ -259,7 +260,7 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
     schemas: list[dict[str, object]] = []
     names: set[str] = set()
     for status, response in successes:
-        content = as_object(response.get("content"))
+        content = table_of(response, "content")
         media_type = next((name for name in content if is_json(media_type_of(name.encode()))), None)
         if not content:
             schema: dict[str, object] = {"type": "null"} if status in ("204", "205") else {}

@@ -3,10 +3,11 @@
 Each schema is copied once, however many actions use it. Recursive models stay recursive.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from awp_publish.model import JsonObject
+from awp_publish.schema.parts import as_object
 
 _COMPONENTS: Final = "#/components/"
 _SCHEMAS: Final = "#/components/schemas/"
@@ -100,17 +101,3 @@ def _rewrite(schema: object, names: set[str]) -> object:
         elif key != "title":
             copied[key] = value
     return copied
-
-
-def as_object(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
-
-
-def as_objects(value: object) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def required_of(schema: JsonObject) -> list[str]:
-    """Return the names that a schema requires."""
-    listed = schema.get("required")
-    return listed if isinstance(listed, list) else []
