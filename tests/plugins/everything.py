@@ -10,6 +10,7 @@ from tests.guarded import KEYS, known_callers, make_shop
 
 CHANGING = [
     (r"(ratelimit|x-ratelimit-reset|retry-after)(: |\":\").*?(?=\"|$)", r"\1\2..."),
+    (r"(cannot be read: Failed to parse)[^\"]*", r"\1 ..."),
     (r'"(parseError|credentials)":"[^"]+"', r'"\1":"..."'),
     (r'"id":"[\w-]{16}"', '"id":"ID"'),
     (r'"(expires_at|expiresAt|token|timestamp|createdAt|lastUpdatedAt|serverVersion|version)":"[^"$]+"', r'"\1":"..."'),

@@ -4,9 +4,11 @@ The SDK checks every field of every message, so the data of a part, in which not
 the rest of a request. Here we only find out whether anything is missing; then the SDK reports what.
 """
 
+import re
 from functools import cache
 from typing import Final
 
+from a2a.utils.errors import InvalidParamsError
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.api.field_behavior_pb2 import FieldBehavior, field_behavior
 from google.protobuf.descriptor import Descriptor
@@ -28,6 +30,20 @@ def check_required_fields(request: ProtobufMessage) -> None:
             elif has_messages and not is_missing:
                 value = getattr(message, name)
                 waiting.extend(value if is_many else (value,))
+
+
+def require_fields(request: ProtobufMessage) -> None:
+    """Refuse a request that lacks required members, in words, and name them as JSON does. Raises InvalidParamsError."""
+    try:
+        check_required_fields(request)
+    except InvalidParamsError as error:
+        faults = (error.data or {}).get("errors", [])
+        for fault in faults:
+            fault["field"] = re.sub("_([a-z])", lambda match: match[1].upper(), fault["field"])
+            if fault["field"] == "message.role":  # an unknown role is read as none
+                fault["message"] = 'Must be "ROLE_USER".'
+        named = " ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
+        raise InvalidParamsError(named, {"errors": faults}) from None
 
 
 @cache

@@ -53,7 +53,7 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.callers import Callers
 from awp_publish.plugins.a2a.dialect import DIALECT
 from awp_publish.plugins.a2a.event_tasks import EVENT, EventTasks, subscription_of
-from awp_publish.plugins.a2a.fields import check_required_fields
+from awp_publish.plugins.a2a.fields import require_fields
 from awp_publish.plugins.a2a.messages import Messages
 from awp_publish.plugins.a2a.pushes import Pushes
 from awp_publish.plugins.a2a.record import TaskRecord, progress_update, updates_of
@@ -272,7 +272,7 @@ class A2aHandler(RequestHandler):
         request: A2aRequest = context.state[REQUEST]
         request.is_read = True
         try:
-            check_required_fields(params)
+            require_fields(params)
             yield request
         except A2AError as error:
             request.error = error

@@ -23,7 +23,8 @@ from awp_publish.http.exchange import Message, Reply
 from awp_publish.http.strict_json import is_rpc_id
 from awp_publish.plugins.a2a.door import A2aDoor
 from awp_publish.plugins.a2a.handler import A2aHandler
-from awp_publish.plugins.a2a.request import DOOR, A2aRequest
+from awp_publish.plugins.a2a.request import DOOR, A2aRequest, other_version
+from awp_publish.plugins.a2a.wire import write_error_info
 from awp_publish.problems import InvalidEnvelope, NotJson, Problem, UnsupportedMediaType
 
 _ERRORS: Final[Mapping[type[Problem], type[A2AError]]] = {
@@ -36,7 +37,8 @@ _ERRORS: Final[Mapping[type[Problem], type[A2AError]]] = {
 _UNREADABLE: Final = frozenset({JSON_RPC_ERROR_CODE_MAP[InternalError], JSON_RPC_ERROR_CODE_MAP[InvalidRequestError]})
 """Codes with which the SDK answers params that it cannot read."""
 
-_OTHER_VERSION: Final = re.compile("A2A version .* is not supported")
+_PYDANTIC: Final = re.compile(r"^(\S+)\n  (.+?) \[type=", re.MULTILINE)
+"""A fault in the text of a `ValidationError`, which also repeats the input."""
 
 
 class RpcRequest(A2aRequest):
@@ -54,24 +56,35 @@ class RpcRequest(A2aRequest):
         return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": described["detail"], "data": details}}
 
     def correction(self, start: Message, body: bytes) -> Reply | None:
-        """Return the response for params that the SDK cannot read, which it calls an internal error.
+        """Return the response for another version, and for params that the SDK cannot read.
 
-        A valid request has invalid params if the response is an error and our handler was never called.
+        It calls those an internal error, or does not say in words what is wrong with them. A valid request has invalid
+        params if the response is an error and our handler was never called.
         """
         envelope = self.envelope
         is_call = envelope is not None and envelope.get("jsonrpc") == "2.0" and isinstance(envelope.get("method"), str)
         if envelope is None or self.is_read or not is_call or b'"error"' not in body:
             return None
         error = orjson.loads(body.removeprefix(b"data:"))["error"]
-        if error["code"] not in _UNREADABLE:
+        method, fault = envelope["method"][:100], _fault_in(error)
+        if message := other_version(f"The method {method}", fault):
+            answer = self.describe_error(InvalidEnvelope(message), VersionNotSupportedError)
+            answer["error"]["data"] = [write_error_info("VERSION_NOT_SUPPORTED", {})]
+        elif error["code"] in _UNREADABLE or error["message"] == InvalidParamsError.message:
+            answer = self.describe_error(InvalidEnvelope(f"The params of {method} cannot be read: {fault[:500]}"))
+        else:
             return None
-        fault = error["data"] if isinstance(error.get("data"), str) else error["message"]
-        detail = f"The params of {envelope['method'][:100]} cannot be read: {fault[:500]}"
-        answer = self.describe_error(InvalidEnvelope(detail))
-        if _OTHER_VERSION.match(fault):
-            answer["error"] = {"code": JSON_RPC_ERROR_CODE_MAP[VersionNotSupportedError], "message": fault}
         answer["id"] = envelope.get("id")
         return self.make_reply(200, answer)
+
+
+def _fault_in(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with params in the SDK's words, "params.message: Field required"."""
+    data = error.get("data")
+    if isinstance(data, str):
+        return "; ".join(f"{place}: {text}" for place, text in _PYDANTIC.findall(data)) or data
+    details = (detail.get("metadata", {}) for detail in data or ())
+    return str(next((named["parseError"] for named in details if "parseError" in named), error["message"])).rstrip(".")
 
 
 class RpcDoor(A2aDoor):

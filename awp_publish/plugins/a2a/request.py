@@ -1,6 +1,7 @@
 """One request to the A2A door, and the SDK's response to it."""
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from typing import Any, Final, cast
 
@@ -18,12 +19,14 @@ from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugins.a2a.record import TaskRecord
 from awp_publish.plugins.a2a.tasks import describe, with_integers
-from awp_publish.plugins.a2a.wire import write_metadata
+from awp_publish.plugins.a2a.wire import write_error_info
 from awp_publish.problems import Problem
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"
 """The key of the scope, and of the SDK's context, for the request."""
+
+_OTHER_VERSION: Final = re.compile(r"A2A version '(.*)' is not supported.*'([\d.]+)'")
 
 _JSON, _NO_STORE = STATIC_HEADERS[:2]
 _A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
@@ -133,8 +136,7 @@ class A2aRequest(DoorRequest, ABC):
     def describe(self, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the members of a problem, and the details of an error that have the same."""
         described = describe(problem, self.renderer, self.request_id)
-        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
-        return described, [{**info, "domain": "a2a-protocol.org", "metadata": write_metadata(described)}]
+        return described, [write_error_info(problem.code, described)]
 
     def own_headers(self, problem: Problem | None) -> RawHeaders:
         """Return the headers of a response, for a problem with those of the problem."""
@@ -146,3 +148,15 @@ class A2aRequest(DoorRequest, ABC):
     def make_reply(self, status: int, answer: dict[str, Any], problem: Problem | None = None) -> Reply:
         body = orjson.dumps(answer)
         return Reply(status, (_JSON, (b"content-length", b"%d" % len(body)), *self.own_headers(problem)), body)
+
+
+def other_version(what: str, fault: str) -> str:
+    """Return the message for a request of another version than its method or address, which the SDK's `fault` names."""
+    versions = _OTHER_VERSION.match(fault)
+    if versions is None:
+        return ""
+    own, sent = versions[2], versions[1][:20]
+    return (
+        f"{what} belongs to A2A {own}, and this is a request of {sent}: send the header A2A-Version: {own}. "
+        "A request without it is one of 0.3."
+    )

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import orjson
 from a2a.server.routes import create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.utils.error_handlers import build_rest_error_payload
@@ -10,8 +11,8 @@ from starlette.routing import BaseRoute, Route
 from awp_publish.http.exchange import Message, Reply
 from awp_publish.plugins.a2a.door import A2aDoor
 from awp_publish.plugins.a2a.handler import A2aHandler
-from awp_publish.plugins.a2a.request import A2aRequest
-from awp_publish.problems import InvalidEnvelope, Problem
+from awp_publish.plugins.a2a.request import A2aRequest, other_version
+from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, Problem
 
 _STATUSES: Final = {
     401: "UNAUTHENTICATED",
@@ -34,7 +35,18 @@ class RestRequest(A2aRequest):
         return self.make_reply(problem.status, {"error": error}, problem)
 
     def correction(self, start: Message, body: bytes) -> Reply | None:
-        """Return the response for what the SDK cannot read, which it answers with 500 or with an empty stream."""
+        """Return the response for another method or version, and for what the SDK cannot read.
+
+        It answers that with 500 or with an empty stream.
+        """
+        if start["status"] == 405:
+            allowed = dict(start["headers"])[b"allow"].decode("latin-1")
+            detail = f"This is requested with {allowed}, not {self.scope['method']}."
+            return self.refusal(MethodNotAllowed(detail, headers=[("Allow", allowed)]))
+        if start["status"] == 400 and b"VERSION_NOT_SUPPORTED" in body:
+            answer = orjson.loads(body)
+            answer["error"]["message"] = other_version("This address", answer["error"]["message"])
+            return self.make_reply(400, answer)
         is_stream = any(name == b"content-type" and value.startswith(b"text/event") for name, value in start["headers"])
         if self.error is not None and is_stream and not body:
             payload = build_rest_error_payload(self.error)

@@ -78,6 +78,12 @@ def write_metadata(problem: Mapping[str, object]) -> dict[str, str]:
     return {name: _write_text(value) for name, value in problem.items()}
 
 
+def write_error_info(reason: str, problem: Mapping[str, object]) -> dict[str, object]:
+    """Return the detail of an error that programs read, with the members of a problem."""
+    info: dict[str, object] = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason}
+    return {**info, "domain": "a2a-protocol.org", "metadata": write_metadata(problem)}
+
+
 def _write_text(value: object) -> str:
     return value if isinstance(value, str) and _read_text(value) == value else orjson.dumps(value).decode()
 

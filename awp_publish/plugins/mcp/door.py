@@ -22,14 +22,16 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from mcp_types import PaginatedRequestParams
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, SUPPORTED_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from awp_publish.calls.call import never_disconnected
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import CallEndpoint, Dialect
+from awp_publish.http.calling import CallEndpoint, Dialect, require_json
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Reply, Scope, replay, send_reply
 from awp_publish.http.origins import is_own_page
@@ -37,6 +39,7 @@ from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
 from awp_publish.http.streams import OpenStreams
 from awp_publish.http.strict_json import is_rpc_id, parse_json
+from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
@@ -58,7 +61,10 @@ from awp_publish.plugins.mcp.resources import Resources
 from awp_publish.plugins.mcp.subscriptions import LISTEN, Subscriptions
 from awp_publish.plugins.mcp.tasks import TaskExtension
 from awp_publish.plugins.mcp.tools import Tools
-from awp_publish.problems import NotJson, Problem
+from awp_publish.problems import NotJson, Problem, shorten
+
+MAX_FAULTS: Final = 3
+"""Invalid parameters of a message that its error names."""
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol itself that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
@@ -69,7 +75,7 @@ STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when the client disconnects."""
 
 _READ: Final = frozenset(
-    b"accept authorization baggage content-length content-type last-event-id origin traceparent tracestate".split()
+    b"accept authorization baggage content-length last-event-id origin traceparent tracestate".split()
 )
 
 
@@ -81,12 +87,26 @@ def open_door(context: Context) -> Endpoints:
 
 
 def _fault_of(message: object) -> str:
-    """Return what is wrong with a body that is no message, "" for a message."""
+    """Return what is wrong with a body that is no message (JSON-RPC 2.0, sections 4 and 5), "" for a message."""
     if not isinstance(message, dict):
         return "The body must be one message, an object. Batches are not supported."
+    if message.get("jsonrpc") != "2.0":
+        return 'The member jsonrpc of a message must be "2.0".'
     if "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
         return "The id of a message must be a string or an integer."
-    return ""
+    if not isinstance(message.get("method", ""), str):
+        return "The method of a message must be a string."
+    if not isinstance(message.get("params"), dict | None):
+        return "The params of a message must be an object."
+    return "" if message.keys() & {"method", "result", "error"} else "A message needs a method, a result or an error."
+
+
+def _refuse_version(version: str) -> JsonObject:
+    """Return the error for a revision that is not served (Versioning, Unsupported Versions)."""
+    supported = list(reversed(SUPPORTED_PROTOCOL_VERSIONS))
+    message = f"MCP-Protocol-Version names no revision that is served here. Supported are {', '.join(supported)}."
+    data = {"supported": supported, "requested": version}
+    return {"code": types.UNSUPPORTED_PROTOCOL_VERSION, "message": message, "data": data}
 
 
 class McpDoor(CallEndpoint):
@@ -129,6 +149,7 @@ class McpDoor(CallEndpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         exchange, fields = cast(McpExchange, request), request.fields
         exchange.addresses = self._addresses
+        require_json(fields)
         body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
         message: Any = None
@@ -152,7 +173,7 @@ class McpDoor(CallEndpoint):
             return
         inner = self._scope_for_sdk(exchange, is_foreign)
         if wrong:
-            await self._refuse_message(exchange, inner, code, wrong)
+            await self._refuse_message(exchange, inner, {"code": code, "message": wrong})
             return
         if message.get("method") == "initialize":
             self._tools.calls.questions.begin_session(exchange, message)
@@ -173,9 +194,10 @@ class McpDoor(CallEndpoint):
         """Return the scope of a request with the headers that the SDK reads.
 
         The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
-        white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked by
-        us, so the SDK gets a known one. It has no notion of "any origin" and of the site's own pages, so it gets an
-        Origin only of foreign pages. It searches all headers for each name, so it gets only those that it reads.
+        white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host and
+        Content-Type are checked by us, so the SDK gets known ones. It has no notion of "any origin" and of the site's
+        own pages, so it gets an Origin only of foreign pages. It searches all headers for each name, so it gets only
+        those that it reads.
         """
         headers = [
             (name, value.strip(b" \t"))
@@ -183,15 +205,18 @@ class McpDoor(CallEndpoint):
             if name in _READ and (is_foreign or name != b"origin")
         ]
         own = ((name, value.strip(b" \t")) for name, value in exchange.fields.items() if name.startswith(b"mcp-"))
-        return {**exchange.scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
+        headers = [*headers, self._host, STATIC_HEADERS[0], *islice(own, MAX_OWN_HEADERS)]
+        return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
 
-    async def _refuse_message(self, exchange: McpExchange, inner: Scope, code: int, wrong: str) -> None:
-        """Refuse what is no message. Pages of other origins are refused whatever they send."""
+    async def _refuse_message(
+        self, exchange: McpExchange, inner: Scope, error: JsonObject, message_id: object = None
+    ) -> None:
+        """Refuse a message, or what is none. Pages of other origins are refused whatever they send."""
         refusal = await self._security.validate_request(Request(inner), is_post=True)
         if refusal is not None:
             await refusal(inner, exchange.receive, exchange.send)
             return
-        answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": wrong}})
+        answer = orjson.dumps({"jsonrpc": "2.0", "id": message_id, "error": error})
         await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
 
     async def _pass_to_sdk(self, exchange: McpExchange, inner: Scope, body: bytes, message: dict[str, Any]) -> None:
@@ -202,6 +227,9 @@ class McpDoor(CallEndpoint):
         # SDK reads the header alone, and would answer such a request as one of an older revision.
         version = exchange.fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
         names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
+        if version and version not in SUPPORTED_PROTOCOL_VERSIONS and not names_version:
+            await self._refuse_message(exchange, inner, _refuse_version(version), message.get("id"))
+            return
         if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
             inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
         # A call whose client requests progress and accepts a stream is answered with one.
@@ -268,7 +296,7 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
         get_tool_input_schema=tools.mirrored.get,  # without it the SDK lists all tools for every call
     )
     observing = (partial(observe_if_traced, door.invoker, observe) for observe in server.middleware)
-    server.middleware[:] = [*observing, tools]
+    server.middleware[:] = [*observing, name_invalid_params, tools]
     tools.calls.results.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
     if (background := door.ask("jobs")) is not None:
@@ -317,6 +345,16 @@ async def describe_capabilities(
             for offered in (capabilities[name] for name in ("tools", "resources", "prompts") if name in capabilities):
                 offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
     return result
+
+
+async def name_invalid_params(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Say which parameters of a message are invalid: the SDK says only that some are."""
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in wrong[:MAX_FAULTS])
+        raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {shorten(faults)}.") from None
 
 
 async def observe_if_traced(
