@@ -74,8 +74,10 @@ def resolve_target(
             refuse("intent.target has too many fallbacks", param="intent.target")
         where = f"{name}."
         query = {**(read_object(query, "query", where) or {}), **query}
-        ref = read_text(query, "ref", where) or read_text(query, "element_ref", where)
-        text, role, css = (read_text(query, member, where) for member in ("text", "role", "css"))
+        members = ("ref", "element_ref", "text", "role", "css")
+        texts = (read_text(query, member, where) for member in members)
+        ref, named, text, role, css = (sent if sent and sent.strip() else None for sent in texts)
+        ref = ref or named
         resolved = None
         if ref is not None:
             attempts.append({"ref": ref, "strategy": "direct_lookup"})

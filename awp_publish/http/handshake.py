@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.http.exchange import Fields, Receive, Reply, Scope, Send, read_fields
+from awp_publish.http.exchange import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.http.origins import is_own_page, refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import read_request_id
@@ -74,3 +74,13 @@ class SocketGate:
 def own_urls(door: Context) -> tuple[str, ...]:
     """Return the site's public URLs with the same path prefix as the door's catalog."""
     return tuple(url for url in door.settings.urls if urlsplit(url).path == door.catalog.prefix)
+
+
+async def require_upgrade(words: bytes, scope: Scope, send: Send) -> None:
+    """Answer a request that is no handshake with 426, and both headers that it needs (RFC 9110 section 7.8).
+
+    HTTP/2 has neither of them (RFC 9113 section 8.2.2).
+    """
+    upgrade = ((b"connection", b"Upgrade"), (b"upgrade", b"websocket"))
+    is_http_1 = str(scope.get("http_version", "1.1")).startswith("1")
+    await send_reply(Reply(426, (PLAIN, *(upgrade if is_http_1 else ())), words), send)

@@ -23,8 +23,8 @@ from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Res
 from awp_publish.http.client_address import client_address
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
-from awp_publish.http.exchange import Receive, Reply, Scope, Send, read_fields, send_reply
-from awp_publish.http.handshake import PLAIN, SocketGate
+from awp_publish.http.exchange import Receive, Scope, Send, read_fields, send_reply
+from awp_publish.http.handshake import SocketGate, require_upgrade
 from awp_publish.http.inner_calls import INNER_CALL, InnerCall, InnerCalls
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
@@ -45,7 +45,7 @@ from awp_publish.plugins.actions_json.visits import Visits
 from awp_publish.problems import InvalidInput, Problem, RuntimeFailed, Violation
 from awp_publish.stores.store import session_key
 
-UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
+UPGRADE: Final = b"The bridge is spoken to over WebSocket.\n"
 
 
 class BridgeDoor:
@@ -91,7 +91,7 @@ class BridgeDoor:
         if isinstance(inner, InnerCall):
             await self._inner.answer(inner, scope, receive, send)
         else:
-            await send_reply(UPGRADE, send)
+            await require_upgrade(UPGRADE, scope, send)
 
     @cached_property
     def _script(self) -> Prepared:

@@ -21,8 +21,8 @@ from awp_publish.browsing.browser import PAGE_BYTES
 from awp_publish.browsing.errors import AwpError
 from awp_publish.calls.call import Principal
 from awp_publish.http.client_address import client_address
-from awp_publish.http.exchange import Receive, Reply, Scope, Send, read_fields, send_reply
-from awp_publish.http.handshake import PLAIN, SocketGate
+from awp_publish.http.exchange import Receive, Scope, Send, read_fields
+from awp_publish.http.handshake import SocketGate, require_upgrade
 from awp_publish.http.inner_calls import INNER_CALL, InnerCall
 from awp_publish.http.site_client import SiteClient
 from awp_publish.http.sockets import GOING_AWAY, CloseReason, SocketConnection
@@ -163,9 +163,7 @@ def _failure(request_id: str, trace: str | None) -> JsonObject:
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
 """Subprotocols that are accepted if a client offers them; frames have their encoding in any case."""
 
-_UPGRADE: Final = Reply(
-    426, (PLAIN, (b"upgrade", b"websocket")), b"The Agent Web Protocol is spoken here over WebSocket.\n"
-)
+_UPGRADE: Final = b"The Agent Web Protocol is spoken here over WebSocket.\n"
 
 
 def open_door(context: Context) -> Endpoints:
@@ -214,7 +212,7 @@ class AwpDoor(SharedParts):
         if isinstance(inner_call, InnerCall):
             await self.skills.calls.answer(inner_call, scope, receive, send)
         else:
-            await send_reply(_UPGRADE, send)
+            await require_upgrade(_UPGRADE, scope, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -70,10 +70,10 @@ def read_request(frame: Frame) -> AwpRequest:
         form, detail = "MessagePack" if is_packed else "JSON", problem.detail.replace("The body", "the message", 1)
         raise InvalidFrame("", f"Invalid {form}: {detail}") from problem
     if not isinstance(document, dict):
-        raise InvalidFrame("", "Invalid JSON: a message must be one object.")
+        raise InvalidFrame("", "A message must be one object.")
     message_id = document.get("id")
     if not isinstance(message_id, str) or not 0 < len(message_id) <= MAX_ID_LENGTH:
-        raise InvalidFrame("", f"Invalid JSON: id must be a string of 1 to {MAX_ID_LENGTH} characters.", member="id")
+        raise InvalidFrame("", f"id must be a string of 1 to {MAX_ID_LENGTH} characters.", member="id")
     if document.get("type", "request") != "request":
         raise InvalidFrame(message_id, "Clients may only send messages of type request.", member="type")
     method, params, meta = document.get("method"), document.get("params"), document.get("meta")

@@ -199,4 +199,6 @@ def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client)
 
 
 def test_the_bridge_tells_http_to_upgrade(open_client):
-    assert open_client(publish()).get("/actions-bridge").status_code == 426
+    answer = open_client(publish()).get("/actions-bridge")
+    assert answer.status_code == 426
+    assert (answer.headers["connection"], answer.headers["upgrade"]) == ("Upgrade", "websocket")
