@@ -1,12 +1,10 @@
-"""What PostgreSQL is told, and what becomes of the requests: `postgres.txt`; and what its index of pages finds:
-`postgres_pages.txt`. Both are in `transcripts`.
+"""What PostgreSQL is told, and what becomes of the requests: `transcripts/postgres.txt`.
 
 `carry` is given requests, each with its steps. What is answered, then the statements, by the names that these have in
 the store. --golden writes them anew; read the change.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,10 +12,8 @@ import psycopg
 import pytest
 
 from awp_publish.plugins.postgres import PLUGIN, store
-from awp_publish.plugins.postgres.pages import PostgresPageIndex, plain
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.batches import StoreRequest
-from awp_publish.stores.page_index import IndexedPage
 from tests.function_transcripts import compare
 from tests.stores.conftest import Clock
 from tests.stores.test_redis_transcript import _answer, _order
@@ -146,43 +142,9 @@ def test_what_postgresql_is_told(scene, request):
     compare(TEXTS / "postgres.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_what_the_index_of_pages_finds(postgres_url, request):
-    indexes: dict[str, PostgresPageIndex] = {}
-
-    def index_at(name: str) -> PostgresPageIndex:
-        """Return the index of a process, which is called after it and its site."""
-        site = f"{name.partition(' ')[0]} of {os.getpid()}"
-        return indexes.setdefault(name, PostgresPageIndex(postgres_url, site))
-
-    def put(name: str, now: float, path: str, title: str, text: str, **facts: Any) -> None:
-        facts["digest"] = facts.get("digest", "").encode()
-        index_at(name).put(IndexedPage(path=path, title=title, text=text, **facts), now)
-
-    def page(name: str, path: str) -> Any:
-        found = index_at(name).page(path)
-        return found and [found.path, found.title, found.text, found.description, found.modified, found.etag]
-
-    def known(name: str) -> Any:
-        found = sorted(index_at(name).known().items())
-        return {path: [of.etag, of.modified, bytes(of.digest).decode(), of.checked, of.size] for path, of in found}
-
-    def simply(method: str) -> Callable[..., Any]:
-        return lambda name, *given: getattr(index_at(name), method)(*given)
-
-    functions: dict[str, Callable[..., Any]] = {"page": page, "known": known, "plain": plain}
-    functions["put"] = lambda name, now, path, title, text, facts=None: put(name, now, path, title, text, **facts or {})
-    methods = "search begun ended begin end claim release confirm remove close"
-    functions |= {method: simply(method) for method in methods.split()}
-    try:
-        compare(TEXTS / "postgres_pages.txt", functions, request)
-    finally:
-        for index in indexes.values():
-            index.close()
-
-
 def test_which_database_an_address_names(request):
     def opened(url: str) -> Any:
         made: Any = PLUGIN.stores[url.partition(":")[0]](url, "shop")
-        return type(made).__name__, made.is_shared, type(made.open_page_index()).__name__
+        return type(made).__name__, made.is_shared
 
     compare(TEXTS / "postgres_addresses.txt", {"open": opened, "schemes": lambda: sorted(PLUGIN.stores)}, request)

@@ -14,7 +14,6 @@ import pytest
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Count, Counted, Look, Reserve, Schedule, Step, Store, Swap, Unschedule, values
 from awp_publish.stores.memory import ENTRY_BYTES, MemoryStore
-from awp_publish.stores.page_index import IndexedPage, query_words, words_of
 from awp_publish.stores.store import decode, encode, session_key, unavailable
 from awp_publish.stores.values import change_value, read_value
 from tests.function_transcripts import compare
@@ -111,16 +110,11 @@ def test_what_memory_holds(clock, runner, request):
     compare(TEXTS / "memory.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_names_and_words(request):
+def test_names(request):
     functions: dict[str, Callable[..., Any]] = {
         "session_key": session_key,
         "encode": lambda text: list(encode(text)),
         "decode": lambda numbers: [ord(each) for each in decode(bytes(numbers))],
         "unavailable": lambda detail: (str(unavailable(detail)), unavailable(detail).headers),
-        "words": words_of,
-        "query": query_words,
-        "count": lambda query: len(query_words(query)),
-        "after": lambda number, text: query_words("x " * number + text),
-        "size": lambda text: IndexedPage(path="/", title="", text=text).size,
     }
     compare(TEXTS / "names.txt", functions, request)

@@ -21,7 +21,6 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool
 
-from awp_publish.plugins.postgres.pages import PostgresPageIndex
 from awp_publish.plugins.postgres.pool import PooledThread
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import Answer, BatchedStore, RunSteps, StoreRequest, TakeDue
@@ -127,11 +126,6 @@ class PostgresStore(BatchedStore):
             remedy = 'Write store="postgresql://user:password@host:5432/database", with a percent-encoded password.'
             raise DeclarationError("site", "store= is a PostgreSQL URL that cannot be read.", remedy) from None
         super().__init__(lambda: PooledThread(_PostgresBackend(url, namespace, clock, timeout), POOL_SIZE), timeout)
-        self._url, self._namespace = url, namespace
-
-    def open_page_index(self) -> PostgresPageIndex:
-        """Return an index of the site's pages in this database. Nothing is opened before its first use."""
-        return PostgresPageIndex(self._url, self._namespace)
 
 
 class _PostgresBackend:

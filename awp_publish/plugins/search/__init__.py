@@ -34,10 +34,10 @@ def _prepare(setup: Setup) -> None:
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     from awp_publish.plugins.search.index import has_full_text_search
-    from awp_publish.stores.page_index import IndexesPages
+    from awp_publish.plugins.search.search import is_in_postgres
 
-    is_ours = setup.options.by is None and not isinstance(setup.site.store, IndexesPages)
-    if is_ours and not has_full_text_search():
+    is_in_sqlite = setup.options.by is None and not is_in_postgres(setup.site.settings.store)
+    if is_in_sqlite and not has_full_text_search():
         wrong = "plugins: Search() needs SQLite's FTS5, and Python's SQLite here was built without it."
         raise DeclarationError("site", wrong, "Use a Python with FTS5, or give Search(by=function).")
     yield from ()

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from hashlib import sha256
 from typing import Final
 
-from awp_publish.stores.page_index import LEASE_SECONDS, IndexedPage, Known, query_words, words_of
+from awp_publish.plugins.search.page_index import LEASE_SECONDS, IndexedPage, Known, query_words, words_of
 
 VERSION: Final = 1
 """Of the tables: those of another version are made again."""

@@ -20,9 +20,9 @@ from awp_publish.http.exchange import RawHeaders, read_fields
 from awp_publish.http.page_address import PageAddress, read_address
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.plugin import Context
+from awp_publish.plugins.search.page_index import IndexedPage
 from awp_publish.plugins.search.robots import RobotsRules, keeps_out
 from awp_publish.problems import InvalidUrl
-from awp_publish.stores.page_index import IndexedPage
 
 logger: Final = logging.getLogger("awp_publish.search")
 

@@ -29,9 +29,9 @@ from awp_publish.model import seconds_of
 from awp_publish.plugin import Context, DeclaredSite, Setup
 from awp_publish.plugins.search.index import SqlitePageIndex
 from awp_publish.plugins.search.options import Search
+from awp_publish.plugins.search.page_index import MAX_QUERY, IndexedPage, PageIndex
 from awp_publish.plugins.search.reading import RobotsUnknown, SitePages
 from awp_publish.problems import InvalidOutput, PageNotFound
-from awp_publish.stores.page_index import MAX_QUERY, IndexedPage, IndexesPages, PageIndex
 from awp_publish.stores.store import unavailable
 from awp_publish.stores.threads import ThreadsOfTheirOwn, is_gevent
 
@@ -292,16 +292,23 @@ class SiteSearch:
 
 
 def open_index(site: DeclaredSite) -> PageIndex:
-    """Open the index of a site's pages: in a store that searches texts, beside an SQLite store, or of this process."""
-    if isinstance(site.store, IndexesPages):
-        return site.store.open_page_index()
+    """Open the index of a site's pages: in the store's PostgreSQL, beside an SQLite store, or of this process."""
     settings = site.settings
+    if is_in_postgres(settings.store):
+        from awp_publish.plugins.search.postgres import PostgresPageIndex
+
+        return PostgresPageIndex(settings.store, settings.namespace)
     if (path := path_beside(settings.store)) is not None:
         try:
             return SqlitePageIndex(path, settings.namespace)
         except sqlite3.Error as error:
             logger.warning("%s cannot be used (%s); this process keeps an index of its own", path, error)
     return SqlitePageIndex(None, settings.namespace)
+
+
+def is_in_postgres(store: object) -> bool:
+    """Return True for the URL of a store whose database has the index, too."""
+    return isinstance(store, str) and store.startswith("postgresql:")
 
 
 def path_beside(store: object) -> str | None:

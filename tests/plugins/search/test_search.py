@@ -15,11 +15,11 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Discovery, Robots, Search, Site
-from awp_publish.plugins.postgres.pages import PostgresPageIndex
 from awp_publish.plugins.search.index import SqlitePageIndex
+from awp_publish.plugins.search.page_index import IndexedPage, PageIndex
+from awp_publish.plugins.search.postgres import PostgresPageIndex
 from awp_publish.plugins.search.robots import RobotsRules
 from awp_publish.plugins.search.search import MAX_FAILURES
-from awp_publish.stores.page_index import IndexedPage, PageIndex
 from tests.client import TestClient
 
 URL = "https://shop.example"

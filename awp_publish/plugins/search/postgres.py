@@ -11,7 +11,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 
-from awp_publish.stores.page_index import LEASE_SECONDS, IndexedPage, Known, query_words, words_of
+from awp_publish.plugins.search.page_index import LEASE_SECONDS, IndexedPage, Known, query_words, words_of
 from awp_publish.stores.store import unavailable
 
 CONNECT_SECONDS: Final = 5

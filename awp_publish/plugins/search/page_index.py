@@ -1,8 +1,8 @@
-"""What an index of a site's pages keeps and can do, for stores that can search texts and for those who search."""
+"""What an index of a site's pages keeps and can do."""
 
 import re
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 MAX_QUERY: Final = 2_000
 MAX_WORDS: Final = 32
@@ -102,11 +102,3 @@ class PageIndex(Protocol):
         """Forget a page."""
 
     def close(self) -> None: ...
-
-
-@runtime_checkable
-class IndexesPages(Protocol):
-    """A store that can search the texts of pages itself."""
-
-    def open_page_index(self) -> PageIndex:
-        """Return an index of the site's pages in this store. Nothing is opened before its first use."""
