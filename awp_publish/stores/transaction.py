@@ -55,51 +55,57 @@ class LeasingTransaction(Transaction, Protocol):
 def carry_out(steps: Sequence[Step], transaction: Transaction, now: float) -> Ran:
     """Test the steps until one does not hold; if all hold, make their changes."""
     seen: list[Seen] = []
-    for index, step in enumerate(steps):
+    changes: list[Add | Swap | Schedule | Unschedule | Reserve] = []
+    for step in steps:
         holds = True
         saw: Seen = None
-        if isinstance(step, Look):
-            saw = transaction.value(step.key, now)
-        elif isinstance(step, Add):
-            saw = transaction.value(step.key, now)
-            holds = saw is None
-        elif isinstance(step, Swap):
-            saw = transaction.value(step.key, now)
-            holds = saw == step.old
-        elif isinstance(step, Count):
+        if type(step) is Count:
             key, most, seconds = step
             events, closes = transaction.window(key, now)
             if events == 0 or closes > now + seconds:  # none is open, or the clock was set back since
                 events, closes = 0, now + seconds
-            left = min(closes - now, seconds)  # the sum above may have been rounded up
-            holds = events < most
-            if holds:
-                transaction.count(key, events + 1, closes)
-                saw = Counted(events + 1, max(left, 0.0))
-            else:
-                saw = Counted(events, left if events else 0.0)
-        elif isinstance(step, Schedule) and step.most is not None:
-            others = transaction.others(step.queue, step.member)
-            holds, saw = others < step.most, Counted(others, 0.0)
-        elif isinstance(step, Reserve):
+            if holds := events < most:
+                events += 1
+                transaction.count(key, events, closes)
+            left = closes - now if events else 0.0
+            saw = Counted(events, seconds if left > seconds else left)  # the sum above may have been rounded up
+        elif type(step) is Look:
+            saw = transaction.value(step.key, now)
+        elif type(step) is Add:
+            saw = transaction.value(step.key, now)
+            holds = saw is None
+            changes.append(step)
+        elif type(step) is Swap:
+            saw = transaction.value(step.key, now)
+            holds = saw == step.old
+            changes.append(step)
+        elif type(step) is Schedule:
+            if step.most is not None:
+                others = transaction.others(step.queue, step.member)
+                holds, saw = others < step.most, Counted(others, 0.0)
+            changes.append(step)
+        elif type(step) is Unschedule:
+            changes.append(step)
+        elif type(step) is Reserve:
             total, _ = transaction.window(step.key, now)
             holds = step.most is None or step.amount <= 0 or total + step.amount <= step.most
             saw = Counted(total, 0.0)
+            changes.append(step)
         seen.append(saw)
         if not holds:
-            return Ran(index, tuple(seen))
-    for step in steps:
-        if isinstance(step, (Add, Swap)):
-            value = step.value if isinstance(step, Add) else step.new
+            return Ran(len(seen) - 1, tuple(seen))
+    for step in changes:
+        if type(step) is Add or type(step) is Swap:
+            key, value = step.key, step[-2]
             if value is None or step.seconds <= 0:
-                transaction.drop(step.key)
+                transaction.drop(key)
             else:
-                transaction.put(step.key, value, now + step.seconds)
-        elif isinstance(step, Schedule):
+                transaction.put(key, value, now + step.seconds)
+        elif type(step) is Schedule:
             transaction.schedule(step.queue, step.member, now + step.delay, now)
-        elif isinstance(step, Unschedule):
+        elif type(step) is Unschedule:
             transaction.unschedule(step.queue, step.member)
-        elif isinstance(step, Reserve):
+        elif type(step) is Reserve:
             total = max(transaction.window(step.key, now)[0] + step.amount, 0)
             transaction.count(step.key, total, now + step.seconds if total else now)
     return Ran(None, tuple(seen))
