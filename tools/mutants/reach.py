@@ -35,6 +35,7 @@ ELSEWHERE: Final = {
     "plugins/sqlite": "stores",
     "plugins/postgres": "stores",
     "plugins/redis": "stores",
+    "plugins/woa": "plugins/woa|doors",
     "awp_publish_django": "django",
     "awp_publish_fastapi": "declare",
     "awp_publish_openapi": "declare",
@@ -199,7 +200,7 @@ def _places(root: Path) -> Mapping[str, Sequence[tuple[str, int]]]:
 def transcripts_of(mutant: Mutant, seconds: Mapping[str, float]) -> list[str]:
     """Return the tests of a mutant's room that compare whole what it gives, and then those of all documents."""
     room = "/".join(mutant.path.split("/")[1 : 3 if "/plugins/" in mutant.path else 2])
-    rooms = "|".join((ELSEWHERE.get(room, room), *(["checks"] if "/checks/" in mutant.path else [])))
+    rooms = "|".join((ELSEWHERE.get(room, room), *(["checks"] if re.search(r"/checks[/.]", mutant.path) else [])))
     own = re.compile(rf"tests/(?:{rooms})/(?:.*/)?test_[a-z0-9_]*(?:transcript|whole|exchanges)")
     documents = [test for test in seconds if test.startswith("tests/documents/test_whole")]
     tests = dict.fromkeys((*filter(own.match, seconds), *documents))
