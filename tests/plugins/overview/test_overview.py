@@ -29,7 +29,6 @@ from awp_publish import (
     Overview,
     Paths,
     Principal,
-    Refused,
     Site,
     WebBotAuth,
 )
@@ -100,15 +99,13 @@ def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, plu
     assert "awp_publish.plugins.overview.door" not in sys.modules
 
 
-@pytest.mark.parametrize(("value", "status"), [("1", 200), ("true", 200), ("0", 404), ("", 404)])
-def test_the_environment_switches_it_on(open_client, monkeypatch, value, status):
+@pytest.mark.parametrize(
+    ("plugins", "value", "status"),
+    [([], "1", 200), ([], "true", 200), ([], "0", 404), ([], "", 404), (["no:overview"], "1", 404)],
+)
+def test_the_environment_switches_it_on_unless_the_site_says_no(open_client, monkeypatch, plugins, value, status):
     monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", value)
-    assert open_client(make_app(make_site())).get("/agents").status_code == status
-
-
-def test_a_site_that_says_no_is_not_overruled_by_the_environment(open_client, monkeypatch):
-    monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", "1")
-    assert open_client(make_app(make_site(plugins=["no:overview"]))).get("/agents").status_code == 404
+    assert open_client(make_app(make_site(plugins=plugins))).get("/agents").status_code == status
 
 
 def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
@@ -117,17 +114,9 @@ def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
         make_site()
 
 
-def test_its_first_screen_says_how_the_site_is_doing(open_client):
-    site = make_site(plugins=[*DOORS, "overview"])
+def test_its_first_screen_says_what_is_degraded(open_client):
+    site = make_site(plugins=["overview"])
     client = open_client(make_app(site))
-    for given in ({"words": ["sea"]}, {"words": ["whale"]}, {"words": 5}):
-        client.post("/agents/find/invoke", json={"input": given})
-    assert client.post("/agents/order_book/invoke", json={"input": {"slug": "emma"}}).status_code == 428
-    said = text_of(client.get("/agents"))
-    assert "Calls today 4 0 yesterday, 4 in 30 days" in said
-    assert "Refused and failed 25 % refused 0 % failed 1 asked a person to confirm" in said  # a question is no refusal
-    assert "Waiting for approval \N{EN DASH} approval is not required" in said
-    assert "answered asked for confirmation refused failed" in said  # the legend of the chart
     site.set_status(degraded_actions=["find"])
     site.refresh()
     said = text_of(client.get("/agents"))
@@ -136,35 +125,6 @@ def test_its_first_screen_says_how_the_site_is_doing(open_client):
     site.set_status(operational=False)
     site.refresh()
     assert "Shop Not operational" in text_of(client.get("/agents"))
-
-
-def test_the_table_of_actions_is_filtered_and_sorted_without_scripts(open_client):
-    site = make_site(plugins=["overview"])
-    for number in range(50):
-        site.agent(f"do_{number}", description="Do it.", effect="delete", tags=["chores"])(lambda: True)
-    client = open_client(make_app(site))
-    for name, times in (("do_7", 2), ("do_3", 3)):
-        for _ in range(times):
-            client.post(f"/agents/{name}/invoke", json={"input": {}})
-
-    def listed(**query: str) -> list[str]:
-        return re.findall(r'<tr id="action-([^"]+)"', client.get("/agents", params=query).text)
-
-    assert len(listed()) == 52
-    assert listed()[-1] == "order_book"  # actions without a tag stand last
-    assert listed(words="FIND books") == ["find"]
-    assert listed(words="chores 4", effect="delete")[:2] == ["do_4", "do_14"]
-    assert listed(effect="read") == ["find"]
-    assert listed(sort="calls")[:2] == ["do_3", "do_7"]
-    assert listed(sort="name")[:3] == ["do_0", "do_1", "do_10"]
-    assert listed(sort="<b>", effect="<b>", words="") == listed()
-    assert listed(words="<script>") == []
-    page = client.get("/agents", params={"words": "<script>", "effect": "delete"}).text
-    assert "No action fits this filter." in page
-    assert "<script>" not in page
-    page = client.get("/agents", params={"words": "do", "sort": "calls"}).text
-    assert 'href="/agents?words=do#actions" class="sort"' in page  # once more ends the order
-    assert 'href="/agents?words=do&amp;sort=errors#actions"' in page
 
 
 def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
@@ -177,39 +137,6 @@ def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
     assert "Time limit: 30 seconds" in actions
     assert actions.count("5 a minute") == actions.count("Idempotency") == 1
     assert "Buy buy Does it. changes a person confirms only MCP" in actions
-
-
-def test_the_page_of_an_action_shows_its_traffic_and_its_part_of_documents(open_client):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    assert "Traffic Not called in 30 days." in text_of(client.get("/agents/try/find"))
-    for given in ({"words": ["sea"]}, {"words": 5}):
-        client.post("/agents/find/invoke", json={"input": given})
-    client.post("/agents/order_book/invoke", json={"input": {}})
-    page = client.get("/agents/try/find")
-    said = text_of(page)
-    assert "Calls 2 in 30 days" in said
-    assert "INVALID_INPUT woa 1" in said
-    assert 'aria-label="Excerpt of /.well-known/woa.json"' in page.text
-    excerpt = page.text.partition('aria-label="Excerpt of /llms.txt"')[2].partition("</pre>")[0]
-    assert "find" in excerpt
-    assert "order_book" not in excerpt
-
-
-def test_a_request_to_copy_has_the_inputs_that_are_required(open_client):
-    site = Site("Shop", "Sells books.", url="https://shop.example", plugins=["overview"])
-
-    @site.agent("order", effect="read")
-    def order(copies: Annotated[int, Field(ge=2)], kind: Literal["new", "used"], titles: list[str], gift: bool) -> bool:
-        """Order books."""
-        return True
-
-    client = open_client(make_app(site))
-    said = unescape(client.get("/agents").text)
-    sent = re.search(r"https://shop\.example/agents/order/invoke.*?-d '(.*?)'", said, re.DOTALL)
-    assert sent is not None
-    assert orjson.loads(sent[1]) == {"input": {"copies": 2, "kind": "new", "titles": ["..."], "gift": True}}
-    assert client.post("/agents/order/invoke", content=sent[1]).status_code == 415
-    assert client.post("/agents/order/invoke", json=orjson.loads(sent[1])).json() is True
 
 
 def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
@@ -273,19 +200,6 @@ def test_a_form_is_for_the_doors_that_offer_its_action(open_client, expose, titl
     answers = answers_of(client.post("/agents/try/echo", data={"word": "sea", "awp-do": "all"}))
     assert list(answers) == titles
     assert all("answered" in said for said in answers.values())
-
-
-def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
-    client = open_client(make_app(make_site(plugins=[*DOORS, "overview"])))
-    page = client.post("/agents/try/find", data={"words": "sea\nwhale", "deep": "true", "awp-do": "all"})
-    answers = answers_of(page)
-    assert list(answers) == TITLES
-    for title, said in answers.items():
-        assert "answered" in said, (title, said)
-        assert '"words": [\n    "sea",\n    "whale"\n  ],\n  "deep": true,\n  "found": 2' in said, (title, said)
-        assert title == "WoA" or "the same as WoA" in said, (title, said)
-        spent = re.search(r"gates [\d.]+ ms, handler [\d.]+ ms, validation [\d.]+ ms, door [\d.]+ ms", said)
-        assert spent is not None, (title, said)
 
 
 def make_files_app(url: str = "https://shop.example") -> tuple[FastAPI, list[tuple[str, bytes, list[bytes]]]]:
@@ -399,47 +313,6 @@ def test_a_session_of_the_visitor_goes_on(open_client, is_outermost):
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-    ],
-)
-def test_a_form_of_another_site_sends_nothing(open_client, headers):
-    site, calls = make_site(plugins=["overview"]), list[object]()
-    site.on_call(calls.append)
-    client = open_client(make_app(site))
-    sent = {"words": "sea", "awp-do": "send"}
-    assert client.post("/agents/try/find", data=sent, headers=headers).status_code == 403
-    assert (
-        client.get("/agents/try/find", params=sent, headers=headers).status_code == 200
-    )  # a link, which sends nothing
-    assert calls == []
-    own = {"origin": "https://shop.example", "sec-fetch-site": "same-origin"}
-    assert client.post("/agents/try/find", data=sent, headers=own).status_code == 200
-    assert len(calls) == 1
-
-
-def test_only_cookies_of_the_visitor_go_along(open_client):
-    seen = []
-
-    def check(token: str) -> Principal | None:
-        seen.append(token)
-        return Principal(token, frozenset({"staff", "operator"}))
-
-    site = make_site(plugins=["overview"], authenticate=BearerToken(check))
-    client = open_client(make_app(site))
-    page = client.post("/agents/try/find", data={"words": "sea"}, headers={"authorization": "Bearer visitor"})
-    assert "AUTHENTICATION_REQUIRED" in page.text
-    page = client.post("/agents/try/find", data={"words": "sea", "awp-authorization": "Bearer typed-in"})
-    assert "&quot;found&quot;: 2" in page.text
-    assert seen[-1] == "typed-in"
-    assert "typed-in" not in page.text
-
-
-@pytest.mark.parametrize(
     ("path", "data", "told"),
     [
         ("find", {"words": "sea"}, "assert answer == {'words': ['sea'], 'deep': False, 'found': 2}"),
@@ -545,50 +418,6 @@ def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
     assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
 
 
-def test_it_shows_to_whom_each_audience_is_listed_and_at_which_doors(open_client):
-    def check(token: str) -> Principal | None:
-        return Principal(token, frozenset(token.split("-")))
-
-    site = make_site(plugins=[*DOORS, "overview"], authenticate=BearerToken(check))
-
-    @site.agent("mine", audience="known", expose=["mcp"])
-    def mine() -> bool:
-        """Show what is mine."""
-        return True
-
-    @site.agent("restock", audience="stock")
-    def restock() -> bool:
-        """Put books on the shelves."""
-        return True
-
-    client = open_client(make_app(site))
-
-    def listed(sees: str, token: str | None) -> list[str]:
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        text = client.get("/agents", params={"sees": sees}, headers=headers).text
-        tools = text[text.index("<caption>Tools that") :].partition("</table>")[0]
-        return re.findall(r'<th scope="row"><code>(\w+)</code>', tools)
-
-    own = "operator-stock"
-    assert listed("", own) == ["order_book", "find"]
-    assert listed("known", own) == ["order_book", "find", "mine"]
-    assert listed("scope:staff", own) == ["order_book", "find", "mine"]
-    assert listed("scope:stock", own) == ["order_book", "find", "mine", "restock"]
-    assert listed("agent:https://signer.example", own) == ["order_book", "find", "mine"]
-    # Nobody learns here what is not for themselves.
-    assert listed("scope:stock", "operator") == ["order_book", "find", "mine"]
-    assert listed("scope:stock", None) == ["order_book", "find"]
-
-    page = client.get("/agents?sees=known", headers={"authorization": f"Bearer {own}"}).text
-    said = section_of(page, "sees")
-    assert "mine yes" in said
-    assert "name 2 of 3 actions." in said
-    assert "MCP The whole list" in said
-    actions = section_of(page, "actions")
-    assert "Show what is mine. changes for known callers only MCP" in actions
-    assert 'for callers with the scope "stock"' in actions
-
-
 def test_it_shows_what_an_agent_that_signs_may_call(open_client):
     site = make_site(plugins=["overview"], authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
 
@@ -604,39 +433,6 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
         told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
     refusal = ["no, it is for https://signer.example"]
     assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
-
-
-def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
-    signers = WebBotAuth(signers={"https://signer.example": "SignerBot"})
-    site = make_site(
-        plugins=[Overview("operator")],
-        authenticate=(BearerToken({"t": Principal("ann", frozenset({"operator"}))}), signers),
-    )
-
-    @site.agent("mine", audience="known")
-    def mine() -> bool:
-        """Show what is mine."""
-        return True
-
-    page = open_client(make_app(site)).get("/agents", headers={"authorization": "Bearer t"}).text
-    found = page[page.index("<caption>Side by side") :].partition("</table>")[0]
-    heads = re.findall(r'<th scope="col">([^<]+)</th>', found)
-    rows = {
-        name: re.findall(r"<td>(.*?)</td>", cells)
-        for name, cells in re.findall(r"<th [^>]*>(?:<code>)?([\w ]+)(?:</code>)?</th>((?:<td>.*?</td>)+)", found)
-    }
-    assert [unescape(one) for one in heads] == [
-        "tool",
-        "an anonymous caller",
-        "a known caller without a scope",
-        'a caller with the scope "staff"',
-        "the agent https://signer.example",
-    ]
-    assert rows["order_book"] == ["callable"] * 4
-    assert rows["find"] == ["listed", "listed", "<mark>callable</mark>", "listed"]
-    assert rows["mine"] == ["hidden", *["<mark>callable</mark>"] * 3]
-    costs = [int(re.sub(r"<[^>]+>|,", "", one)) for one in rows["tokens in all"]]
-    assert costs[0] < costs[1] == costs[2] == costs[3]
 
 
 def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
@@ -693,27 +489,6 @@ def test_a_store_that_does_not_answer_costs_the_traffic_only(open_client, error)
     assert page.status_code == 200
     assert "Traffic cannot be read at the moment: " in text_of(page)
     assert "Order a book by its slug." in page.text
-
-
-async def test_traffic_of_what_a_reader_may_not_see_and_names_of_callers_are_for_those_who_may(open_client):
-    def check(token: str) -> Principal | None:
-        return Principal(f"id-of-{token}", frozenset({token}))
-
-    for audience, token, sees in ((None, None, False), ("operator", "operator", True)):
-        site = make_site(plugins=[Overview(audience)], authenticate=BearerToken(check))
-
-        @site.agent("close", audience="operator")
-        def close() -> bool:
-            """Close the shop."""
-            raise Refused("No.", code="ALREADY_CLOSED")
-
-        client = open_client(make_app(site))
-        client.post("/agents/close/invoke", json={"input": {}}, headers={"authorization": "Bearer operator"})
-        client.post("/agents/find/invoke", json={"input": {"words": []}}, headers={"authorization": "Bearer staff"})
-        page = client.get("/agents", headers={} if token is None else {"authorization": f"Bearer {token}"}).text
-        assert [word in page for word in ("ALREADY_CLOSED", "close", "id-of-staff")] == [sees] * 3
-        assert site.ask("traffic") is not None
-        assert len((await site.ask("traffic").read()).rows) == 2
 
 
 def section_of(page: str, ident: str) -> str:
@@ -905,25 +680,6 @@ async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_se
 
 def test_a_site_without_approval_shows_nothing_of_it(open_client):
     assert section_of(open_client(make_app(make_site(plugins=["overview"]))).get("/agents").text, "approval") == ""
-
-
-def test_it_tells_clients_how_to_connect(open_client):
-    said = text_of(open_client(make_app(make_site(plugins=[*DOORS, "overview"]))).get("/agents"))
-    for line in (
-        "claude mcp add --transport http shop https://shop.example/mcp",
-        "ChatGPT",
-        "code --add-mcp",
-        '"url": "https://shop.example/mcp"',
-        "npx @modelcontextprotocol/inspector",
-        'new URL("https://shop.example/mcp")',
-        'createFromUrl("https://shop.example")',
-        'A2ACardResolver(http, "https://shop.example")',
-        'AgentClient("https://shop.example")',
-    ):
-        assert line in said, line
-    assert 'connect once the MCP door is open: plugins=["mcp"]' not in re.sub(r"\s+", " ", said)
-    said = text_of(open_client(make_app(make_site(plugins=["overview"]))).get("/agents"))
-    assert 'connect once the MCP door is open: plugins=["mcp"]' in said
 
 
 def test_it_leads_to_the_page_of_connected_agents(open_client):
