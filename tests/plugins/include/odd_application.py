@@ -6,12 +6,16 @@ from typing import Any
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.security import HTTPBearer
+from jinja2 import DictLoader, Environment
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Host, Mount, Route
+from starlette.templating import Jinja2Templates
+
+templates = Jinja2Templates(env=Environment(loader=DictLoader({"a.html": "A"}), autoescape=True))
 
 
 class Book(BaseModel):
@@ -132,6 +136,14 @@ def make_odd_application() -> FastAPI:
     @app.get("/plain", response_class=Response)
     async def plain():
         return HTMLResponse("<p>")
+
+    @app.get("/about-us")
+    async def about(request: Request):
+        return templates.TemplateResponse(request, "a.html")
+
+    @app.get("/home")
+    async def home() -> HTMLResponse:
+        return HTMLResponse("Home")
 
     @app.get("/private", tags=["new"], dependencies=[Depends(HTTPBearer())])
     async def private() -> str:

@@ -4,17 +4,12 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import HTMLResponse
-from jinja2 import DictLoader, Environment
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.templating import Jinja2Templates
 
 from awp_publish.model import RateLimit
 from tests.declare.existing_applications import Panel, shop_on_fastapi, shop_on_starlette, shop_with_a_panel
-from tests.declare.test_declare_fastapi_outputs import of_article
 
 
 @pytest.mark.parametrize(
@@ -108,16 +103,6 @@ def test_paths_tell_two_mounted_versions_apart_whose_operation_ids_are_the_same(
     assert front.call("books_v1_books_get", {}) == ["Emma"]
 
 
-def test_routes_of_starlette_with_one_name_are_told_apart_by_their_paths(site, start):
-    async def books(request: Request) -> Response:
-        """List books."""
-        return JSONResponse([])
-
-    site.include()
-    app = Starlette(routes=[Route("/v1/books", books), Route("/v2/books", books)])
-    assert sorted(start(app).agents()) == ["books_v1_books_get", "books_v2_books_get"]
-
-
 def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
     app, router = FastAPI(), APIRouter()
 
@@ -158,15 +143,6 @@ def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(sit
     ]
 
 
-def test_a_mounted_application_is_looked_into_where_it_is_named(site, start):
-    site.include(mounts=["/admin"])
-    front = start(shop_with_a_panel())
-    assert sorted(front.agents()) == ["list_books", "login_history", "rows"]
-    assert [page.path for page in site.catalog.pages] == ["/admin/", "/admin/{identity}/list"]
-    assert left_out(site)["GET /admin/logout"] == "it signs people in or out"
-    assert left_out(site)["DELETE /admin/{identity}/delete"] == 'it writes; name it: operations=["delete"]'
-
-
 def test_a_known_admin_panel_is_not_taken_even_where_its_mount_is_named(site, start):
     panel = Panel()
     panel.__class__ = type("Admin", (Panel,), {"__module__": "sqladmin.application"})
@@ -181,53 +157,3 @@ def test_a_known_admin_panel_is_not_taken_even_where_its_mount_is_named(site, st
     site.include(mounts=["/admin"])
     assert list(start(app).agents()) == ["list_books"]
     assert left_out(site)["GET /admin/rows"] == "it is part of the admin panel (sqladmin)"
-
-
-def test_what_operations_name_is_taken_wherever_it_stands(site, start):
-    site.include(operations=["rows", "end_session"])
-    assert sorted(start(shop_with_a_panel()).agents()) == ["end_session", "rows"]
-
-
-def test_pages_of_html_become_pages(site, start):
-    app, templates = FastAPI(), Jinja2Templates(env=Environment(loader=DictLoader({"a.html": "A"}), autoescape=True))
-
-    @app.get("/page", response_class=HTMLResponse)
-    async def page(q: str) -> str:
-        """Show a page."""
-        return f"<p>{q}</p>"
-
-    @app.get("/about-us")
-    async def about(request: Request):
-        return templates.TemplateResponse(request, "a.html")
-
-    @app.get("/home")
-    async def home() -> HTMLResponse:
-        return HTMLResponse("Home")
-
-    @app.get("/books")
-    async def books() -> list[str]:
-        """List books."""
-        return []
-
-    site.include()
-    front = start(app)
-    assert list(front.agents()) == ["books"]
-    assert [(one.path, one.title, one.description) for one in site.catalog.pages] == [
-        ("/page", "Page", "Show a page."),
-        ("/about-us", "About us", None),
-        ("/home", "Home", None),
-    ]
-
-
-def test_a_deprecated_route_is_left_out_by_include_and_says_so_where_it_is_named(site, start):
-    site.include(operations=["article"], paths=["/articles"])
-    front = start(of_article(deprecated=True))
-    assert front.agents()["article"].description == "Deprecated. Show an article."
-
-
-def test_a_deprecated_route_is_not_taken_by_the_way(site, start):
-    site.include()
-    front = start(of_article(deprecated=True))
-    assert list(front.agents()) == ["articles"]
-    why = {one.path: one.why for one in site.left_out}
-    assert why["/article"] == 'it is deprecated; name it: operations=["article"]'
