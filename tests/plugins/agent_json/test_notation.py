@@ -31,6 +31,7 @@ NAMES = {"#/$defs/Book": "book"}
         ({"type": "string", "format": "uri"}, "url"),
         ({"type": "string", "format": "email"}, "string"),
         ({"format": "date"}, "ISO8601"),
+        ({"type": "string", "format": ["date"]}, "string"),
         ({"enum": ["a", "b", None]}, "enum[a, b]"),
         ({"const": 1}, "enum[1]"),
         ({"enum": [True, False]}, "enum[true, false]"),

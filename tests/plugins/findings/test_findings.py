@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
-from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
+from awp_publish import AgentPublisher, Site
 from tests.client import TestClient
 from tests.guarded import make_shop
 from tests.http.test_real_server import free_port, wait_until
@@ -63,73 +63,6 @@ def test_a_site_in_order_is_started_without_a_word(caplog):
     assert lines(caplog) == []
 
 
-@pytest.mark.parametrize("url", ["https://shop.example/shop", "http://127.0.0.1:8000", "http://localhost:8000/shop"])
-def test_neither_a_path_nor_a_loopback_address_is_a_mistake(caplog, url):
-    site = make_site(url=url, plugins=installed("a2a", "mcp"))
-    site.declare("search", method="GET", path="/search", description="Search.")
-    start(AgentPublisher(Starlette(routes=[Route("/search", answer)]), site))
-    assert lines(caplog) == []
-
-
-@pytest.mark.needs("awas")
-def test_a_finding_names_the_action_and_says_what_to_do(caplog):
-    site = make_site()
-    inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
-    site.declare("cancel_visit", method="POST", path="/cancel", description="Cancel a visit.", inputs=inputs)
-    start(AgentPublisher(Starlette(routes=[Route("/cancel", answer, methods=["POST"])]), site))
-    (line,) = lines(caplog)
-    assert line.startswith("warning: 2 x awas-default, first: /.well-known/ai-actions.json#/actions/0/parameters/0/def")
-    assert 'default: action "cancel_visit", input day: The default "x" is above maxLength 0' in line
-    assert "Correct the default or the rule." in line
-    assert line.endswith("All of them: awp-publish check module:app")
-
-
-@pytest.mark.needs("awas")
-def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
-    site, paths = make_site(about=About(documentation="/nowhere")), [f"/cancel{index}" for index in range(60)]
-    inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
-    for path in paths:
-        site.declare(path[1:], method="POST", path=path, description="Cancel a visit.", inputs=inputs)
-    start(AgentPublisher(Starlette(routes=[Route(path, answer, methods=["POST"]) for path in paths]), site))
-    told = lines(caplog)
-    assert len(told) <= 10
-    assert [line for line in told if line.startswith("warning: 120 x awas-default, first: ")]
-
-
-@pytest.mark.parametrize(("count", "told"), [(5, 5), (6, 1)])
-def test_equal_findings_about_many_actions_are_one_line_too(caplog, count, told):
-    site, app = make_site(), FastAPI()
-    for index in range(count):
-        app.get(f"/{index}", name=f"read_{index}")(lambda: None)
-    site.include()
-    start(AgentPublisher(app, site))
-    assert len(lines(caplog)) == told
-    assert "has no description of its own" in lines(caplog)[0]
-
-
-@pytest.mark.needs("awas")
-def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
-    site = make_site(
-        about=About(documentation="/help", contact="/about?team=1"),
-        oauth=OAuth(refresh_endpoint="/refresh", endpoints={"token": "https://sso.example/token"}),
-        authenticate=SessionUser(endpoints={"login": "/sign-in", "logout": "/sign-out"}),
-    )
-    site.declare("buy", method="POST", path="/buy", description="Buy.", awas={"preview_url": "/buy/preview"})
-    known = [Route("/buy", answer, methods=["POST"]), Route("/sign-in", answer)]
-    static = Mount("/help", app=PlainTextResponse("static"))  # keeps its routes to itself
-    start(AgentPublisher(Starlette(routes=[*known, static]), site))
-    told = lines(caplog)
-    for place, address in (
-        ("About(contact=...)", "/about?team=1"),
-        ("The refresh_endpoint", "/refresh"),
-        ('The endpoint "logout" of authentication', "/sign-out"),
-        ('action "buy": preview_url', "/buy/preview"),
-    ):
-        words = f"warning: site: {place} names {address}, and no route of this application answers there. Correct "
-        assert [line for line in told if line.startswith(words)], place
-    assert len(told) == 4
-
-
 @pytest.mark.parametrize(("url", "told"), [("token", 0), ("/token", 0), ("login/token", 1), ("https://a.example/t", 0)])
 def test_the_address_of_tokens_leads_somewhere(caplog, url, told):
     site, app = make_site(), FastAPI()
@@ -144,42 +77,6 @@ def test_the_address_of_tokens_leads_somewhere(caplog, url, told):
     start(AgentPublisher(app, site))
     assert len([line for line in lines(caplog) if "A security scheme's tokenUrl names /login/token" in line]) == told
     assert len(lines(caplog)) == told
-
-
-def test_nothing_is_said_of_addresses_where_an_application_keeps_its_routes_to_itself(caplog):
-    async def opaque(scope, receive, send):
-        await PlainTextResponse("here")(scope, receive, send)
-
-    site = make_site(about=About(documentation="/nowhere"))
-    site.declare("search", method="GET", path="/search", description="Search.")
-    start(AgentPublisher(Starlette(routes=[Mount("/", app=opaque)]), site))
-    assert lines(caplog) == []
-
-
-@pytest.mark.needs("agent_json")
-def test_a_route_of_the_application_at_an_address_of_ours_is_named(caplog):
-    site = make_site()
-    site.declare("search", method="GET", path="/search", description="Search.")
-    own = [Route("/agent.json", answer), Route("/search", answer), Route("/{page}", answer)]
-    start(AgentPublisher(Starlette(routes=own), site))
-    (line,) = lines(caplog)
-    assert line.startswith(
-        "warning: site: The application's own route GET /agent.json is never reached: AgentPublisher"
-    )
-
-
-def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
-    site = make_site()
-    site.declare("search", method="GET", path="/search", description="Search.")
-    published = AgentPublisher(Starlette(routes=[Route("/search", answer)]), site)
-
-    async def app(scope, receive, send):  # as FastAPI(root_path=...) does
-        await published({**scope, "root_path": "/shop"}, receive, send)
-
-    start(app)
-    (line,) = lines(caplog)
-    assert "is below /shop (root_path), and the site's url is https://shop.example: the addresses" in line
-    assert 'Write Site(url="https://shop.example/shop").' in line
 
 
 SHOP = """

@@ -72,6 +72,15 @@ def make_odd_application() -> FastAPI:
     async def latest_contest(old: bool = False):
         return RedirectResponse("/old") if old else ["Emma"]
 
+    @app.get("/perhaps")
+    async def perhaps(old: bool = False):
+        if old:
+            return RedirectResponse("/old")
+        return str(old)
+
+    app.add_api_route("/files/{rest:path}", current, name="files")
+    app.add_api_route("/files/a/b", current, name="file_of_a")
+
     @app.get("/users/{user}", tags=["people"])
     async def show_user(user: str) -> str:
         return user
@@ -165,4 +174,5 @@ def make_odd_application() -> FastAPI:
         Route("/any", of_starlette, methods=["GET", "HEAD"]),
     ]
     app.router.routes.insert(0, Host("blog.example", blog))
+    app.router.routes.insert(1, Host("{name}.blog.example", Starlette(routes=[Route("/of-any-blog", of_starlette)])))
     return app

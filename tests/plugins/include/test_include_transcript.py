@@ -13,10 +13,16 @@ from tests.plugins.include.odd_application import make_odd_application
 
 
 def included(*inclusions: dict[str, Any]) -> list[str]:
-    """Return what `site.include()` takes of odd routes, and why it leaves others out."""
+    """Return what `site.include()` takes of odd routes, and why it leaves others out.
+
+    {"declared": PATH} is an action that is declared for a route that is read.
+    """
     site = ordering()
     for options in inclusions:
-        site.include(**options)
+        if "declared" in options:
+            site.declare("declared", method="GET", path=options["declared"], description="Declared.")
+        else:
+            site.include(**options)
     catalog = site.freeze(make_odd_application())
     actions = [(each.target, each) for each in catalog.actions if each.target is not None]
     others = [f"{each.method} {each.path} ({each.name}): {each.why}" for each in site.left_out]
