@@ -13,7 +13,6 @@ import pytest
 from a2a.types.a2a_pb2 import Task
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.security import APIKeyCookie
-from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -27,7 +26,7 @@ from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
 from tests.guarded import Watched, invoke_agent, make_shop, poll, told
-from tests.plugins.a2a.a2a_client import Caller, make_caller, make_request, output, problem
+from tests.plugins.a2a.a2a_client import Caller, make_caller, make_request, output
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import MODES, connect_to, message, post, without_cookie_jar
 
@@ -250,30 +249,6 @@ def test_a_session_whose_cookies_are_cleared_is_over_and_the_way_back_is_told(op
     assert session not in f"{over}"
 
 
-@pytest.mark.parametrize("unknown", ["x", "A" * 56, "ä", "A" * 32 + "0" * 24, "a\nb", "x" * 5000])
-def test_what_is_no_session_is_refused_and_not_repeated(client, unknown):
-    answer = invoke_agent(client, "whoami", session=unknown)
-    assert told(answer) == (401, "SESSION_UNKNOWN")
-    assert answer.headers["www-authenticate"] == "AWP-Session"
-    assert unknown not in answer.json()["detail"]
-
-
-def test_a_session_is_text_and_the_same_in_header_and_envelope(client):
-    session = sign_in(client)
-    assert invoke_agent(client, "whoami", session=session, headers={"awp-session": session}).json() == "eve"
-    assert invoke_agent(client, "whoami", headers={"AWP-Session": f" {session} "}).json() == "eve"
-    assert told(invoke_agent(client, "whoami", session="other", headers={"awp-session": session})) == (
-        400,
-        "INVALID_ENVELOPE",
-    )
-    assert told(invoke_agent(client, "whoami", session=7)) == (400, "INVALID_ENVELOPE")
-    assert (
-        invoke_agent(client, "whoami", session=None).json()
-        == invoke_agent(client, "whoami", session="").json()
-        == "nobody"
-    )
-
-
 def test_pages_of_other_origins_may_read_the_session(open_client):
     client = without_cookie_jar(open_client(make_app(allow_origins=["https://other.example"])[1]))
     answer = invoke_agent(client, "sign_in", headers={"origin": "https://other.example"})
@@ -281,25 +256,6 @@ def test_pages_of_other_origins_may_read_the_session(open_client):
 
 
 # --- Whose it is ---
-
-
-def test_the_cookies_of_a_caller_who_has_a_jar_win(client):
-    session = sign_in(client)
-    joe = invoke_agent(client, "sign_in", {"name": "joe"}).headers["set-cookie"].partition(";")[0]
-    assert invoke_agent(client, "whoami", session=session, headers={"cookie": joe}).json() == "joe"
-    assert "awp-session" not in invoke_agent(client, "sign_in", {"name": "jim"}, headers={"cookie": joe}).headers
-    assert invoke_agent(client, "whoami", session=session, headers={"cookie": "_ga=1; csrftoken=2"}).json() == "eve"
-    assert "set-cookie" not in invoke_agent(client, "add", {"title": "emma"}, session=session).headers
-
-
-def test_a_session_that_a_known_caller_has_begun_is_nobody_elses(client):
-    ann, ben = ({"authorization": f"Bearer {name}-secret"} for name in ("ann", "ben"))
-    session = invoke_agent(client, "sign_in", {"name": "eve"}, headers=ann).headers["awp-session"]
-    assert invoke_agent(client, "whoami", session=session, headers=ann).json() == "eve"
-    assert told(invoke_agent(client, "whoami", session=session, headers=ben)) == (401, "SESSION_UNKNOWN")
-    assert told(invoke_agent(client, "whoami", session=session)) == (401, "SESSION_UNKNOWN")
-    wrong = {"authorization": "Bearer wrong"}
-    assert told(invoke_agent(client, "whoami", session=session, headers=wrong)) == (401, "INVALID_CREDENTIALS")
 
 
 def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client):
@@ -311,13 +267,6 @@ def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client)
             answer = client.get(job, headers={**credentials, "awp-session": session})
             refusal = None if answer.status_code == 200 else told(answer)
             assert refusal == (None if reader == owner else (401, "SESSION_UNKNOWN")), (owner, reader)
-
-
-def test_a_session_of_nobody_known_may_be_shown_with_other_credentials_only_by_nobody_known(client):
-    session = sign_in(client)
-    assert invoke_agent(client, "mine", session=session).json() == "mine"
-    ann = {"authorization": "Bearer ann-secret"}
-    assert told(invoke_agent(client, "mine", session=session, headers=ann)) == (401, "SESSION_UNKNOWN")
 
 
 def test_a_site_may_know_the_users_of_its_session_by_a_function_of_its_own(open_client):
@@ -572,34 +521,6 @@ def test_a_tool_whose_input_has_a_session_of_its_own_keeps_it(open_client):
     assert "earlier answer" not in json.dumps(tools["book"]["inputSchema"])
     sent = message("tools/call", {"name": "book", "arguments": {"session": "9 pm"}}, meta={"awp/session": known})
     assert post(client, sent).json()["result"]["structuredContent"] == "9 pm"
-
-
-async def test_messages_of_one_a2a_context_have_one_session():
-    async with running_http(make_app()[1]) as http:
-        caller = make_caller(http, "https://shop.example/a2a", "1.0 JSON-RPC")
-        looked = await caller.call("whoami")
-        assert output(looked) == "nobody"
-        begun = await in_context(caller, looked.context_id, "sign_in", {"name": "eve"})
-        assert begun.context_id == looked.context_id
-        assert output(await in_context(caller, begun.context_id, "whoami")) == "nobody", "others may know this context"
-        begun = await caller.call("sign_in", {"name": "eve"})
-        assert output(await in_context(caller, begun.context_id, "whoami")) == "eve"
-        assert output(await caller.call("whoami")) == "nobody"
-        shown = MessageToDict(begun.metadata)["headers"]["awp-session"]
-        assert output(await caller.call("whoami", session=shown)) == "eve"
-        assert output(await in_context(caller, begun.context_id, "sign_out")) == "bye"
-        assert output(await in_context(caller, begun.context_id, "whoami")) == "nobody"
-        assert problem(await caller.call("whoami", session=shown))["code"] == "SESSION_UNKNOWN"
-
-
-async def test_a_context_that_a_caller_has_made_up_is_no_secret_and_has_no_session():
-    async with running_http(make_app()[1]) as http:
-        caller = make_caller(http, "https://shop.example/a2a", "1.0 JSON-RPC")
-        begun = await in_context(caller, "ctx-1", "sign_in", {"name": "eve"})
-        assert output(await in_context(caller, "ctx-1", "whoami")) == "nobody"
-        shown = MessageToDict(begun.metadata)["headers"]["awp-session"]
-        assert shown != "ctx-1"
-        assert output(await caller.call("whoami", session=shown)) == "eve"
 
 
 def test_calls_of_skills_on_one_connection_have_one_session(open_client):
