@@ -20,23 +20,6 @@ from tests.client import TestClient
 from tests.documents.known import ALL
 from tests.installed import installed
 
-DOCUMENTS = {
-    "/.well-known/ai-actions.json": (
-        "application/json; charset=utf-8",
-        "public, max-age=3600, stale-while-revalidate=3600",
-    ),
-    "/.well-known/awas.json": ("application/json; charset=utf-8", "public, max-age=3600, stale-while-revalidate=3600"),
-    "/agent.json": ("application/json", "public, max-age=300, stale-while-revalidate=300"),
-    "/.well-known/woa.json": ("application/woa+json", "public, max-age=300, stale-while-revalidate=300"),
-    "/.well-known/mcp-manifest.json": (
-        "application/json; charset=utf-8",
-        "public, max-age=3600, stale-while-revalidate=3600",
-    ),
-    "/.well-known/a2a-manifest.json": (
-        "application/json; charset=utf-8",
-        "public, max-age=3600, stale-while-revalidate=3600",
-    ),
-}
 SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
 
 
@@ -81,23 +64,6 @@ def client() -> Iterator[TestClient]:
     app.add_middleware(AgentPublisher, site=site)
     with TestClient(app, base_url="https://shop.example") as client:
         yield client
-
-
-@pytest.mark.parametrize(("path", "expected"), DOCUMENTS.items())
-def test_each_document_has_the_media_type_and_lifetime_of_its_specification(client, path, expected):
-    answer = client.get(path)
-    assert (answer.status_code, answer.headers["content-type"], answer.headers["cache-control"]) == (200, *expected)
-
-
-def test_the_aliases_of_the_awas_text_are_the_same_bytes(client):
-    assert client.get("/.well-known/awas.json").content == client.get("/.well-known/ai-actions.json").content
-
-
-def test_the_schema_that_the_awas_manifests_name_is_served(client):
-    manifest = client.get("/.well-known/mcp-manifest.json").json()
-    schema = client.get(manifest["endpoints"]["schema"])
-    assert schema.status_code == 200
-    assert schema.json()["$id"] == "https://shop.example/schema/awas-schema.json"
 
 
 @pytest.mark.parametrize("path", EVERY_PATH)
@@ -258,16 +224,6 @@ def test_a_refusal_of_a_site_below_a_path_names_addresses_that_lead_there(open_c
         assert problem["type"].startswith("https://example.com/api/agents/problems/")
         page = client.get(taken + problem["type"].removeprefix("https://example.com/api")).text
         assert f"GET {document} " in page
-
-
-def test_problem_types_resolve_to_pages(client):
-    problem = client.post("/agents/nobody/invoke", json={"input": {}}).json()
-    page = client.get(problem["type"])
-    assert page.status_code == 200
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    for words in ("UNKNOWN_AGENT", problem["title"], problem["recovery"], "404"):
-        assert words in page.text
-    assert client.get("/agents/problems/unheard-of").status_code == 404
 
 
 def test_documents_point_at_the_openapi_of_the_application(client):
