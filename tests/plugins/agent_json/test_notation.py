@@ -33,6 +33,7 @@ NAMES = {"#/$defs/Book": "book"}
         ({"format": "date"}, "ISO8601"),
         ({"type": "string", "format": ["date"]}, "string"),
         ({"enum": ["a", "b", None]}, "enum[a, b]"),
+        ({"enum": ["a", {"b": 1}]}, "any"),
         ({"const": 1}, "enum[1]"),
         ({"enum": [True, False]}, "enum[true, false]"),
         ({"enum": ["a, b", "c"]}, "string"),

@@ -37,7 +37,9 @@ def route_of(text: str) -> BaseRoute:
 
 
 @pytest.mark.skipif(bool(taken_out()), reason="they name what all plug-ins have")
-def test_findings(request, caplog, monkeypatch):
+def test_findings(request, caplog, monkeypatch, tmp_path):
+    objects = {**VALUES, "shared": f"sqlite:///{tmp_path / 'agents.db'}"}
+
     def started(
         options: Mapping[str, Any],
         actions: Mapping[str, Mapping[str, Any]] = {},
@@ -48,7 +50,7 @@ def test_findings(request, caplog, monkeypatch):
         caplog.clear()
         monkeypatch.setenv("WEB_CONCURRENCY", str(server.get("workers", 1)))
         monkeypatch.setattr(multiprocessing.current_process(), "name", server.get("process", "MainProcess"))
-        values = {name: VALUES.get(str(value), value) for name, value in options.items()}
+        values = {name: objects.get(str(value), value) for name, value in options.items()}
         site = Site("Shop", "Sells things.", **{"url": "https://shop.example", **values})
         for name, facts in actions.items():
             site.declare(name, **{"method": "POST", "path": f"/{name}", "description": "Do it.", **facts})

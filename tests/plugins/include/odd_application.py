@@ -78,6 +78,13 @@ def make_odd_application() -> FastAPI:
             return RedirectResponse("/old")
         return str(old)
 
+    @app.get("/perhaps/not")
+    async def perhaps_not(old: bool = False):
+        if not old:
+            return str(old)
+        return RedirectResponse("/old")
+
+    app.add_api_route("/partly-old", functools.partial(old), name="partly_old")
     app.add_api_route("/files/{rest:path}", current, name="files")
     app.add_api_route("/files/a/b", current, name="file_of_a")
 
@@ -98,6 +105,7 @@ def make_odd_application() -> FastAPI:
     app.add_api_route("/2fa", current, name="2fa")
     app.add_api_route("/shelf", functools.partial(show_page, shelf="B"))
     app.add_api_route("/many", current, methods=["GET", "PUT"], name="many")
+    app.add_api_route("/many", current, methods=["POST", "PUT"], name="many_again")
 
     @app.get("/login")
     async def login() -> str:
