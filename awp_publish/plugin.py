@@ -40,7 +40,7 @@ from awp_publish.documents.protocol import Document as Document, Protocol as Pro
 from awp_publish.model import Action, Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
 from awp_publish.schema.options import listing
-from awp_publish.stores import open_store as open_core_store
+from awp_publish.stores import MemoryStore
 from awp_publish.stores.store import Store as Store
 
 ENTRY_POINTS: Final = "awp_publish.plugins"
@@ -467,13 +467,25 @@ class Plugin:
 
 
 def open_store(url: str, namespace: str, plugins: Iterable[Plugin] = ()) -> Store:
-    """Return the store that a URL names: one of the core, of an installed plug-in, or of one of `plugins`.
+    """Return the store that a URL names: that in memory, or one of an installed plug-in or of one of `plugins`.
 
-    `namespace` separates sites that share it. Raises DeclarationError.
+    `namespace` separates sites that share it. Nothing is opened before the first use, because servers fork after they
+    have imported the application. Raises DeclarationError, which never repeats the URL: it may contain a password.
     """
+    if url in ("memory:", "memory://"):
+        return MemoryStore()
     listed = [*installed().values(), *plugins]
     openers = {scheme: opens for plugin in listed for scheme, opens in plugin.stores.items()}
-    return open_core_store(url, namespace, openers)
+    if (opens := openers.get(url.partition(":")[0])) is None:
+        raise DeclarationError("site", "store= is not the URL of a store that is known here.", STORE_REMEDY)
+    return opens(url, namespace)
+
+
+STORE_REMEDY: Final = (
+    'Use store="memory:", store="sqlite:///agents.db" (a file beside the application), '
+    'store="sqlite:////var/lib/agents.db" (an absolute path), store="redis://host:6379/0" '
+    'or store="postgresql://user@host/database".'
+)
 
 
 @cache

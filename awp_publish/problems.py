@@ -559,11 +559,6 @@ class Refused(Problem):
     }
 
 
-def is_condition(result: object) -> bool:
-    """Return True for a refusal that asks for something else first: the route did nothing (RFC 6585 section 3)."""
-    return isinstance(result, Refused) and result.status == 428
-
-
 class InsufficientPermissions(Problem):
     """The site's own route or handler knows the caller and does not allow this call."""
 

@@ -7,7 +7,6 @@ cannot go through.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from awp_publish.calls.call import Call, Outcome, Result, never_disconnected
@@ -71,7 +70,7 @@ class Guard:
         answer = _judge(call, asked, waits, ran)
         if answer is None:
             if refusal is not None:
-                raise refusal()
+                raise refusal if isinstance(refusal, Problem) else refusal()
             if waits:  # what was looked at allows the claims
                 for check, ask in asked.items():
                     if ask.waits:
@@ -89,7 +88,7 @@ class Guard:
             call.disconnected = never_disconnected  # it runs to its end, so that it can be recorded
         return None
 
-    def _ask(self, call: Call) -> tuple[_Asked, bool, Callable[[], Problem] | None]:
+    def _ask(self, call: Call) -> tuple[_Asked, bool, Problem | Callable[[], Problem] | None]:
         """Return what the checks want of the store, whether any of them waits, and the refusal of the last one."""
         asked: _Asked = {}
         waits = False
@@ -97,7 +96,7 @@ class Guard:
             try:
                 ask = ask_for(call)
             except Problem as problem:
-                return asked, waits, partial(_same, problem)
+                return asked, waits, problem
             if ask is not None:
                 asked[check] = ask
                 waits = waits or ask.waits
@@ -120,10 +119,6 @@ class Guard:
             except Exception:
                 values = (type(check).__qualname__, call.action.id, call.request_id)
                 logger.exception("the gate %s failed after a call of action %s (request_id=%s)", *values)
-
-
-def _same(problem: Problem) -> Problem:
-    return problem
 
 
 def _judge(call: Call, asked: _Asked, waits: bool, ran: Ran) -> Outcome | None:

@@ -12,7 +12,6 @@ from awp_publish.problems import DeclarationError
 _OPTIONS: Final = ArgumentParser(add_help=False, allow_abbrev=False)
 """Options of uvicorn, hypercorn, gunicorn and granian."""
 _OPTIONS.add_argument("-w", "--workers", nargs="?")
-_OPTIONS.add_argument("--root-path", nargs="?")
 
 
 def count_workers() -> int:
@@ -39,15 +38,3 @@ def refuse_private_memory(catalog: Catalog, kept_by_plugins: Sequence[str]) -> N
         f"{workers} workers serve it, and each would keep {' and '.join((*what, *kept_by_plugins))} in its own memory.",
         'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
     )
-
-
-def is_first_worker() -> bool:
-    """Return False in a process that a server has started with `multiprocessing` beside or after the first one."""
-    multiprocessing = sys.modules.get("multiprocessing")  # loaded in every such process; slow to import elsewhere
-    number = multiprocessing.current_process().name.rpartition("-")[2] if multiprocessing is not None else ""
-    return not number.isdecimal() or number == "1"
-
-
-def root_path_of_server() -> str:
-    """Return uvicorn's `--root-path`, which its lifespan scope does not contain."""
-    return _OPTIONS.parse_known_args(sys.argv[1:])[0].root_path or ""

@@ -51,13 +51,8 @@ class TrustedProxies:
 
 def read_trusted_proxies(names: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
     """Parse addresses, networks ("10.0.0.0/8") and "unix". `forwarded` is the trusted header. Raises ValueError."""
-    networks: list[IPv4Network | IPv6Network] = []
-    for name in names:
-        try:
-            networks += [ip_network(name, strict=False)] if name != UNIX else []
-        except ValueError:
-            raise ValueError(f"{name!r} is not an address or network") from None
-    return TrustedProxies(tuple(networks), UNIX in names, forwarded)
+    networks = tuple(ip_network(name, strict=False) for name in names if name != UNIX)
+    return TrustedProxies(networks, UNIX in names, forwarded)
 
 
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:

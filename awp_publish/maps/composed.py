@@ -6,7 +6,8 @@ from typing import Protocol
 
 from awp_publish.maps import reading
 from awp_publish.maps.failures import RuntimeFailure
-from awp_publish.schema import JsonObject, UnusableSchema, Validator, compile_schema, translate
+from awp_publish.maps.older_dialects import translate
+from awp_publish.schema import JsonObject, UnusableSchema, Validator, compile_schema
 
 
 class MapFault(Protocol):

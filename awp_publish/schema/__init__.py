@@ -6,7 +6,7 @@ path. No schema is ever fetched: a `$ref` has to resolve inside the schema itsel
 
 from awp_publish.model import JsonObject as JsonObject, utc_text as utc_text
 from awp_publish.problems import Violation as Violation, did_you_mean as did_you_mean
-from awp_publish.schema.dialects import check_dialect as check_dialect, translate as translate
+from awp_publish.schema.dialects import check_dialect as check_dialect
 from awp_publish.schema.large_numbers import in_doubles as in_doubles
 from awp_publish.schema.parts import (
     is_secret as is_secret,

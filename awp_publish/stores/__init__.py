@@ -1,17 +1,13 @@
-"""The stores that remember calls, behind one small protocol. Of all but the one in memory, plug-ins have the code.
-
-`open_store` makes a store from a URL. It opens nothing: threads, files and connections are created at the first use,
-because servers fork after they have imported the application.
-"""
+"""The stores that remember calls, behind one small protocol. Of all but the one in memory, plug-ins have the code."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish.stores.memory import MemoryStore
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.memory import MemoryStore as MemoryStore
 from awp_publish.stores.store import (
     Add as Add,
     Count as Count,
@@ -66,24 +62,3 @@ class ForeignStore:
         except Exception as error:
             logger.exception("the store failed")
             raise unavailable("The site's store failed.") from error
-
-
-_NO_OPENERS: Final[Mapping[str, Callable[[str, str], Store]]] = {}
-REMEDY: Final = (
-    'Use store="memory:", store="sqlite:///agents.db" (a file beside the application), '
-    'store="sqlite:////var/lib/agents.db" (an absolute path), store="redis://host:6379/0" '
-    'or store="postgresql://user@host/database".'
-)
-
-
-def open_store(url: str, namespace: str, openers: Mapping[str, Callable[[str, str], Store]] = _NO_OPENERS) -> Store:
-    """Return the store that a URL names; `namespace` separates sites that share it. Raises DeclarationError.
-
-    `openers` open the stores of plug-ins, by the scheme of their URLs. The error never repeats the URL, because it may
-    contain a password.
-    """
-    if url in ("memory:", "memory://"):
-        return MemoryStore()
-    if (opens := openers.get(url.partition(":")[0])) is not None:
-        return opens(url, namespace)
-    raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)

@@ -1,16 +1,26 @@
 """Finds routes that refuse callers without credentials though their security scheme does not (`auto_error=False`)."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from fastapi.dependencies.models import Dependant
 from fastapi.security.base import SecurityBase
 
-from awp_publish.declare.discover.credentials import is_secret_header
 from awp_publish.declare.discover.refusing import CALLER_MEMBERS, asks_who_calls, refuses_missing
 from awp_publish.schema.handlers import layers_of
+
+_SECRET_HEADER: Final = re.compile(
+    r"(?!.*(csrf|xsrf|idempotency|page|cursor|continuation))"
+    r".*(authorization|token|secret|credential|password|api-?key|(^|-)(key|auth)(-|$))"
+)
+
+
+def is_secret_header(name: str) -> bool:
+    """Return True if a header, in lower case, is named like those that hold credentials: `x-token`, `api-key`."""
+    return _SECRET_HEADER.fullmatch(name) is not None
 
 
 def needs_caller(dependant: Dependant) -> bool:

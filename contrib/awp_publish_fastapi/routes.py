@@ -26,7 +26,7 @@ from fastapi.security.base import SecurityBase
 from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute
 
-from awp_publish.declare.discover.credentials import is_secret_header, without_credentials
+from awp_publish.declare.discover.credentials import without_credentials
 from awp_publish.declare.discover.declared import reads_query
 from awp_publish.declare.discover.handlers import answers_json, may_bypass
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
@@ -35,7 +35,7 @@ from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, reason_of, write_schema
 from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.parts import as_object
-from awp_publish_fastapi.callers import credential_headers, needs_caller, reads_caller
+from awp_publish_fastapi.callers import credential_headers, is_secret_header, needs_caller, reads_caller
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""

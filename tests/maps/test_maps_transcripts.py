@@ -19,6 +19,7 @@ from awp_publish.maps.composition import Imported, ImportRefused, compose as com
 from awp_publish.maps.engine import ExpressionError
 from awp_publish.maps.expressions import evaluate, expression_of, fill
 from awp_publish.maps.failures import RuntimeFailure
+from awp_publish.maps.older_dialects import translate
 from awp_publish.maps.primitives import arguments_of
 from awp_publish.maps.projections import marker_fault
 from awp_publish.maps.roles import roles_of
@@ -175,6 +176,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "fits": rules.url_fits,
     "path": rules.path_fault,
     "markers": marker_fault,
+    "translate": translate,
 }
 
 

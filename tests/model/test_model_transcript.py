@@ -150,7 +150,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
         problems.InvalidInput.of([problems.Violation(*each) for each in violations], *more)
     ),
     "advice": lambda slug, status, after: kind_of(slug)("", status=status, headers=[("Retry-After", after)]).advice,
-    "condition": lambda status: problems.is_condition(problems.Refused("", status=status)),
     "all": lambda: [[getattr(kind, name) for name in OF_KINDS] for kind in (problems.Problem, *problems.ALL)],
     "guards": lambda: [kind.slug for kind in problems.GUARDS],
 }

@@ -39,7 +39,7 @@ from awp_publish.schema import (
     write_schema,
 )
 from awp_publish.schema.ambiguity import branches_recursively
-from awp_publish.schema.dialects import check_dialect, translate
+from awp_publish.schema.dialects import check_dialect
 from awp_publish.schema.embedding import embedded
 from awp_publish.schema.large_numbers import in_doubles
 from awp_publish.schema.patterns import portable, to_ecma
@@ -233,7 +233,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "parts": lambda root, *schemas: parts_of(root, schemas, {}),
     "subschemas": lambda root: list(subschemas(root)),
     "inline": inline_definitions,
-    "translate": translate,
     "dialect": check_dialect,
     "embedded": embedded,
     "doubles": in_doubles,

@@ -1,10 +1,10 @@
 """May the caller know of the action? To others it does not exist, at doors that do not offer it either."""
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 from awp_publish.calls.call import Call, scopes_of
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, GuardedSite
+from awp_publish.calls.gates.gate import Ask, Gate, GateCheck, GuardedSite
 from awp_publish.model import PUBLIC, Action, Catalog
 from awp_publish.problems import DeclarationError, UnknownAgent, did_you_mean
 from awp_publish.schema.options import listing
@@ -24,10 +24,6 @@ class _Audience(GateCheck[Ask]):
             raise call.objection
 
 
-def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
-    return None if action.is_public and action.expose is None else _Audience(action)
-
-
 def _check(catalog: Catalog, site: GuardedSite) -> None:
     doors = site.door_names()
     for action in catalog.actions:
@@ -44,5 +40,10 @@ def _check(catalog: Catalog, site: GuardedSite) -> None:
 
 
 AUDIENCE: Final = Gate(
-    name="audience", order=200, of=_of, refuses=(UnknownAgent,), options=("audience", "expose"), check=_check
+    name="audience",
+    order=200,
+    of=lambda action, facts: None if action.is_public and action.expose is None else _Audience(action),
+    refuses=(UnknownAgent,),
+    options=("audience", "expose"),
+    check=_check,
 )

@@ -3,12 +3,10 @@
 For a caller over the limit, the input is only tested, and its faults are not described.
 """
 
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from awp_publish.calls.call import Call
-from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
-from awp_publish.model import Action
+from awp_publish.calls.gates.gate import Ask, Gate, GateCheck
 from awp_publish.problems import InvalidInput
 from awp_publish.schema import Validator
 
@@ -22,15 +20,10 @@ class _Inputs(GateCheck[Ask]):
         if self._inputs.is_valid(call.input):
             return None
         ask = Ask()
-        ask.refusal = partial(self._describe, call)
+        ask.refusal = lambda: InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
         return ask
 
-    def _describe(self, call: Call) -> InvalidInput:
-        return InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
 
-
-def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
-    return _Inputs(facts.inputs)
-
-
-INPUTS: Final = Gate(name="input", order=500, of=_of, refuses=(InvalidInput,), alone=False)
+INPUTS: Final = Gate(
+    name="input", order=500, of=lambda action, facts: _Inputs(facts.inputs), refuses=(InvalidInput,), alone=False
+)

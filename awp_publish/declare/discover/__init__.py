@@ -14,24 +14,9 @@ from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteR
 
 from awp_publish.declare.discover.framework import framework_of
 from awp_publish.declare.discover.functions import Injector
-from awp_publish.declare.discover.routes import ROUTES_METHOD, Operation, Route, opaque, path_parameters
-from awp_publish.declare.discover.starlette import HiddenRoute, unwrap, walk_routes
+from awp_publish.declare.discover.routes import ROUTES_METHOD, Route as Route, opaque, path_parameters
+from awp_publish.declare.discover.starlette import HiddenRoute, unwrap as unwrap, walk_routes
 from awp_publish.model import Arrival, OpenApi
-
-__all__ = [
-    "ITSELF",
-    "Operation",
-    "Route",
-    "Routed",
-    "asks_for_host",
-    "compares_routes",
-    "find_arrival",
-    "find_injector",
-    "find_openapi",
-    "find_routes",
-    "fixed_arrivals",
-    "unwrap",
-]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 

@@ -1,6 +1,5 @@
 """The headers, cookies and query parameters in which a route reads credentials: they are not inputs."""
 
-import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
@@ -25,17 +24,6 @@ def credential_of(scheme: JsonObject) -> RouteCredential | None:
     if place == "cookie":
         return RouteCredential("cookie", name)
     return RouteCredential("query", name) if place == "query" else None
-
-
-_SECRET_HEADER: Final = re.compile(
-    r"(?!.*(csrf|xsrf|idempotency|page|cursor|continuation))"
-    r".*(authorization|token|secret|credential|password|api-?key|(^|-)(key|auth)(-|$))"
-)
-
-
-def is_secret_header(name: str) -> bool:
-    """Return True if a header, in lower case, is named like those that hold credentials: `x-token`, `api-key`."""
-    return _SECRET_HEADER.fullmatch(name) is not None
 
 
 def without_credentials(operation: Operation, named: Collection[str] = (), of_route: Collection[str] = ()) -> Operation:

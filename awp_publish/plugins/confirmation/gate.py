@@ -29,9 +29,9 @@ from awp_publish.problems import (
     ConfirmationTampered,
     JobQueueFull,
     Problem,
+    Refused,
     StoreUnavailable,
     TooManyJobs,
-    is_condition,
 )
 from awp_publish.stores.store import Add, Look, Seen, Swap
 
@@ -131,7 +131,8 @@ class _Confirmation(GateCheck[_Consent]):
         """Give the confirmation of a call back that was not started, or that asks for something first."""
         if ask is None or ask.spend is None:
             return
-        if not (isinstance(result, _NOT_STARTED) or is_condition(result)):
+        asks_first = isinstance(result, Refused) and result.status == 428  # the route did nothing (RFC 6585, section 3)
+        if not (isinstance(result, _NOT_STARTED) or asks_first):
             return
         try:
             await self._store.run((Swap(ask.spend.key, ask.spend.value, None),), durable=True)

@@ -1,8 +1,7 @@
 """A store in an SQLite file, for one machine."""
 
-from awp_publish.plugin import Plugin, Store
+from awp_publish.plugin import STORE_REMEDY, Plugin, Store
 from awp_publish.problems import DeclarationError
-from awp_publish.stores import REMEDY
 
 
 def _open(url: str, namespace: str) -> Store:
@@ -10,12 +9,12 @@ def _open(url: str, namespace: str) -> Store:
 
     _, _, path = url.partition("sqlite:///")
     if not path or path.startswith("//") or path.endswith("/"):
-        raise DeclarationError("site", "store= names no file for SQLite.", REMEDY)
+        raise DeclarationError("site", "store= names no file for SQLite.", STORE_REMEDY)
     if path == ":memory:":
         remedy = 'Use store="memory:" for a store in memory.'
         raise DeclarationError("site", "store= names no file for SQLite.", remedy)
     if "?" in path or "\0" in path:
-        raise DeclarationError("site", "store= has something after the name of the SQLite file.", REMEDY)
+        raise DeclarationError("site", "store= has something after the name of the SQLite file.", STORE_REMEDY)
     return SqliteStore(path, namespace)
 
 

@@ -20,8 +20,8 @@ from awp_publish.checks.inner_schemas import InnerSchemas
 from awp_publish.checks.places import objects, strings
 from awp_publish.checks.schemas import DocumentSchema, Schema
 from awp_publish.maps import rules
+from awp_publish.maps.older_dialects import translate
 from awp_publish.plugins.actions_json.checks.places import SCHEMAS
-from awp_publish.schema import translate
 
 
 def _object(required: Sequence[str] = (), also: str = "", **properties: object) -> dict[str, object]:
