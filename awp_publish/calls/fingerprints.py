@@ -12,6 +12,7 @@ import orjson
 
 from awp_publish.calls.call import Credentials
 from awp_publish.model import JsonObject, RouteCredential
+from awp_publish.schema.large_numbers import with_integers
 
 _IDENTIFYING: Final = re.compile(
     r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
@@ -24,8 +25,8 @@ VOLATILE_COOKIES: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|
 
 
 def canonical(value: JsonObject) -> bytes:
-    """Return an input as JSON that does not depend on the order of its members."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    """Return an input as JSON that does not depend on the order of its members, nor on 5 and 5.0."""
+    return with_integers(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def shown_by(

@@ -31,8 +31,9 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.event_tasks import artifact_of, subscriber_of, subscription_of
 from awp_publish.plugins.a2a.record import TaskRecord, progress_of, updates_of
 from awp_publish.plugins.a2a.records import Tasks
-from awp_publish.plugins.a2a.tasks import TERMINAL, with_integers
+from awp_publish.plugins.a2a.tasks import TERMINAL
 from awp_publish.problems import RateLimited, StoreUnavailable
+from awp_publish.schema.large_numbers import with_integers
 from awp_publish.stores.store import Count
 
 KIND: Final = "a2a-task"

@@ -18,9 +18,10 @@ from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugins.a2a.record import TaskRecord
-from awp_publish.plugins.a2a.tasks import describe, with_integers
+from awp_publish.plugins.a2a.tasks import describe
 from awp_publish.plugins.a2a.wire import write_error_info
 from awp_publish.problems import Problem
+from awp_publish.schema.large_numbers import with_integers
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"

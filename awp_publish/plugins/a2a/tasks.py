@@ -1,7 +1,6 @@
 """Tasks: A2A's form of the result of a call."""
 
 import base64
-import re
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -39,9 +38,6 @@ MAX_HISTORY: Final = 50
 """Messages of a task that are kept."""
 
 JSON: Final = "application/json"
-
-_WHOLE: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9]++)\.0(?![0-9eE])')
-"""A string, or a number that protobuf has converted to a double and that was an integer (or equals one)."""
 
 _HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
 """Headers that do not concern an agent's user, or that describe another body."""
@@ -172,11 +168,6 @@ def make_data_parts(value: object) -> list[Part]:
             into.list_value.SetInParent()
             waiting += [(into.list_value.values.add(), member, depth + 1) for member in value]
     return [part]
-
-
-def with_integers(text: bytes) -> bytes:
-    """Return a JSON text with the integers that protobuf has converted to doubles."""
-    return b"".join(filter(None, _WHOLE.split(text)))  # without the b".0", which is in no group
 
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
