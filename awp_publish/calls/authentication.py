@@ -127,19 +127,23 @@ class AuthenticationGate:
             logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
             raise HandlerFailed("The site could not check the credentials.") from None
 
-    def require(self, principal: Principal | None) -> None:
+    def require(self, principal: Principal | None, authorization: bytes | None = None) -> None:
         """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient.
 
         Raises InsufficientPermissions for scopes that a token has (its claim `scope`), and its person has not.
+        `authorization` is the header of a caller whom no authenticator knows, perhaps because of its scheme.
         """
         if principal is None:
             if self.required or (self.scopes and not self.trusts_route):
+                detail = "The action requires authentication."
+                if authorization:
+                    detail += " The header Authorization identifies nobody: compare its scheme with WWW-Authenticate."
                 if demand := [header for each in self.authenticators for header in getattr(each, "demands", ())]:
-                    problem = AuthenticationRequired("The action requires authentication.", headers=demand)
+                    problem = AuthenticationRequired(detail, headers=demand)
                     if not self._challenges.kinds:  # a signature has no scheme, so it is asked for with a 403
                         problem.status = 403
                     raise self._challenges.put_on(problem)
-                raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
+                raise self._challenges.put_on(AuthenticationRequired(detail))
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing and self.trusts_route and principal.scheme != "oauth2":  # the route looks itself for its own scopes

@@ -101,7 +101,7 @@ class _Require(GateCheck[Ask]):
     def enter(self, call: Call) -> None:
         """Raise AuthenticationRequired, InsufficientScope or InsufficientPermissions."""
         if call.principal is None or self._gate.scopes:
-            self._gate.require(call.principal)
+            self._gate.require(call.principal, call.members.authorization)
         # Only an agent that has signed can be one of them, however else the caller is known.
         agents, allowed = self._agents, self._action.allow_agents
         if allowed and (agents is None or agents.names_of(call.presented).isdisjoint(allowed)):

@@ -189,5 +189,5 @@ class Dispatcher:
         if isinstance(done, RuntimeFailure):
             raise done
         if isinstance(result, Problem):
-            raise refusal_of(result, self._renderer) from result
+            raise refusal_of(result, self._renderer, trace, is_repeatable=action.is_repeatable) from result
         return done or ToolResult(result.output)

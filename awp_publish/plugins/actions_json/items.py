@@ -205,13 +205,21 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
     return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
 
 
-def refusal_of(problem: Problem, renderer: ProblemRenderer) -> RuntimeFailure:
-    """Convert a problem to a failure, with the headers that concern its caller."""
-    described = renderer.describe(problem)
+def refusal_of(
+    problem: Problem, renderer: ProblemRenderer, request_id: str = "", *, is_repeatable: bool = False
+) -> RuntimeFailure:
+    """Convert a problem to a failure, with the headers that concern its caller.
+
+    It is not recoverable if the action may have taken effect and must not be repeated blindly.
+    """
+    described = renderer.describe(problem, request_id=request_id)
     headers = header_members(pair for pair in problem.headers if pair[0].lower() in REFUSAL_HEADERS)
     after = headers.get("retry-after", "")
     described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
-    return failure_of(problem.status, described | ({"headers": headers} if headers else {}))
+    failure = failure_of(problem.status, described | ({"headers": headers} if headers else {}))
+    has_changed_nothing = problem.is_refusal or problem.status < 500 or problem.status == 503
+    failure.recoverable = failure.recoverable and (has_changed_nothing or is_repeatable)
+    return failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,12 +101,14 @@ class Visits:
         receipts = members.get("receipts")
         listed = receipts if isinstance(receipts, list) else []
         members["receipts"] = [*listed, *visit.receipts.values()]
+        trace, is_repeatable = secrets.token_hex(16), False
         try:
             action = self._door.invoker.offers.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
+            is_repeatable = action.is_repeatable
             if not action.requires:
                 del members["receipts"]
             self._door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
-            inner = InnerCall(action, handled.arguments, members, secrets.token_hex(16))
+            inner = InnerCall(action, handled.arguments, members, trace)
             # If the call has a session, the cookies of that session are used instead of the page's.
             session = visit.session if "session" not in members else None
             result, added = await self._inner.send(inner, visit.site, None, session)
@@ -120,7 +122,7 @@ class Visits:
             if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")
         if isinstance(result, Problem):
-            raise refusal_of(result, self._renderer) from result
+            raise refusal_of(result, self._renderer, trace, is_repeatable=is_repeatable) from result
         return result.output
 
     def note_use(self, visit: SiteRuntime) -> None:
