@@ -7,13 +7,7 @@ from typing import Final
 
 from awp_publish.calls.callers import Authenticator
 from awp_publish.model import Action
-from awp_publish.problems import (
-    AuthenticationRequired,
-    InsufficientScope,
-    InvalidBinding,
-    InvalidProof,
-    Problem,
-)
+from awp_publish.problems import AuthenticationRequired, InsufficientScope, InvalidBinding, InvalidProof, Problem
 
 BEARER: Final = "Bearer"
 """The scheme, and challenge, of bearer tokens (RFC 6750)."""

@@ -31,9 +31,7 @@ def header_inputs(action: Action) -> tuple[HeaderInput, ...]:
         return ()
     return tuple(
         HeaderInput(
-            parameter.name,
-            parameter.wire_name.lower().encode("latin-1", "replace"),
-            properties.get(parameter.name, {}),
+            parameter.name, parameter.wire_name.lower().encode("latin-1", "replace"), properties.get(parameter.name, {})
         )
         for parameter in action.way.parameters
         if parameter.location == "header"

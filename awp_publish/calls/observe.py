@@ -91,7 +91,6 @@ class CallCounter(Protocol):
 
 
 access_logger: Final = logging.getLogger("awp_publish.access")
-
 failures: Final = logging.getLogger("awp_publish")
 
 Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]

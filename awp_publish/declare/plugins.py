@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -10,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from awp_publish.declare.composition import refuse_shared_doors, refuse_shared_names, refuse_wrong_parts
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
-from awp_publish.problems import ALL, DeclarationError, Problem
+from awp_publish.problems import ALL, DeclarationError, Problem, did_you_mean
 from awp_publish.schema.options import LazyAdapter, T, check, listing, unpack
 
 LEAVE_OUT: Final = "no:"
@@ -136,10 +135,8 @@ def _read(value: object) -> tuple[Plugin, object]:
 def _named(name: str) -> Plugin:
     plugin = installed().get(name)
     if plugin is None:
-        near = get_close_matches(name, installed(), n=1)
-        suggestion = f'Did you mean "{near[0]}"? ' if near else ""
-        listed = ", ".join(installed())
-        raise DeclarationError("site", f'plugins: there is no plug-in "{name}".', f"{suggestion}There are: {listed}.")
+        remedy = f"{did_you_mean(name, installed())} There are: {', '.join(installed())}.".lstrip()
+        raise DeclarationError("site", f'plugins: there is no plug-in "{name}".', remedy)
     return plugin
 
 

@@ -292,9 +292,7 @@ class Site:
             raise DeclarationError(declaration.subject, f"decorates {function!r}, which is not a function.")
         if declaration.id in self._declarations:
             raise DeclarationError(
-                declaration.subject,
-                f'the id "{declaration.id}" is declared twice.',
-                "Give one of the two another id.",
+                declaration.subject, f'the id "{declaration.id}" is declared twice.', "Give one of the two another id."
             )
         self._declarations[declaration.id] = replace(declaration, function=function)
 
@@ -332,11 +330,7 @@ class Site:
         return self._catalogs[0]
 
     def _resolve(
-        self,
-        app: object,
-        doors: Sequence[DoorFacts],
-        documents: Iterable[str],
-        protocols: Iterable[str] | None,
+        self, app: object, doors: Sequence[DoorFacts], documents: Iterable[str], protocols: Iterable[str] | None
     ) -> Catalog:
         setups, before = self.plugins.values(), self._declarations.keys() | set()
         for setup in setups:
@@ -356,10 +350,7 @@ class Site:
             setup.plugin.publish(setup, found)
         actions, agents = group((*found.declared, *found.actions), self._agents, application, found.findings)
         pages = self._pages.resolve(
-            routes,
-            self.facts.name,
-            {action.id for action in actions},
-            (*found.pages.values(), *found.default_pages),
+            routes, self.facts.name, {action.id for action in actions}, (*found.pages.values(), *found.default_pages)
         )
         facts = self.facts
         if facts.authentication is None:

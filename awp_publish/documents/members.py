@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from awp_publish.model import (
-    EXTENDED_DOCUMENTS,
-    Catalog,
-    JsonObject,
-    Page,
-    with_addresses,
-)
+from awp_publish.model import EXTENDED_DOCUMENTS, Catalog, JsonObject, Page, with_addresses
 from awp_publish.problems import ALL, AuthenticationRequired, InvalidCredentials, code_of
 from awp_publish.schema.large_numbers import EXACT
 
@@ -24,42 +18,28 @@ SESSION_HEADER: Final = "AWP-Session"
 EXTENSION_PREFIX: Final = "x-"
 
 AGENT_JSON_PATH: Final = "/agent.json"
-
 AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
-
 ARD_PATH: Final = "/.well-known/ard.json"
+AWAS_PATH: Final = "/.well-known/ai-actions.json"
+AWAS_ALIAS_PATH: Final = "/.well-known/awas.json"
+AWAS_VERSION: Final = "1.1"
+LLMS_TXT_PATH: Final = "/llms.txt"
+MCP_CARD_TYPE: Final = "application/mcp-server-card+json"
+PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
+WOA_PATH: Final = "/.well-known/woa.json"
+WOA_TYPE: Final = "application/woa+json"
+"""Paths and types of documents to which other documents refer."""
 
 AGENT_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """The paths of the A2A agent card: of version 1.0, and of earlier versions."""
 
-AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"
-
 MCP_CARD_SUFFIX: Final = "/server-card"
 """What follows the path of the MCP endpoint in that of its card."""
-
-MCP_CARD_TYPE: Final = "application/mcp-server-card+json"
-
-PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
-
-AWAS_PATH: Final = "/.well-known/ai-actions.json"
-
-AWAS_ALIAS_PATH: Final = "/.well-known/awas.json"
-
-AWAS_VERSION: Final = "1.1"
-
-LLMS_TXT_PATH: Final = "/llms.txt"
-
-WOA_PATH: Final = "/.well-known/woa.json"
-
-WOA_TYPE: Final = "application/woa+json"
-"""Paths and types of documents to which other documents refer."""
 
 SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
 SOM_TYPE: Final = "application/som+json"
-SITE_TOOL: Final = "actions.site"
-"""The name of this action in maps: the tool with which an agent without a browser lists, calls and reads a map."""
 
 
 def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:

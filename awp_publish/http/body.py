@@ -20,7 +20,6 @@ _MAX_LENGTH_DIGITS: Final = 100
 """Digits of a Content-Length that are converted to a number; Python refuses more than 4300."""
 
 MAX_DROPPED: Final = 8_388_608
-
 DROP_TIMEOUT: Final = 10.0
 """Bytes and seconds up to which the rest of a too large body is read and discarded: a client that is still sending when
 the connection closes would see a broken pipe instead of the answer."""

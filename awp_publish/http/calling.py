@@ -212,9 +212,7 @@ def not_an_object(inputs: object) -> InvalidInput:
 
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
-
 RECEIPTS: Final = (RECEIPT, "receipts")
-
 SESSION: Final = (SESSION_HEADER, "session")
 """Pairs of a header and an envelope member; a caller may use either."""
 

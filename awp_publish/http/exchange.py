@@ -2,28 +2,19 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from starlette.types import ASGIApp, Message as Message, Receive as Receive, Scope as Scope, Send as Send
 
 from awp_publish.calls.call import RawHeaders as RawHeaders
 
-Scope: TypeAlias = MutableMapping[str, Any]
-
-Message: TypeAlias = MutableMapping[str, Any]
-
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-
-AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
-
-Fields: TypeAlias = Mapping[bytes, bytes]
-
+AsgiApp: TypeAlias = ASGIApp
 Pair: TypeAlias = tuple[bytes, bytes]
+Headers: TypeAlias = Iterable[Pair]
+Fields: TypeAlias = Mapping[bytes, bytes]
 
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 

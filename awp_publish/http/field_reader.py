@@ -21,7 +21,6 @@ _BOOLEANS: Final = {
 """The texts that pydantic, and therefore FastAPI, accepts as booleans."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
-
 _NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
 

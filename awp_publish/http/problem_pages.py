@@ -12,7 +12,6 @@ from awp_publish.model import Catalog
 from awp_publish.problems import ALL, Problem, Refused, below, code_of, slug_of
 
 MEDIA_TYPE: Final = "text/html; charset=utf-8"
-
 MAX_AGE: Final = 3600
 
 _FILL: Final = Pieces(Path(__file__).with_name("problems.html")).fill

@@ -60,14 +60,7 @@ class DoorRequest:
 
     __slots__ = ("_cors", "_send", "call", "fields", "is_of_browser", "receive", "renderer", "request_id", "scope")
 
-    def __init__(
-        self,
-        renderer: ProblemRenderer,
-        cors: Cors,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
         self.renderer = renderer
         self.scope = scope
         self.receive = receive

@@ -52,13 +52,9 @@ class CloseReason(NamedTuple):
 
 
 GOING_AWAY: Final = CloseReason(1001, "The server is shutting down.")
-
 _IDLE: Final = CloseReason(1001, "No message arrived for too long.")
-
 _FLOOD: Final = CloseReason(1008, "Too many messages.")
-
 _TOO_LARGE: Final = CloseReason(1009, "The message is too large.")
-
 _UNREAD: Final = CloseReason(1008, "The client does not read its answers.")
 
 

@@ -275,10 +275,6 @@ class Catalog:
         """Return the path below the site's url at which the WoA door takes calls of an action."""
         return self.paths.invoke.replace("{agent_id}", action.agent_id)
 
-    def poll_endpoint_of(self, action: Action) -> str | None:
-        """Return the path template below the site's url at which a background action's jobs are polled."""
-        return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
-
 
 def title_of(identifier: str) -> str:
     """Return a readable name for an id: "Search books" for `search_books`."""

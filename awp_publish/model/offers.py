@@ -39,9 +39,7 @@ class Prompt:
 
 
 SKILL_FILE: Final = "SKILL.md"
-
 MAX_SKILL_NAME: Final = 64
-
 MAX_SKILL_DESCRIPTION: Final = 1024
 """The main file of a skill, and the maximal length of its name and its description (agentskills.io)."""
 

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 from typing import Final, Literal, TypeAlias
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
-
 UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -162,11 +161,8 @@ Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
 """A call's effect in plain language: a template with inputs in braces, or a function of the input (and the call)."""
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "rows", "body"]
-
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
-
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
-
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
 
 Effect: TypeAlias = Literal["read", "idempotent", "write", "delete", "irreversible"]
@@ -196,9 +192,7 @@ NOT_DOORS: Final = ("route", "job")
 """Origins of calls that no door has let in: the action's own route, and a background job, admitted before."""
 
 PUBLIC: Final = "public"
-
 KNOWN: Final = "known"
-
 OPERATOR: Final = "operator"
 """Audiences of an action: everybody, known callers, callers with the scope "operator"; any other value is a scope."""
 

@@ -183,14 +183,7 @@ class Walker:
     # A union is described by the one alternative that was most likely meant, so that the walk never branches.
 
     def _describe_union(
-        self,
-        walk: _Walk,
-        at: str,
-        schema: JsonObject,
-        value: object,
-        path: _Path,
-        is_secret: bool,
-        echoes: bool,
+        self, walk: _Walk, at: str, schema: JsonObject, value: object, path: _Path, is_secret: bool, echoes: bool
     ) -> None:
         """Describe a value that fits none of the alternatives at a pointer, or more than one of oneOf."""
         places = [f"{at}/{index}" for index, _ in enumerate(cast(list[object], part_at(self._schema, at)))]

@@ -244,21 +244,13 @@ def check(subject: str, adapter: LazyAdapter[T], value: object, field: str = "",
 
 
 Flag: TypeAlias = Annotated[bool, Strict()]
-
 Count: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
-
 Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
-
 Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
-
 Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
-
 Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
-
 Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
-
 Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
-
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
 
@@ -280,15 +272,10 @@ def option_rows(options: type) -> list[tuple[str, Option]]:
 strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
 DURATION: Final[LazyAdapter[str]] = LazyAdapter(Duration)
-
 ID: Final[LazyAdapter[str]] = LazyAdapter(Id)
-
 AUDIENCE: Final[LazyAdapter[str]] = LazyAdapter(Audience)
-
 PATH: Final[LazyAdapter[str]] = LazyAdapter(Path)
-
 TOKEN: Final[LazyAdapter[str]] = LazyAdapter(Annotated[str, AfterValidator(check_token)])
-
 TEXTS: Final[LazyAdapter[Sequence[str]]] = LazyAdapter(Sequence[Text])
 
 MAX_LISTED: Final = 20

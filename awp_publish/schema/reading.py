@@ -23,9 +23,7 @@ OBJECT: Final = (dict, Mapping)
 """The types of a JSON object. Dicts come first because nearly all are dicts."""
 
 UNIONS: Final = ("anyOf", "oneOf")
-
 SPENT: Final = frozenset({"$ref", "allOf"})
-
 COMBINING: Final = SPENT | frozenset(UNIONS)
 
 IMPLIED_KINDS: Final = {

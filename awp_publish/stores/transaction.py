@@ -7,19 +7,7 @@ sees what was there before the run; only a `Count` sees the counts before it, si
 from collections.abc import Sequence
 from typing import Protocol
 
-from awp_publish.stores.store import (
-    Add,
-    Count,
-    Counted,
-    Look,
-    Ran,
-    Reserve,
-    Schedule,
-    Seen,
-    Step,
-    Swap,
-    Unschedule,
-)
+from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Reserve, Schedule, Seen, Step, Swap, Unschedule
 
 
 class Transaction(Protocol):

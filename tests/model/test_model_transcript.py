@@ -55,7 +55,7 @@ def says(given: Mapping[str, Any]) -> dict[str, Any]:
     told["for"] = [one.is_for(scopes) for scopes in (None, frozenset[str](), frozenset({"buy"}))]
     told["plain inputs"] = one.target.takes_plain_inputs if one.target else None
     told["pattern"] = one.target.pattern().pattern if one.target else None
-    told["at"] = [*catalog.endpoint_of(one), catalog.invoke_path_of(one), catalog.poll_endpoint_of(one)]
+    told["at"] = [*catalog.endpoint_of(one), catalog.invoke_path_of(one)]
     told["observed"] = replace(catalog, is_observed=True).own_route(one) is one.target
     told["guarded"] = [catalog.is_guarded(one), make_catalog(one, site={"rate_limit": RateLimit(1)}).is_guarded(one)]
     return told

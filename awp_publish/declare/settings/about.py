@@ -104,8 +104,7 @@ class About:
         Link | None, Option("a page about the site, as a path or URL", "MCP and A2A manifests of AWAS")
     ] = None
     license: Annotated[
-        Text | None,
-        Option("the content's licence, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS"),
+        Text | None, Option("the content's licence, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS")
     ] = None
     updated: Annotated[
         datetime | date | str | None,
@@ -136,13 +135,8 @@ class About:
         ),
     ] = field(default_factory=dict)
     leave_out: Annotated[
-        Sequence[Text],
-        Option('[documents](documents.md) that are not published: `["llms_txt", "ard"]`', "nothing"),
+        Sequence[Text], Option('[documents](documents.md) that are not published: `["llms_txt", "ard"]`', "nothing")
     ] = ()
     extensions: Annotated[
-        Extensions,
-        Option(
-            "[members of your own](documents.md#members-of-your-own)",
-            "all documents",
-        ),
+        Extensions, Option("[members of your own](documents.md#members-of-your-own)", "all documents")
     ] = field(default_factory=dict)

@@ -58,10 +58,7 @@ class ActionSettings:
     name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
     description: Annotated[
         Text | None,
-        Option(
-            "what the action does",
-            "the first paragraph of the docstring, or of the route's description",
-        ),
+        Option("what the action does", "the first paragraph of the docstring, or of the route's description"),
     ] = None
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,
@@ -92,27 +89,19 @@ class ActionSettings:
     tags: Annotated[Sequence[Text], Option("[categories](#categories)", "none")] = ()
     audience: Annotated[
         Audience,
-        Option(
-            '[who may know of it](guards.md#who-sees-what): `"public"`, `"known"`, or a scope',
-            '`"public"`',
-        ),
+        Option('[who may know of it](guards.md#who-sees-what): `"public"`, `"known"`, or a scope', '`"public"`'),
     ] = PUBLIC
     expose: Annotated[
         Sequence[Text] | None,
-        Option(
-            'the doors that offer it: `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
-            "every door",
-        ),
+        Option('the doors that offer it: `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`', "every door"),
     ] = None
     examples: Annotated[
-        Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
-        Option("valid examples of complete inputs", "none"),
+        Sequence[Annotated[JsonObject, AfterValidator(check_json)]], Option("valid examples of complete inputs", "none")
     ] = ()
     auth_required: Annotated[
         Flag | None,
         Option(
-            "whether callers have to authenticate",
-            "`True` with scopes, or a required security scheme of the route",
+            "whether callers have to authenticate", "`True` with scopes, or a required security scheme of the route"
         ),
     ] = None
     scopes: Annotated[
@@ -136,20 +125,13 @@ class ActionSettings:
         ),
     ] = None
     depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
-    guard_routes: Annotated[
-        Flag | None,
-        Option("the site's option, for its route", "the site's"),
-    ] = None
+    guard_routes: Annotated[Flag | None, Option("the site's option, for its route", "the site's")] = None
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
     timeout: Annotated[Seconds | None, Option("in seconds", "the site's; an hour in the background")] = None
     max_body_bytes: Annotated[Count | None, Option("bytes of a call's body", "the site's")] = None
-    extensions: Annotated[
-        Extensions,
-        Option(
-            "[members of your own](documents.md#members-of-your-own)",
-            "none",
-        ),
-    ] = field(default_factory=dict)
+    extensions: Annotated[Extensions, Option("[members of your own](documents.md#members-of-your-own)", "none")] = (
+        field(default_factory=dict)
+    )
 
 
 @strict
@@ -193,24 +175,23 @@ Confirm: TypeAlias = Annotated[
 Requires: TypeAlias = Annotated[
     Sequence[str], Option("ids of actions that have to [succeed before it](guards.md#prerequisites)", "none")
 ]
-_OF_AWAS: Final = Option("[what only AWAS says](#what-only-awas-says)", "none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionOptions(ActionSettings):
+@dataclass(frozen=True, kw_only=True)
+class _OfPlugins:
+    idempotency: Window = None
+    confirm: Confirm = None
+    requires: Requires = ()
+    awas: Annotated[Mapping[str, Any], Option("[what only AWAS says](#what-only-awas-says)", "none")] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionOptions(_OfPlugins, ActionSettings):
     """All options of an action, for editors, type checkers and docs: with those of this package's plug-ins."""
 
-    idempotency: Window = None
-    confirm: Confirm = None
-    requires: Requires = ()
-    awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions(AgentSettings):
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions(_OfPlugins, AgentSettings):
     """All options of an agent, likewise."""
-
-    idempotency: Window = None
-    confirm: Confirm = None
-    requires: Requires = ()
-    awas: Annotated[Mapping[str, Any], _OF_AWAS] = field(default_factory=dict)

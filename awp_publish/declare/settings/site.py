@@ -148,10 +148,7 @@ class SiteSettings:
     about: Annotated[
         About,
         BeforeValidator(unpack),
-        Option(
-            "`About(...)`: facts about the site",
-            "see below",
-        ),
+        Option("`About(...)`: facts about the site", "see below"),
     ] = field(default_factory=About)
     oauth: Annotated[
         OAuth | None,
@@ -178,20 +175,11 @@ class SiteSettings:
             "wherever an address is",
         ),
     ] = field(default_factory=Paths)
-    plugins: Annotated[
-        object,
-        Option(
-            "the site's [features](#features)",
-            "see each",
-        ),
-    ] = ()
+    plugins: Annotated[object, Option("the site's [features](#features)", "see each")] = ()
     limits: Annotated[
         Limits,
         BeforeValidator(unpack),
-        Option(
-            "`Limits(...)`: limits of each call",
-            "see below",
-        ),
+        Option("`Limits(...)`: limits of each call", "see below"),
     ] = Limits()
     allow_origins: Annotated[
         Sequence[Annotated[str, AfterValidator(check_origin)]],
@@ -206,17 +194,13 @@ class SiteSettings:
     ] = False
     store: Annotated[
         object,
-        Option(
-            "where the state of calls is kept: a [store](stores.md)",
-            "not published",
-        ),
+        Option("where the state of calls is kept: a [store](stores.md)", "not published"),
     ] = "memory:"
     secret_keys: Annotated[
         str | Sequence[str],
         PlainValidator(read_secret_keys),
         Option(
-            "the keys that sign confirmations and receipts, the newest first; 16 characters or more",
-            "not published",
+            "the keys that sign confirmations and receipts, the newest first; 16 characters or more", "not published"
         ),
     ] = field(default=(), repr=False)
     authenticate: Annotated[

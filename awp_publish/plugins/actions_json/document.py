@@ -10,12 +10,7 @@ workflows), handlers' source files, and context that would grant anything.
 
 from typing import Final
 
-from awp_publish.documents.members import (
-    SITE_ACTION as SITE_ACTION,
-    SITE_TOOL as SITE_TOOL,
-    extension_members,
-    present,
-)
+from awp_publish.documents.members import SITE_ACTION as SITE_ACTION, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.maps import reading
 from awp_publish.model import Catalog, JsonObject, __version__
@@ -26,6 +21,10 @@ PATH: Final = "/.well-known/actions.json"
 ALIAS: Final = "/actions.json"
 MEDIA_TYPE: Final = "application/json"
 VERSION: Final = 1
+
+SITE_TOOL: Final = "actions.site"
+"""The name of SITE_ACTION in maps: the tool with which an agent without a browser lists, calls and reads a map."""
+
 SITE_INPUTS: Final[JsonObject] = {
     "type": "object",
     "properties": {

@@ -6,7 +6,6 @@ from typing import Final
 
 from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
-    AGENT_CARD_TYPE,
     AI_CATALOG_PATH,
     ARD_PATH,
     MCP_CARD_SUFFIX,
@@ -18,6 +17,7 @@ from awp_publish.model import Action, Catalog
 from awp_publish.plugins.discovery.own_skill import skill_name, skill_path
 
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
+AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"
 
 SPEC_VERSION: Final = "1.0"
 
