@@ -95,6 +95,23 @@ async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
     assert (again["evidence"], again["recoverable"]) == ({"code": "ANSWER_NOT_KEPT"}, False)
 
 
+async def test_a_failure_names_its_request_and_is_recoverable_if_the_action_may_be_repeated(stack):
+    site = make_bridge()
+
+    async def fail() -> None:
+        raise RuntimeError
+
+    for effect in ("read", "write"):
+        site.agent(effect, effect=effect, description="Fail.")(fail)
+    published = publish(site)
+    await stack.enter_async_context(running(published))
+    agent = await stack.enter_async_context(connected(published, ANN))
+    for effect in ("read", "write"):
+        failure = await agent.error(effect, call_id=effect)
+        assert (failure["evidence"]["code"], failure["recoverable"]) == ("HANDLER_FAILED", effect == "read")
+        assert len(failure["evidence"]["request_id"]) == 32
+
+
 async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
     monkeypatch.setattr(runtimes, "MAX_ANSWER_BYTES", 2_000)
     tab = await stack.enter_async_context(connected(app, ANN))
