@@ -93,7 +93,8 @@ def usage(catalog: Catalog) -> Sequence[str]:
         return [f"Call by {also}."] if also else []
     if catalog.door("woa") is not None:
         template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
-        called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
+        named = "" if "{agent_id}" in catalog.paths.invoke else '"agent": "NAME", '
+        called = f'Call: POST {template} with JSON {{{named}"input": {{...}}}}'
     else:
         template = catalog.absolute(f"{catalog.paths.actions}/NAME")
         called = f"Call: POST {template} with the inputs as JSON (if 405: the method in Allow; GET takes a query)"

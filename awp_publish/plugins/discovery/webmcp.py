@@ -46,6 +46,7 @@ def render(catalog: Catalog) -> bytes:
             "inputSchema": action.inputs,
             "annotations": present(annotations),
             "url": located(catalog, catalog.invoke_path_of(action)),
+            "agent": None if "{agent_id}" in catalog.paths.invoke else action.agent_id,
             "operation": action.operation,
             "key": action.idempotency.key_field if action.idempotency else None,
         }
@@ -60,7 +61,7 @@ const TOOLS = TOOLS_OF_THE_SITE;
 const receipts = new Map();  // of a visitor without a session: what has succeeded, by action
 
 async function send(tool, input, confirmation, key) {
-  const body = {operation: tool.operation, input};
+  const body = {agent: tool.agent, operation: tool.operation, input};
   if (confirmation) body.confirmation = confirmation;
   if (key) body[tool.key] = key;
   if (receipts.size) body.receipts = [...receipts.values()];

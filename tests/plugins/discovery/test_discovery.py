@@ -1,6 +1,7 @@
 """The files that are read first: llms.txt, catalogues, what crawlers look for. A site's own files come before ours."""
 
 import hashlib
+import json
 import re
 from datetime import UTC, datetime
 from typing import Literal
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
+from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import (
@@ -17,6 +19,7 @@ from awp_publish import (
     DeclarationError,
     Discovery,
     Idempotency,
+    Paths,
     Robots,
     Security,
     SessionUser,
@@ -67,6 +70,20 @@ def test_every_link_of_llms_txt_leads_to_markdown(open_client):
     for link in re.findall(r"\]\((\S+)\)", client.get("/llms.txt").text):
         answer = client.get(link)
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/markdown; charset=utf-8")
+
+
+def test_the_agent_is_in_the_body_of_a_call_whose_address_does_not_name_it(open_client):
+    site = Site("Shop", "Sells.", url=SHOP, paths=Paths(invoke="/call"))
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look at books."""
+        return "books"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    address, call = re.findall(r"POST (\S+) with JSON (.*}})", client.get("/llms.txt").text.replace("{...}", "{}"))[0]
+    assert client.post(address, json=json.loads(call.replace("NAME", "look"))).json() == "books"
+    assert '"agent":"look"' in client.get("/agents/webmcp.tools.js").text
 
 
 def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
