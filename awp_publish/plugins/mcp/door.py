@@ -209,7 +209,7 @@ class McpDoor(CallEndpoint):
         return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
 
     async def _refuse_message(
-        self, exchange: McpExchange, inner: Scope, error: JsonObject, message_id: object = None
+        self, exchange: McpExchange, inner: Scope, error: JsonObject, message_id: object = None, status: int = 400
     ) -> None:
         """Refuse a message, or what is none. Pages of other origins are refused whatever they send."""
         refusal = await self._security.validate_request(Request(inner), is_post=True)
@@ -217,7 +217,7 @@ class McpDoor(CallEndpoint):
             await refusal(inner, exchange.receive, exchange.send)
             return
         answer = orjson.dumps({"jsonrpc": "2.0", "id": message_id, "error": error})
-        await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
+        await send_reply(Reply(status, STATIC_HEADERS[:2], answer), exchange.send)
 
     async def _pass_to_sdk(self, exchange: McpExchange, inner: Scope, body: bytes, message: dict[str, Any]) -> None:
         """Let the SDK answer a message."""
@@ -234,9 +234,15 @@ class McpDoor(CallEndpoint):
             inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
         # A call whose client requests progress and accepts a stream is answered with one.
         token = meta.get("progressToken") if isinstance(meta, dict) else None
+        takes_json, takes_events = check_accept_headers(Request(inner))
         if type(token) in (str, int) and method == CALL:
-            exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
+            exchange.is_streamed = takes_json and takes_events
         is_stream = isinstance(method, str) and method in STREAMS
+        if not takes_json or (is_stream and not takes_events):  # in the stateless revision the SDK does not say why
+            wrong = "The answer may be JSON or a stream: send Accept: application/json, text/event-stream."
+            error = {"code": types.INVALID_REQUEST, "message": wrong}
+            await self._refuse_message(exchange, inner, error, message.get("id"), 406)
+            return
 
         # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
         receive = replay(body, exchange.disconnected if is_stream else never_disconnected)
