@@ -7,6 +7,7 @@ parsers could understand differently is refused, as in I-JSON (RFC 7493).
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from typing import Final
 
@@ -42,6 +43,8 @@ def parse_json(body: bytes) -> object:
 
 def _parse_strictly(body: bytes) -> object:
     """Parse with Python's own decoder, which checks every name and number. Raises NotJson with the cause."""
+    if body.startswith(BOM_UTF8):
+        raise NotJson("The body begins with a byte order mark, which is not JSON: send it without.")
     try:
         value: object = _DECODER.decode(body.decode("utf-8"))
         if b"\\u" in body:
