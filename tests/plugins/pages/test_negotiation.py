@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -22,7 +21,7 @@ from starlette.responses import (
     Response,
     StreamingResponse,
 )
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Limits, Pages, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
@@ -62,39 +61,6 @@ def serve(open_client) -> Open:
 # --- What is asked ---
 
 
-@pytest.mark.parametrize(
-    ("accept", "given"),
-    [
-        ("text/markdown", "text/markdown"),
-        ("TEXT/MARKDOWN", "text/markdown"),
-        ("text/markdown;charset=utf-8", "text/markdown"),
-        ("text/markdown, text/html;q=0.9, */*;q=0.1", "text/markdown"),
-        ("text/html, text/markdown", "text/markdown"),
-        ("text/markdown, */*", "text/markdown"),
-        ("text/*;q=0.9, text/html;q=0.1, text/markdown;q=0.5", "text/markdown"),
-        ("application/som+json", "application/som+json"),
-        ("application/som+json;budget=tight", "application/som+json"),
-        ("text/markdown;q=0.5, application/som+json", "application/som+json"),
-        ("text/markdown, application/som+json", "text/markdown"),
-        ('text/plain;a="text/markdown, x", application/som+json', "application/som+json"),
-        ("text/html, text/markdown;q=0.5", "text/html"),
-        ("text/markdown;q=0", "text/html"),
-        ("text/markdown;q=nonsense", "text/html"),
-        ("text/markdown;q=0.5, */*", "text/html"),
-        ("application/som+json;budget=huge", "text/html"),
-        ("text/markdown;charset=latin-1", "text/html"),
-        ("text/*", "text/html"),
-        ("*/*", "text/html"),
-        ("application/json", "text/html"),
-        ("", "text/html"),
-        (',;="', "text/html"),
-    ],
-)
-def test_a_format_is_given_to_who_names_it_and_wants_it_as_much_as_html(serve, accept, given):
-    answer = serve(PAGE).get("/", headers={"accept": accept})
-    assert answer.headers["content-type"] == TYPES.get(given, "text/html; charset=utf-8")
-
-
 @pytest.mark.parametrize("other", ["text/html;q=0.5", "*/*", "text/html, */*;q=0.8", ""])
 def test_an_accept_header_of_several_lines_is_one(serve, other):
     for lines in (["text/markdown", other], [other, "text/markdown"]):
@@ -107,46 +73,6 @@ def test_an_accept_header_of_very_many_ranges_means_html(serve):
     for count, expected in ((400, "text/markdown"), (600, "text/html")):
         answer = client.get("/", headers={"accept": "text/markdown, " * count + "*/*;q=0.1"})
         assert answer.headers["content-type"].startswith(expected), count
-
-
-def test_the_answer_to_a_form_is_negotiated_as_a_page_is(serve):
-    async def echo(request: Request) -> Response:
-        form = await request.form()
-        if not form:
-            return RedirectResponse("/thanks", 303)
-        return HTMLResponse(f"<h1>Thanks, {form['name']}</h1>", 422 if form["name"] == "?" else 200)
-
-    client = TestClient(AgentPublisher(Starlette(routes=[Route("/", echo, methods=["POST"])]), site=make_site()))
-    answer = client.post("/", data={"name": "Emma"}, headers={**MARKDOWN, "if-none-match": "*"})
-    assert (answer.status_code, answer.text) == (200, "# Thanks, Emma\n")
-    assert "Accept" in answer.headers["vary"]
-    assert "etag" not in answer.headers
-    wrong = client.post("/", data={"name": "?"}, headers=SOM)
-    assert (wrong.status_code, wrong.json()["regions"][0]["elements"][0]["text"]) == (422, "Thanks, ?")
-    assert client.post("/", headers=MARKDOWN, follow_redirects=False).status_code == 303
-
-
-def test_other_methods_are_not_negotiated():
-    async def page(request: Request) -> Response:
-        return HTMLResponse(PAGE)
-
-    client = TestClient(AgentPublisher(Starlette(routes=[Route("/", page, methods=["PUT"])]), site=make_site()))
-    assert client.put("/", headers=MARKDOWN).headers["content-type"].startswith("text/html")
-
-
-def test_the_page_is_told_with_its_public_address(serve):
-    client = serve('<a href="b?c=1">x</a>')
-    answer = client.get("/a/", headers={**MARKDOWN, "host": "evil.example", "x-forwarded-host": "evil.example"})
-    assert answer.text == "[x](https://shop.example/a/b?c=1)\n"
-    assert client.get("/a/%3Cb%3E?q=%22>", headers=MARKDOWN).headers["link"] == (
-        '<https://shop.example/a/%3Cb%3E?q=%22%3E>; rel="canonical"'
-    )
-
-
-def test_som_is_that_of_the_page(serve):
-    document = serve(PAGE).get("/a?b=1", headers=SOM).json()
-    assert (document["url"], document["title"]) == ("https://shop.example/a?b=1", "Shop")
-    assert [region["role"] for region in document["regions"]] == ["main"]
 
 
 def test_budgets_hold_less_of_the_page(serve):
@@ -162,75 +88,6 @@ def test_budgets_hold_less_of_the_page(serve):
 # --- What the application is asked, and what is kept of its answer ---
 
 
-@pytest.mark.parametrize("accept", [MARKDOWN, SOM], ids=["Markdown", "SOM"])
-class TestConditions:
-    def test_each_format_has_a_strong_etag_and_its_304(self, serve, accept):
-        client = serve(lambda request: HTMLResponse(PAGE, headers={"cache-control": "no-cache", "set-cookie": "a=b"}))
-        first = client.get("/", headers=accept)
-        etag = first.headers["etag"]
-        assert etag.startswith('"')
-        for condition in (etag, f"W/{etag}", f'"a", {etag}', "*"):
-            for method in ("GET", "HEAD"):
-                answer = client.request(method, "/", headers={**accept, "if-none-match": condition})
-                assert (answer.status_code, answer.content) == (304, b"")
-                for name in ("etag", "vary", "cache-control", "set-cookie", "link"):
-                    assert answer.headers[name] == first.headers[name]
-                assert "content-type" not in answer.headers
-
-    def test_other_conditions(self, serve, accept):
-        modified = "Sat, 21 Nov 2026 00:00:00 GMT"
-        client = serve(lambda request: HTMLResponse(PAGE, headers={"last-modified": modified}))
-
-        def status(**conditions: str) -> int:
-            headers = {name.replace("_", "-"): value for name, value in conditions.items()}
-            return client.get("/", headers={**accept, **headers}).status_code
-
-        assert status(if_modified_since="Sun, 06 Nov 99999999999999999999 08:49:37 GMT") == 200
-        assert status(if_none_match='"other"') == 200
-        assert status(if_modified_since=modified) == 304
-        assert status(if_modified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200
-        assert status(if_modified_since="yesterday") == 200
-        assert status(if_none_match='"other"', if_modified_since=modified) == 200
-        assert status(if_none_match='"a,*,b"') == 200
-        assert status(if_unmodified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 412
-        assert status(if_unmodified_since=modified) == 200
-        assert status(if_unmodified_since="yesterday") == 200
-        assert status(if_match="*", if_unmodified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200
-        assert status(if_match='"other"') == 412
-        assert status(if_match="*") == 200
-
-    def test_head_has_the_headers_of_get(self, serve, accept):
-        client = serve(PAGE)
-        got, head = client.get("/", headers=accept), client.head("/", headers=accept)
-        assert dict(head.headers) == dict(got.headers)
-        assert (head.status_code, head.content) == (200, b"")
-        assert int(head.headers["content-length"]) == len(got.content)
-
-    def test_a_range_is_not_given(self, serve, accept):
-        answer = serve(PAGE).get("/", headers={**accept, "range": "bytes=0-1"})
-        assert answer.status_code == 200
-        assert "content-range" not in answer.headers
-
-    def test_a_page_of_an_error_is_told_with_its_status(self, serve, accept):
-        def answer(request: Request) -> Response:
-            return HTMLResponse("<h1>Lost</h1>", int(request.url.path[1:]), {"www-authenticate": "Basic"})
-
-        client = serve(answer)
-        for status in (401, 404, 422, 500, 503):
-            told = client.get(f"/{status}", headers=accept)
-            assert (told.status_code, told.headers["www-authenticate"]) == (status, "Basic")
-            assert told.headers["content-type"] == TYPES[accept["accept"]]
-            assert "Lost" in told.text
-            assert "etag" not in told.headers
-
-
-def test_formats_and_addresses_have_different_etags(serve):
-    client = serve(PAGE)
-    asked = [("/", HTML), ("/", MARKDOWN), ("/", SOM), ("/other", SOM)]
-    etags = [client.get(path, headers=headers).headers.get("etag") for path, headers in asked]
-    assert len(set(etags)) == len(etags)
-
-
 def test_a_page_that_changes_has_another_etag(serve):
     client = serve(lambda request: HTMLResponse(f"<p>{request.headers.get('cookie', 'nobody')}"))
     one, other = (client.get("/", headers={**MARKDOWN, "cookie": name}) for name in ("ada", "bob"))
@@ -239,20 +96,6 @@ def test_a_page_that_changes_has_another_etag(serve):
 
 
 # --- What caches are told ---
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [(None, "Accept"), ("Cookie", "Cookie, Accept"), ("accept, Origin", "accept, Origin"), ("*", "*")],
-)
-def test_html_varies_by_accept_whoever_asks_for_it(serve, given, expected):
-    client = serve(lambda request: HTMLResponse(PAGE, headers={"vary": given} if given else {}))
-    accepted = ("text/html", "text/html, text/markdown;q=0.1", "*/*", "application/json", "", "text/markdown")
-    for headers in [{"accept": accept} for accept in accepted]:
-        for method in ("GET", "HEAD"):
-            also = ", Prefer" if headers["accept"] == "text/markdown" and given != "*" else ""
-            assert client.request(method, "/", headers=headers).headers["vary"] == expected + also
-    assert client.post("/").headers["vary"] == expected
 
 
 async def _stream() -> AsyncIterator[str]:
@@ -293,112 +136,6 @@ def test_every_page_and_nothing_else_varies_by_accept(serve, answer):
             is_page = told.status_code == 304 or (told.status_code == 200 and "html" in kind)
             is_rendered = kind.startswith(("text/markdown", "application/som"))
             assert ("Accept" in told.headers.get("vary", "")) == (is_page or is_rendered), (accept, method)
-
-
-def test_a_page_of_the_application_whose_address_ends_as_a_markdown_file_is_negotiated_too(serve):
-    client = serve(PAGE)
-    assert client.get("/notes.md", headers=HTML).text == PAGE
-    assert client.get("/notes.md", headers=MARKDOWN).text.startswith("# Shop")
-
-
-def test_only_what_reads_a_page_is_asked_for_as_its_markdown_file(open_client):
-    posted: list[str] = []
-
-    def handle(request: Request) -> Response:
-        posted.append(request.url.path)
-        return HTMLResponse(PAGE) if request.url.path == "/page" else Response(status_code=404)
-
-    app = Starlette(routes=[Route("/{path:path}", handle, methods=["GET", "POST"])])
-    client = open_client(AgentPublisher(app, site=make_site()))
-    assert client.get("/page.md").text.endswith("Two **books**.\n")
-    posted.clear()
-    assert (client.post("/page.md").status_code, posted) == (404, ["/page.md"])
-
-
-def test_several_lines_of_vary_are_one(serve):
-    def answer(request: Request) -> Response:
-        response = HTMLResponse(PAGE, headers={"vary": "Cookie"})
-        response.headers.append("vary", "Origin")
-        return response
-
-    assert serve(answer).get("/").headers.get_list("vary") == ["Cookie, Origin, Accept"]
-
-
-def test_a_304_of_the_application_varies_as_the_page_does(serve):
-    client = serve(lambda request: Response(status_code=304))
-    assert client.get("/", headers=HTML).headers["vary"] == "Accept"
-    assert client.get("/").headers["vary"] == "Accept", "who takes anything may have got the page"
-    assert "vary" not in client.get("/site.js").headers
-
-
-@pytest.mark.parametrize("accept", TYPES)
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_304_that_the_application_gives_to_an_agent_varies_as_its_page_does(serve, accept, method):
-    client = serve(lambda request: Response(status_code=304, headers={"vary": "Cookie"}))
-    told = client.request(method, "/", headers={"accept": accept})
-    assert (told.status_code, told.headers["vary"]) == (304, "Cookie, Accept")
-    in_query = serve(lambda request: Response(status_code=304), plugins=[Pages(in_query=True)])
-    assert "vary" not in in_query.get("/?format=md").headers, "an address of its own is chosen by nothing else"
-
-
-def conditional(request: Request) -> Response:
-    """A page that knows its validators, and would answer 304 to whatever it takes for one of them."""
-    conditions = [name for name in request.headers if name.startswith("if-")]
-    told = {"etag": '"html"', "last-modified": "Sat, 21 Nov 2026 00:00:00 GMT"}
-    return Response(status_code=304, headers=told) if conditions else HTMLResponse(PAGE, headers=told)
-
-
-@pytest.mark.parametrize("accept", TYPES)
-def test_the_validator_of_one_format_is_compared_with_that_format_alone(serve, accept):
-    client = serve(conditional)
-    asked = {"accept": accept}
-    tag, modified = (client.get("/", headers=asked).headers[name] for name in ("etag", "last-modified"))
-    for condition in ('"html"', 'W/"html"', '"other"'):
-        told = client.get("/", headers={**asked, "if-none-match": condition, "if-modified-since": modified})
-        assert (told.status_code, told.headers["etag"]) == (200, tag), condition
-    unchanged = client.get("/", headers={**asked, "if-none-match": tag})
-    assert (unchanged.status_code, unchanged.headers["etag"], unchanged.headers["vary"]) == (304, tag, VARY[accept])
-    assert client.get("/", headers=asked | {"if-match": '"html"'}).status_code == 412
-    assert client.get("/", headers=HTML | {"if-none-match": '"html"'}).headers["etag"] == '"html"'
-
-
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        ({}, "private"),
-        ({"cache-control": "public, max-age=60"}, "private, max-age=60"),
-        ({"cache-control": "max-age=60, S-MaxAge=600, must-revalidate"}, "private, max-age=60, must-revalidate"),
-        ({"cache-control": 'Public, no-cache="set-cookie, x", ext="a, public"'}, None),
-        ({"cache-control": 'private="x-user", max-age=5'}, "private, max-age=5"),
-        ({"cache-control": "private, max-age=5"}, "private, max-age=5"),
-        ({"cache-control": "no-store"}, "no-store"),
-        ({"cache-control": "public, no-store, s-maxage=9"}, "no-store"),
-        ({"cache-control": ',"'}, None),
-        ({"expires": "Sat, 21 Nov 2026 00:00:00 GMT"}, "private"),
-    ],
-)
-@pytest.mark.parametrize("accept", [MARKDOWN, SOM], ids=["Markdown", "SOM"])
-def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, kept):
-    own = {"surrogate-control": "max-age=9", "x-accel-expires": "9", "edge-control": "max-age=9"}
-    named = {f"{name}cdn-cache-control": "public, max-age=9" for name in ("", "netlify-", "cloudflare-", "vercel-")}
-    client = serve(lambda request: HTMLResponse(PAGE, 200 if request.url.path == "/" else 404, said | own | named))
-    for path in ("/", "/lost"):
-        told = client.get(path, headers=accept).headers
-        assert told["vary"] == VARY[accept["accept"]]
-        assert told["cache-control"] == kept if kept else told["cache-control"].startswith("private")
-        assert not {*own, *named} & set(told)
-        plain = client.get(path, headers=HTML).headers
-        assert {**said, **own, **named}.items() <= dict(plain).items()
-    tag = {"if-none-match": client.get("/", headers=accept).headers["etag"]}
-    unchanged = client.get("/", headers=accept | tag)
-    assert (unchanged.status_code, unchanged.headers["vary"]) == (304, VARY[accept["accept"]])
-    assert "public" not in unchanged.headers["cache-control"].split('"')[0]
-
-
-def test_what_is_no_page_is_left_alone(serve):
-    client = serve(lambda request: JSONResponse({"vary": request.headers["accept"]}))
-    for headers in (HTML, MARKDOWN, SOM):
-        assert "vary" not in client.get("/", headers=headers).headers
 
 
 # --- What passes as it is ---
@@ -572,21 +309,6 @@ def test_other_middleware_may_compress_what_was_made(open_client):
         assert answer.headers.get("content-encoding") == (None if publisher_is_outside else "gzip")
 
 
-def test_a_mounted_application_has_its_pages_below_its_mount(open_client):
-    app = FastAPI()
-
-    @app.get("/books/{slug}", response_class=HTMLResponse)
-    async def book(slug: str) -> str:
-        return f'<a href="../top">{slug}</a>'
-
-    site = Site("Shop", "Sells things.", url="https://example.com/shop")
-    app.add_middleware(AgentPublisher, site=site, check=False, link_headers=False)
-    client = open_client(Starlette(routes=[Mount("/shop", app)]))
-    answer = client.get("/shop/books/emma%20a", headers=MARKDOWN)
-    assert answer.text == "[emma a](https://example.com/shop/top)\n"
-    assert answer.headers["link"] == '<https://example.com/shop/books/emma%20a>; rel="canonical"'
-
-
 def test_each_address_of_a_site_has_its_own_pages(open_client):
     site = Site("Shop", "Sells.", url=["https://shop.example", "https://laden.example"])
     app = Starlette(routes=[Route("/", lambda request: HTMLResponse('<a href="/x">x</a>'))])
@@ -599,15 +321,6 @@ def test_documents_and_doors_are_never_made_over(serve):
     client = serve(PAGE)
     assert client.get("/agent.json", headers=MARKDOWN).headers["content-type"] == "application/json"
     assert client.get("/agents/problems/not-json", headers=MARKDOWN).headers["content-type"].startswith("text/html")
-
-
-def test_pages_can_be_html_only(serve):
-    client = serve(PAGE, plugins=["no:pages"])
-    plain = client.get("/", headers=MARKDOWN)
-    assert plain.text == PAGE
-    assert "vary" not in plain.headers
-    for path in ("/.well-known/som.json", "/agents/som"):
-        assert client.get(path).text == PAGE
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):

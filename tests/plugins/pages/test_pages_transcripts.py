@@ -39,6 +39,12 @@ PAGES = {
         '<link rel="canonical alternate" href="/real é"><p>Text.</p>'
     ),
     "/story": f"<nav><ul>{MENU}</ul></nav><main><h1>Storm</h1>{f'<p>{SENTENCE * 3}</p>' * 4}</main>",
+    "/shop": (
+        f"<nav><ul>{MENU}</ul></nav><nav><a href=/basket>Basket</a></nav><main><h1>Lamps</h1>"
+        "<form action=/add method=post><p>Lamp, $ 9</p><input name=count><button>Add</button></form>"
+        "<nav><a href='?page=1'>1</a> 2 <a href='?page=3'>3</a> <a href='?page=3'>\xbb</a></nav></main>"
+    ),
+    "/small": "<nav><a href=/>Home</a></nav><main><h1>Small</h1>Text</main>",
     "/form": "<form method=post action=/form><input name=a required><button>Go</button></form>",
     "/own.md": "<p>A page whose name ends so.</p>",
     "/elsewhere": '<link rel=canonical href="javascript:alert(1)"><p>Text.</p>',
@@ -80,7 +86,7 @@ async def fail(request: Request) -> Response:
 ROUTES = [
     *(Route(path, show, methods=["GET", "POST"] if path == "/form" else ["GET"]) for path in PAGES),
     Route("/echo", echo, methods=["GET", "POST", "PUT"]),
-    Route("/says", says),
+    Route("/says", says, methods=["GET", "POST", "PUT"]),
     Route("/packed/{coding}", packed),
     Route("/fail", fail),
     *(Route(path, lambda request: Response(status_code=304)) for path in ("/script.js", "/v1.2/unchanged")),
