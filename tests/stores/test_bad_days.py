@@ -80,14 +80,6 @@ async def sqlite(path, clock):
     await store.close()
 
 
-@pytest.fixture
-async def hasty_sqlite(path, clock):
-    """The same file, for whoever waits for it less than a second."""
-    store = SqliteStore(str(path), "shop", clock=clock, timeout=0.8)
-    yield store
-    await store.close()
-
-
 async def test_an_answer_in_place_of_its_claim_is_one_page_of_the_log(sqlite, path, clock):
     await sqlite.run([Add("key", b"claim", 100)])
     size = os.path.getsize(f"{path}-wal")  # noqa: ASYNC240
@@ -131,66 +123,6 @@ async def fails(store, steps, *, durable=False):
     return caught.value.detail
 
 
-async def test_a_lock_that_is_held_too_long_makes_it_unavailable_until_it_is_released(sqlite, hasty_sqlite, path):
-    assert await is_well(sqlite)
-    assert await is_well_at_last(hasty_sqlite)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        await fails(hasty_sqlite, [Add("key", b"one", 60)])
-        assert (await sqlite.run([Look("well")])).seen == (b"value",)
-        other.execute("ROLLBACK")
-    assert await is_well_at_last(hasty_sqlite)
-    assert (await sqlite.run([Look("key")])).seen == (None,)  # what was refused is not done later
-
-
-async def test_a_lock_that_is_released_in_time_is_waited_for(sqlite, path):
-    assert await is_well(sqlite)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        waiting = asyncio.create_task(sqlite.run([Add("key", b"one", 60)]))
-        await asyncio.sleep(0.1)
-        other.execute("ROLLBACK")
-        assert (await waiting).failed is None
-
-
-async def test_what_was_given_up_before_it_began_is_not_carried_out(sqlite, path):
-    assert await is_well(sqlite)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        waiting = asyncio.create_task(sqlite.run([Add("key", b"one", 60)]))
-        await asyncio.sleep(0.1)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        other.execute("ROLLBACK")
-    assert (await sqlite.run([Look("key")])).seen == (None,)
-
-
-class SlowlyWritten:
-    """A value that the database takes longer to write than anybody waits: until it may go on."""
-
-    def __init__(self) -> None:
-        self.goes_on = threading.Event()
-
-    def __conform__(self, _: object) -> bytes:
-        self.goes_on.wait(30)
-        return b"one"
-
-
-async def test_what_was_given_up_while_it_was_carried_out_has_not_happened_and_the_rest_of_its_batch_has(
-    sqlite, hasty_sqlite
-):
-    assert await is_well_at_last(hasty_sqlite)
-    value = SlowlyWritten()
-    slow = asyncio.create_task(fails(hasty_sqlite, [Add("key", value, 60)]))  # type: ignore[arg-type]
-    recorded = asyncio.create_task(fails(hasty_sqlite, [Swap("well", b"value", b"told", 60)]))
-    await asyncio.gather(slow, recorded)
-    value.goes_on.set()
-    await hasty_sqlite.close()  # it has done by then what it was asked for
-    seen = (await sqlite.run([Look("key"), Look("well")])).seen
-    assert seen == (None, b"told")  # what is written under a claim is written however late: it has happened
-
-
 async def test_a_full_disk_refuses_what_is_too_much_and_nothing_else(path, monkeypatch):
     store = SqliteStore(str(path), "shop", timeout=20)
     with monkeypatch.context() as patch:
@@ -215,26 +147,6 @@ def connect_with_little_room(*arguments, **options):
     return connection
 
 
-async def test_a_lock_that_is_held_at_the_first_use_is_as_good_as_one_later(hasty_sqlite, path):
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        other.execute("CREATE TABLE shop (book)")
-        await fails(hasty_sqlite, [Look("key")])
-        other.execute("COMMIT")
-    assert await is_well_at_last(hasty_sqlite)
-
-
-async def test_one_request_that_cannot_be_carried_out_does_not_undo_the_others(sqlite):
-    wrong = sqlite.run([Add("wrong", object(), 60)])  # type: ignore[arg-type]
-    done = await asyncio.gather(
-        wrong, *(sqlite.run([Add(f"key {n}", b"", 60)]) for n in range(20)), return_exceptions=True
-    )
-    assert isinstance(done[0], Exception)
-    assert done[1:] == [Ran(None, (None,))] * 20
-    with pytest.raises(StoreUnavailable):
-        await sqlite.run([Add("wrong", object(), 60)])  # type: ignore[arg-type]
-
-
 async def test_a_file_that_cannot_be_made_makes_it_unavailable(tmp_path):
     obstacle = tmp_path / "folder"
     obstacle.write_text("a file where the folder should be")
@@ -244,21 +156,6 @@ async def test_a_file_that_cannot_be_made_makes_it_unavailable(tmp_path):
     obstacle.mkdir()
     assert await is_well(store)
     await store.close()
-
-
-async def test_a_file_that_was_deleted_makes_it_unavailable_once_and_is_made_anew(sqlite, path):
-    assert await is_well(sqlite)
-    path.unlink()
-    await fails(sqlite, [Add("key", b"one", 60)])
-    assert await is_well(sqlite)
-    assert path.exists()
-
-
-async def test_a_file_that_is_no_database_makes_it_unavailable_until_it_is_replaced(sqlite, path):
-    path.write_bytes(b"not a database at all, but long enough to be looked at " * 100)
-    assert "damaged" in await fails(sqlite, [Look("key")])
-    path.unlink()
-    assert await is_well(sqlite)
 
 
 async def test_a_database_that_is_damaged_underneath_makes_it_unavailable(sqlite, path):
@@ -499,20 +396,6 @@ async def test_a_postgresql_that_is_killed_makes_it_unavailable_until_it_is_back
         await store.close()
 
 
-async def test_a_connection_that_the_server_has_closed_is_opened_again_without_anybody_noticing(postgres_url):
-    store = make_postgres(postgres_url, "closed")
-    try:
-        assert await is_well(store)
-        with psycopg.connect(postgres_url, autocommit=True) as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'awp_publish' AND datname = current_database()"
-            )
-        assert (await store.run([Look("well")])).seen == (b"value",)
-    finally:
-        await store.close()
-
-
 async def test_a_lock_of_postgresql_that_is_held_too_long_makes_it_unavailable(postgres_url):
     store, hasty = make_postgres(postgres_url, "locked"), make_postgres(postgres_url, "locked", 1)
     try:
@@ -582,17 +465,5 @@ async def test_one_run_that_postgresql_refuses_does_not_undo_the_others(postgres
         assert isinstance(done[0], StoreUnavailable)
         assert done[1:] == [Ran(None, (None, None))] * 20
         assert len(await store.take("queue", 60, 50)) == 20
-    finally:
-        await store.close()
-
-
-async def test_tables_of_postgresql_that_were_dropped_are_made_anew(postgres):
-    store = make_postgres(postgres.url, "site")
-    try:
-        assert await is_well(store)
-        with psycopg.connect(postgres.url) as other:
-            other.execute("DROP TABLE awp_entries, awp_queue")
-        await fails(store, [Look("key")])
-        assert await is_well(store)
     finally:
         await store.close()

@@ -135,6 +135,8 @@ def test_errors_of_gates_and_jobs_are_told_where_an_action_has_them() -> None:
     assert {"JOB_CANCELLED", "JOB_ENDED", "UNKNOWN_JOB", "TOO_MANY_JOBS"} <= of_jobs
     assert "INVALID_IDEMPOTENCY_KEY" in _document(make_catalog(make_action(idempotency=Idempotency())))["errors"]
     assert "CONFIRMATION_SPENT" in _document(make_catalog(make_action(needs_confirmation=True)))["errors"]
+    limited = make_catalog(make_action(), make_action("other", rate_limit=RateLimit(100, 5)))
+    assert "RATE_LIMITED" in _document(limited)["errors"]
     known = _document(make_catalog(make_action(asker="site")))["errors"]
     assert {"AUTHENTICATION_REQUIRED", "RATE_LIMITED"} <= known.keys()
     assert "INSUFFICIENT_SCOPE" not in known

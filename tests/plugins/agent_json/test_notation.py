@@ -34,6 +34,7 @@ NAMES = {"#/$defs/Book": "book"}
         ({"type": "string", "format": ["date"]}, "string"),
         ({"enum": ["a", "b", None]}, "enum[a, b]"),
         ({"enum": ["a", {"b": 1}]}, "any"),
+        ({"type": "string", "anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "string"),
         ({"const": 1}, "enum[1]"),
         ({"enum": [True, False]}, "enum[true, false]"),
         ({"enum": ["a, b", "c"]}, "string"),

@@ -84,6 +84,19 @@ def make_odd_application() -> FastAPI:
             return str(old)
         return RedirectResponse("/old")
 
+    async def annotated() -> HTMLResponse:
+        return app.state.answer
+
+    async def of_json() -> JSONResponse:
+        return JSONResponse(str(HTMLResponse))
+
+    app.add_api_route("/annotated", annotated, response_model=None)
+    app.add_api_route("/of-json", of_json, response_model=None)
+    app.add_api_route("/partly-annotated", functools.partial(annotated), response_model=None, name="partly_annotated")
+    app.add_api_route("/wide/{a}", current, name="wide")
+    app.router.routes.append(Route("/wide/{b:int}", of_starlette, name="wide_number"))
+    for path in ("/twin-a", "/twin_a"):
+        app.add_api_route(path, current, methods=["POST"], name="twin")
     app.add_api_route("/partly-old", functools.partial(old), name="partly_old")
     app.add_api_route("/files/{rest:path}", current, name="files")
     app.add_api_route("/files/a/b", current, name="file_of_a")
@@ -181,6 +194,12 @@ def make_odd_application() -> FastAPI:
         Route("/both", Both),
         Route("/any", of_starlette, methods=["GET", "HEAD"]),
     ]
+    app.router.routes.append(
+        Host(
+            "{x}.late.example",
+            Starlette(routes=[Route("/login/late", of_starlette), Route("/2fa", of_starlette, name="late_2fa")]),
+        )
+    )
     app.router.routes.insert(0, Host("blog.example", blog))
     app.router.routes.insert(1, Host("{name}.blog.example", Starlette(routes=[Route("/of-any-blog", of_starlette)])))
     return app
