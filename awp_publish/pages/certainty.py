@@ -45,6 +45,11 @@ _OF_ACTIONS: Final = re.compile(
 )
 """Parts of an address, and of the name of its host, before the last one."""
 
+_OF_THREADS: Final = re.compile(
+    r"(?:boards?|community|discussions?|forums?|questions?|threads?|topics?|t)", re.IGNORECASE
+)
+"""Parts of an address that only threads of posts have."""
+
 _MANY: Final = 5
 """Posts, and times, up to which a page without a heading in one of them may be one article."""
 
@@ -89,6 +94,11 @@ def weigh_signs(
         "the first page of a site": not page,
     }
     return sum(_POINTS[name] for name, is_seen in signs.items() if is_seen)
+
+
+def is_thread(said: Statements, address: str) -> bool:
+    """Return True if a page is a thread of posts: it says so, or its address does."""
+    return said.is_thread or any(map(_OF_THREADS.fullmatch, _parts_of(said.address or address)[0]))
 
 
 def _parts_of(address: str) -> tuple[list[str], str]:

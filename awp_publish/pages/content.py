@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.certainty import CERTAIN, weigh_signs
+from awp_publish.pages.certainty import CERTAIN, is_thread, weigh_signs
 from awp_publish.pages.listings import MIN_CARDS, CardList, find_listing
 from awp_publish.pages.masses import Masses, enclose, weigh
 from awp_publish.pages.offers import Offer, find_offer
@@ -26,6 +26,7 @@ from awp_publish.pages.texts import (
     find_article,
     find_text,
     with_heading,
+    with_posts,
     with_question,
     with_title,
 )
@@ -101,7 +102,8 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
         return _of_whole(tree, masses, whole, text.node, pruning)
     if is_certain:
         return _of_article(tree, masses, whole, text)
-    return _of_text(tree, masses, whole, text.node, pruning)
+    node = with_posts(tree, masses, whole, text.node) if is_thread(said, address) else text.node
+    return _of_text(tree, masses, whole, node, pruning)
 
 
 def _is_scarce(tree: Tree, masses: Masses, whole: int, text: int, *, is_certain: bool) -> bool:

@@ -54,9 +54,14 @@ class Statements:
     @property
     def names_other(self) -> bool:
         """True for the types of a page on which one acts: a thread; a product or a service that no article is about."""
-        if "product" in self.preview or not _THREADS.isdisjoint(self.types):
+        if "product" in self.preview or self.is_thread:
             return True
         return not self.names_article and not _ELSE.isdisjoint(self.types)
+
+    @property
+    def is_thread(self) -> bool:
+        """True if the page says that it is a thread of posts."""
+        return not _THREADS.isdisjoint(self.types)
 
     @property
     def is_product(self) -> bool:

@@ -182,6 +182,21 @@ def with_question(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     return around if whole <= around and masses.links[around] * 2 < masses.chars[around] else article
 
 
+def with_posts(tree: Tree, masses: Masses, whole: int, post: int) -> int:
+    """Return the element that has a text and all that are marked up like it: the posts of a thread."""
+    tag, words = tree.tags[post], tree.attributes[post].get("class", "").split()
+    posts = [
+        at
+        for at in masses.blocks
+        if tree.tags[at] == tag
+        and tree.attributes[at].get("class", "").split() == words
+        and masses.marks[at]
+        and masses.chars[at] - masses.links[at] >= _PARAGRAPH
+    ]
+    around = enclose(tree, min((post, *posts)), max((post, *posts)))
+    return around if words and whole <= around else post
+
+
 def with_title(tree: Tree, masses: Masses, whole: int, article: int) -> int:
     """Return the element that has a text and the heading of the page, unless that is twice as large."""
     heading = next((at for at in masses.headings if whole <= at < article), article)

@@ -33,6 +33,47 @@ def content_at(url: str, *parts: str) -> Any:
     return _once(write_content("".join(parts), url).split("\n\n"))
 
 
+SENTENCES: Final = "The boat left at six, and nobody on board had slept, because of the storm. "
+PIECES: Final[Mapping[str, str]] = {
+    "text": f"<p>@: {SENTENCES * 2}</p>",
+    "line": "<p>@ says so.</p>",
+    "block": f"<div class=block><p>@: {SENTENCES}</p></div>",
+    "link": "<a href=/link/@>Link @</a> ",
+    "item": "<li><a href=/item/@>Item @</a></li>",
+    "card": "<div class=card><img src=/@.png alt=''><h3><a href=/card/@>Card @</a></h3><p>A few words.</p></div>",
+    "priced": "<li class=item><h3><a href=/item/@>Item @</a></h3><span>$19.99</span></li>",
+    "row": "<tr><td><a href=/row/@>Row @</a><td>A few words, and more.<td>12</tr>",
+    "post": f"<div class=post><a href=/user/@>Ann</a> <div class=body>@: {SENTENCES}</div></div>",
+    "field": "<label>Field @ <input name=@></label>",
+    "area": "<label>Area @ <textarea name=@></textarea></label>",
+    "time": "<time datetime=2026-01-01>on day @</time>",
+    "code": "<pre>run @ --now, or later; as you like</pre>",
+    "offer": "<h1>Kettle @</h1><p>$49.00</p><select name=size><option>Small<option>Big</select><button>Buy @</button>",
+}
+"""Parts of a page of which {text 3}, for instance, has three; each is numbered in place of "@"."""
+
+
+def chosen(url: str, *parts: str) -> Any:
+    """How many of the pieces of a page its main content has."""
+    total = Counter[str]()
+
+    def written(macro: re.Match[str]) -> str:
+        name, count = macro[1], int(macro[2] or 1)
+        places = range(total[name], total[name] + count)
+        total[name] += count
+        return "".join(PIECES[name].replace("@", f"{name}{place}z") for place in places)
+
+    html = "".join(re.sub(r"\{(\w+)(?: (\d+))?\}", written, part) for part in parts)
+    text = write_content(html, url)
+    kept = {name: [place for place in range(total[name]) if f"{name}{place}z" in text] for name in total}
+    return {name: "all" if len(kept[name]) == total[name] else _ranges(kept[name]) for name in total}
+
+
+def _ranges(places: list[int]) -> str:
+    runs = [[place for _, place in run] for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs) or "none"
+
+
 def som(*parts: str) -> list[Any]:
     return [_plain(region) for region in compile_som("".join(parts), URL, Budget.FULL).document["regions"]]
 
@@ -80,6 +121,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "markdown": markdown,
     "content": content,
     "content_at": content_at,
+    "chosen": chosen,
     "som": som,
     "document": document,
     "tight": tight,
