@@ -9,6 +9,7 @@ import orjson
 
 from awp_publish.calls.call import Call
 from awp_publish.model import Action, JsonObject
+from awp_publish.schema.parts import list_of, table_of
 
 _ABOUT_THE_CALL: Final = re.compile(
     r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
@@ -26,18 +27,14 @@ class HeaderInput(NamedTuple):
 
 def header_inputs(action: Action) -> tuple[HeaderInput, ...]:
     """Return the required inputs that the route reads from headers."""
-    properties, required = action.inputs.get("properties"), action.inputs.get("required")
-    if action.way is None or not isinstance(properties, Mapping) or not isinstance(required, list):
-        return ()
-    return tuple(
-        HeaderInput(
-            parameter.name, parameter.wire_name.lower().encode("latin-1", "replace"), properties.get(parameter.name, {})
-        )
-        for parameter in action.way.parameters
-        if parameter.location == "header"
-        and parameter.name in required
-        and not _ABOUT_THE_CALL.fullmatch(parameter.wire_name.lower())
-    )
+    properties, required = table_of(action.inputs, "properties"), list_of(action.inputs, "required")
+    inputs: list[HeaderInput] = []
+    for parameter in action.way.parameters if action.way is not None else ():
+        header = parameter.wire_name.lower()
+        if parameter.location == "header" and parameter.name in required and not _ABOUT_THE_CALL.fullmatch(header):
+            schema = table_of(properties, parameter.name)
+            inputs.append(HeaderInput(parameter.name, header.encode("latin-1", "replace"), schema))
+    return tuple(inputs)
 
 
 def add_header_inputs(call: Call, headers: tuple[HeaderInput, ...]) -> None:

@@ -69,11 +69,13 @@ class Invoker:
         actions = catalog.actions if self.absent is None else (*catalog.actions, self.absent)
         self._actions = {action.id: prepare_action(action, guards, routes, hooks) for action in actions}
         self._rehearse = routes.rehearse
-        redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
-        self.input_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
+        self.input_redactors: Mapping[str, Redact] = {
+            action.id: redact for action in catalog.actions if (redact := input_redactor(action.inputs)) is not None
+        }
         """Functions that redact secrets, for the actions whose inputs contain some."""
-        redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
-        self.answer_redactors: Mapping[str, Redact] = {name: redact for name, redact in redactors if redact is not None}
+        self.answer_redactors: Mapping[str, Redact] = {
+            action.id: redact for action in catalog.actions if (redact := answer_redactor(action.outputs)) is not None
+        }
         """Functions that redact one-time values, for the actions whose answers contain some."""
         self._codes = catalog.site.errors
         self._observer = observer or Observer()

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from awp_publish.model import JsonObject
-from awp_publish.schema.parts import list_of, subschemas
+from awp_publish.schema.parts import list_of, subschemas, table_of
 from awp_publish.schema.pointers import local_pointer, part_at
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -105,8 +105,7 @@ def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = N
 
 def members(facts: JsonObject) -> Mapping[str, object]:
     """Return the `properties` of a resolved object schema: name to schema."""
-    properties = facts.get("properties")
-    return properties if isinstance(properties, OBJECT) else NOTHING
+    return table_of(facts, "properties")
 
 
 def required_members(facts: JsonObject) -> frozenset[str]:

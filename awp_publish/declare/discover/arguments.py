@@ -12,7 +12,7 @@ from typing_extensions import is_typeddict
 
 from awp_publish.declare.discover.signatures import Signature
 from awp_publish.model import JsonObject
-from awp_publish.schema import UnusableSchema, adapt, object_schema_of, reason_of
+from awp_publish.schema import UnusableSchema, adapt, list_of, object_schema_of, reason_of, table_of
 
 Bind: TypeAlias = Callable[[JsonObject], dict[str, object]]
 """A function that turns an input into arguments by name. Raises pydantic's ValidationError."""
@@ -74,9 +74,8 @@ def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObjec
     # All members, and those that are always present: from the model's fields, else from the schema.
     members = certain = _fields_of(inputs)
     if not members:
-        properties, listed = schema.get("properties"), schema.get("required")
-        members = frozenset(properties) if isinstance(properties, Mapping) else frozenset()
-        certain = members & frozenset(listed if isinstance(listed, list) else ())
+        members = frozenset(table_of(schema, "properties"))
+        certain = members.intersection(list_of(schema, "required"))
     names = list(signature.parameters)
     adapter = adapt(dict[str, object] if isinstance(inputs, Mapping) else inputs)
     if len(names) == 1 and names[0] not in members:

@@ -10,6 +10,7 @@ from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import member_names
 from awp_publish.schema.files import file_inputs, with_named_files
 from awp_publish.schema.handlers import layers_of
+from awp_publish.schema.parts import list_of, table_of
 
 _OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
 
@@ -66,12 +67,9 @@ def _path_parameters(path: str) -> dict[str, Parameter]:
 
 def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
     """Add the path's parameters, which a declared model often leaves out: required, as they are `described`."""
-    properties, required = inputs.get("properties"), inputs.get("required")
-    members = dict(properties) if isinstance(properties, Mapping) else {}
-    wanted = list(required) if isinstance(required, list) else []
-    by_framework = described.get("properties")
+    members, wanted = dict(table_of(inputs, "properties")), [*list_of(inputs, "required")]
     for name, convertor in path_parameters(path).items():
-        schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
+        schema = table_of(described, "properties").get(name)
         # A schema with a reference cannot be used: the declared inputs lack its definitions.
         is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
         members.setdefault(name, schema if is_usable else path_parameter_schema(convertor))

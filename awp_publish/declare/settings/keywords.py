@@ -1,7 +1,7 @@
 """Methods whose keywords are the options of a settings class."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
@@ -34,24 +34,13 @@ def _sign(settings: inspect.Signature, count: int, method: Callable[..., R]) -> 
     def call(*args: Any, **options: Any) -> R:
         if len(args) < count:
             raise TypeError(f"takes {', '.join(parameter.name for parameter in own[1:])} before its options")
-        return method(*args[:count], _by_name(settings, args[count:], options))
+        unnamed = settings.bind_partial(*args[count:]).arguments
+        if twice := sorted(unnamed.keys() & options.keys()):
+            raise TypeError(f"got several values for {', '.join(twice)}")
+        return method(*args[:count], {**unnamed, **options})
 
     # What `help()` and editors show.
     own = list(inspect.signature(method).parameters.values())[:count]
     positional = [parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for parameter in own]
     call.__signature__ = inspect.Signature([*positional, *settings.parameters.values()])  # type: ignore[attr-defined]
     return call
-
-
-def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Options:
-    """Return the options of a call by name. Raises TypeError as a function with this signature would."""
-    plain = [
-        parameter.name
-        for parameter in signature.parameters.values()
-        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-    ]
-    if len(args) > len(plain):
-        raise TypeError(f"takes at most {len(plain)} options without their names, not {len(args)}")
-    if twice := sorted(set(plain[: len(args)]) & set(options)):
-        raise TypeError(f"got several values for {', '.join(twice)}")
-    return {**dict(zip(plain, args, strict=False)), **options}
