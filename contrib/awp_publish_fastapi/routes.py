@@ -23,12 +23,12 @@ from fastapi.dependencies.utils import get_dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from awp_publish.declare.discover.credentials import without_credentials
 from awp_publish.declare.discover.declared import reads_query
-from awp_publish.declare.discover.handlers import answers_json, may_bypass
+from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
 from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
@@ -242,7 +242,7 @@ class FastApiDocument:
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
-            outputs_vary=route.response_field is None or not is_plain or may_bypass(route.endpoint),
+            outputs_vary=route.response_field is None or not is_plain or _may_bypass(route.endpoint),
             schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
         )
         operation = without_credentials(described, of_route=secret)
@@ -252,6 +252,25 @@ class FastApiDocument:
         """Return an address as seen from the outermost application: `token` is relative to this one."""
         is_whole = not address or "://" in address or address.startswith("/")
         return address if is_whole else f"{self._prefix}/{address.removeprefix('./')}"
+
+
+def _may_bypass(handler: object, *, follows: bool = True) -> bool:
+    """Return True if a handler's code, or that of a function that it names, names a response class.
+
+    The framework passes on what the handler puts into a response, and validates all other answers.
+    """
+    for layer in layers_of(handler):
+        code = getattr(layer, "__code__", None)
+        for name in (*code.co_names, *code.co_freevars) if code is not None else ():
+            value = getattr(layer, "__globals__", {}).get(name)
+            if isinstance(value, type):
+                if issubclass(value, Response):
+                    return True
+            elif name.endswith("Response") or (
+                follows and inspect.isfunction(value) and _may_bypass(value, follows=False)
+            ):
+                return True
+    return False
 
 
 def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:

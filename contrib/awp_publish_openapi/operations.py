@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from awp_publish.declare.discover.credentials import CALLER_HEADERS, credential_of
 from awp_publish.declare.discover.placeholders import narrow_to_path, path_parameter_schema
 from awp_publish.declare.discover.routes import FORM_TYPES, Operation, path_parameters
-from awp_publish.model import JsonObject, Location, Parameter
+from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema.files import with_name
 from awp_publish.schema.media import JSON, MULTIPART, is_json, is_text, media_type_of
 from awp_publish.schema.parts import as_object, as_objects, list_of, table_of
@@ -22,6 +21,9 @@ _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 _MERGEABLE: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "examples"})
 _NULL: Final = {"type": "null"}
 _LISTED: Final = ("anyOf", "oneOf", "allOf")
+
+CALLER_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
+"""Headers that come with the call itself, never from its input: credentials are not arguments."""
 
 
 def read_operation(
@@ -94,6 +96,20 @@ def _with_security(read: Operation, alternatives: Sequence[JsonObject], componen
         security=requirements,
         schemes={name: scheme for name, scheme in schemes.items() if scheme},
     )
+
+
+def credential_of(scheme: JsonObject) -> RouteCredential | None:
+    """Return the header, cookie or query parameter that a security scheme reads; all but `apiKey`: Authorization."""
+    kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
+    if kind in ("http", "oauth2", "openIdConnect"):
+        return RouteCredential("header", "authorization")
+    if kind != "apiKey":
+        return None
+    if place == "header":
+        return RouteCredential("header", name.lower())
+    if place == "cookie":
+        return RouteCredential("cookie", name)
+    return RouteCredential("query", name) if place == "query" else None
 
 
 @dataclass(slots=True)

@@ -2,28 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Final
 
 from awp_publish.declare.discover.routes import Operation
-from awp_publish.model import JsonObject, RouteCredential
+from awp_publish.model import RouteCredential
 from awp_publish.schema.parts import list_of, table_of
-
-CALLER_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
-"""Headers that come with the call itself, never from its input: credentials are not arguments."""
-
-
-def credential_of(scheme: JsonObject) -> RouteCredential | None:
-    """Return the header, cookie or query parameter that a security scheme reads; all but `apiKey`: Authorization."""
-    kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
-    if kind in ("http", "oauth2", "openIdConnect"):
-        return RouteCredential("header", "authorization")
-    if kind != "apiKey":
-        return None
-    if place == "header":
-        return RouteCredential("header", name.lower())
-    if place == "cookie":
-        return RouteCredential("cookie", name)
-    return RouteCredential("query", name) if place == "query" else None
 
 
 def without_credentials(operation: Operation, named: Collection[str] = (), of_route: Collection[str] = ()) -> Operation:

@@ -96,22 +96,3 @@ def requires_user(handler: object) -> bool:
     return any(
         getattr(layer, "__globals__", {}).get("__name__") == "starlette.authentication" for layer in layers_of(handler)
     )
-
-
-def may_bypass(handler: object, *, follows: bool = True) -> bool:
-    """Return True if a handler's code, or that of a function that it names, names a response class.
-
-    The framework passes on what the handler puts into a response, and validates all other answers.
-    """
-    for layer in layers_of(handler):
-        code = getattr(layer, "__code__", None)
-        for name in (*code.co_names, *code.co_freevars) if code is not None else ():
-            value = getattr(layer, "__globals__", {}).get(name)
-            if isinstance(value, type):
-                if issubclass(value, Response):
-                    return True
-            elif name.endswith("Response") or (
-                follows and inspect.isfunction(value) and may_bypass(value, follows=False)
-            ):
-                return True
-    return False
