@@ -1,7 +1,7 @@
-"""The way of live doors back through the application, and the caller of a request that is not a call."""
+"""The caller of a request to a door that is not a call, and the sessions of callers."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from awp_publish.calls.call import Principal
 from awp_publish.http.credentials import read_credentials
@@ -11,9 +11,6 @@ from awp_publish.plugin import Context
 
 Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
 """Returns the principal of a request, None if it is anonymous. Raises a Problem for invalid credentials."""
-
-ENTRANCE: Final = "awp_publish.entrance"
-"""The scope member in which the adapter of another framework gives its outermost application."""
 
 
 def session_ids_of(context: Context) -> Any:

@@ -8,10 +8,12 @@ from starlette.applications import Starlette
 
 from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.declare.discover.starlette import session_cookies
-from awp_publish.http.doors import ENTRANCE
 from awp_publish.http.exchange import AsgiApp, Scope, route_path
 from awp_publish.model import Arrival
 from awp_publish.problems import DeclarationError
+
+ENTRANCE: Final = "awp_publish.entrance"
+"""The scope member in which the adapter of another framework gives its outermost application."""
 
 TELLS_ARRIVAL: Final = "awp_arrival"
 """The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""

@@ -5,8 +5,10 @@ without one, and an exception, are reported without details.
 """
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from html import unescape
 from typing import Final, cast
 from urllib.parse import parse_qsl
 
@@ -17,7 +19,6 @@ from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Resul
 from awp_publish.calls.challenges import ask_to_sign_in, challenges_of_route
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.error_pages import reason_on
 from awp_publish.http.exchange import Fields, Pair, Scope, read_fields
 from awp_publish.http.redirects import AFTER_WRITE, asks_to_sign_in, location_of
 from awp_publish.model import Action, RouteCredential
@@ -153,7 +154,8 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     elif content_type.startswith(b"text/plain"):
         document = body.decode("utf-8", "replace")
     elif content_type.startswith(b"text/html"):
-        document = reason_on(body)
+        page = body.decode("utf-8", "replace") if len(body) <= MAX_ERROR_PAGE else ""
+        document = " ".join(unescape(_BESIDE.sub(" ", page)).split())
     if status >= 500 or status < 300:
         kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."
@@ -180,6 +182,13 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status in kinds:
         refused.usual_recovery = Refused.recoveries.get(status)
     return refused
+
+
+MAX_ERROR_PAGE: Final = 2_000
+"""Bytes of a page on which Flask, Quart or Django says why it refuses; a larger one has the site's own layout."""
+
+_BESIDE: Final = re.compile(r"<(head|h1|script|style|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
+"""What is not the reason: the status in words stands in the title and in the heading."""
 
 
 def check_credentials(call: Call, *, of_route: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from awp_publish.model import JsonObject
-from awp_publish.schema.parts import list_of, parts_of, table_of, target_of
+from awp_publish.schema.parts import list_of, parts_of, subschemas, table_of, target_of
 from awp_publish.schema.pointers import part_at
 
 MAX_READINGS: Final = 20_000
@@ -23,13 +23,7 @@ def branches_recursively(root: JsonObject) -> bool:
     with contextlib.suppress(TypeError):  # numbers that are too large for orjson, for instance
         if b'"$ref"' not in orjson.dumps(root):
             return False
-    unions: list[Mapping[str, object]] = []
-    waiting: list[object] = [root]
-    while waiting:
-        part = waiting.pop()
-        waiting += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
-        if isinstance(part, Mapping) and "discriminator" not in part:
-            unions += [part] if len(list_of(part, "anyOf")) > 1 or len(list_of(part, "oneOf")) > 1 else []
+    unions = [part for part in subschemas(root) if "discriminator" not in part]
 
     def leads_to(union: object, start: object) -> bool:
         waiting, seen = [start], set[int]()

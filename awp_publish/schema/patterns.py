@@ -17,11 +17,12 @@ from typing import Final
 
 from awp_publish.model import JsonObject
 from awp_publish.schema import UnusableSchema, compile_schema
-from awp_publish.schema.parts import map_parts
+from awp_publish.schema.parts import map_parts, subschemas
 
 LEFT_OUT: Final = "x-pattern-left-out"
 """A member of a schema that says why a pattern is missing. It is never published: it becomes a finding."""
 
+_REWRITTEN: Final = frozenset({"pattern", "patternProperties", LEFT_OUT})
 _SYNTAX: Final = frozenset("^$\\.*+?()[]{}|/")
 _CONTROLS: Final = {"a": "\\x07", "f": "\\f", "n": "\\n", "r": "\\r", "t": "\\t", "v": "\\v"}
 _ENDS: Final = {"A": "^", "Z": "$", "z": "$"}
@@ -80,7 +81,8 @@ def portable(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
             schema["patternProperties"] = kept
         return schema
 
-    return (rewritten("", schema), tuple(lost)) if _mentions(schema) else (schema, ())
+    has_any = any(not _REWRITTEN.isdisjoint(part) for part in subschemas(schema))
+    return (rewritten("", schema), tuple(lost)) if has_any else (schema, ())
 
 
 def _is_expression(text: str) -> bool:
@@ -93,19 +95,6 @@ def _is_expression(text: str) -> bool:
         except UnusableSchema:
             return False
     return True
-
-
-def _mentions(schema: JsonObject) -> bool:
-    waiting: list[object] = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            if isinstance(part.get("pattern"), str) or "patternProperties" in part or LEFT_OUT in part:
-                return True
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += part
-    return False
 
 
 class _Translation:

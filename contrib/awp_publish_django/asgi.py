@@ -12,8 +12,8 @@ from typing import cast
 from django.core import asgi
 
 from awp_publish.http.body import receive_in_time
-from awp_publish.http.doors import ENTRANCE
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, send_reply
+from awp_publish.http.position import ENTRANCE
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import BodyTimeout
 from awp_publish_django.publication import get_publication
