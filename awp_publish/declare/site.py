@@ -101,8 +101,7 @@ class Site:
         self.settings = _check_settings(options)
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
-        given_authenticators = self.settings.authenticate
-        self._own_authenticators = read_authenticators(given_authenticators) if given_authenticators is not None else ()
+        self._own_authenticators = read_authenticators(self.settings.authenticate)
         self.authenticators: tuple[Authenticator, ...] = self._own_authenticators
         self.facts: SiteFacts = facts_of(self.settings, self.authenticators)
         self.plugins = read_plugins(self.settings.plugins, self)

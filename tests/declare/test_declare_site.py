@@ -190,9 +190,9 @@ def test_a_mistake_is_refused_and_the_field_is_named(make_site, field, value, wo
 def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_site):
     with pytest.raises(TypeError, match="several values for name"):
         Site("Shop", "Sells things.", name="Other")  # type: ignore[misc]
-    with pytest.raises(TypeError, match="at most 3"):
+    with pytest.raises(TypeError, match="too many positional"):
         Site("Shop", "Sells things.", "https://shop.example", 30.0)  # type: ignore[call-arg, arg-type]
-    with pytest.raises(TypeError, match="at most 0"):
+    with pytest.raises(TypeError, match="too many positional"):
         make_site().action("look", "Look around.")
 
 
