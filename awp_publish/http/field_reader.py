@@ -87,6 +87,10 @@ class _Member:
         parts = [facts, *(resolved(branch, root) for branch in branches(facts))]
         item = next((resolved(part["items"], root) for part in parts if "items" in part), {})
         self._item_kinds = kinds(item, root)
+        has_places = any("prefixItems" in part for part in parts)
+        self._is_written_as_json = has_places or bool(
+            self._item_kinds and not {"array", "string"} & {*self._item_kinds}
+        )
         inner = [item, *(resolved(branch, root) for branch in branches(item))]
         self._is_base64 = any(part.get("contentEncoding") == "base64" for part in (*parts, *inner))
         named = [members(part).keys() for part in (*parts, *inner) if keeps_names]
@@ -103,7 +107,7 @@ class _Member:
         if len(values) > 1 and "array" not in self.kinds and self.kinds:
             raise _UnusableValueError(f"was sent {len(values)} times, and takes one value")
         if len(values) > 1 or self.kinds == ["array"]:
-            if len(values) == 1 and self._item_kinds and not {"array", "string"} & {*self._item_kinds}:
+            if len(values) == 1 and self._is_written_as_json:
                 written = _readings(_text_of(values[0]), ["array"])[0]
                 return [written if isinstance(written, list) else as_list]
             return [as_list]
