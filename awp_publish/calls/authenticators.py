@@ -37,7 +37,9 @@ def read_authenticators(value: object) -> tuple[Authenticator, ...]:
             raise DeclarationError("site", detail, _AUTHENTICATE_HELP)
         is_complete = all(hasattr(each, name) for name in ("scheme", "method", "challenge"))
         authenticators.append(each if is_complete else Custom(each))
-    nameless = sorted((each for each in authenticators if _needs_name(each)), key=people_of)
+    named_otherwise = (AgentAuthenticator, TokenAuthenticator)  # by their signatures, and by their issuers
+    vouching = [each for each in authenticators if not isinstance(each, named_otherwise)]
+    nameless = sorted((each for each in vouching if getattr(each, "people", None) is None), key=people_of)
     for kind, group in groupby(nameless, key=people_of):
         if len(list(group)) > 1:
             raise DeclarationError(
@@ -48,12 +50,6 @@ def read_authenticators(value: object) -> tuple[Authenticator, ...]:
                 'Write a function as Custom(function, people="...").',
             )
     return tuple(each if hasattr(each, "kind") else Vouching(each) for each in authenticators)
-
-
-def _needs_name(authenticator: object) -> bool:
-    """Return True if nothing says which people an authenticator knows, but its kind."""
-    is_ours = isinstance(authenticator, (AgentAuthenticator, TokenAuthenticator))
-    return not is_ours and getattr(authenticator, "people", None) is None
 
 
 class Vouching:

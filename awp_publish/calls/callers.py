@@ -1,8 +1,8 @@
 """Who calls: what identifies a caller, and the caller of the call that a task handles."""
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from awp_publish.calls.call import Credentials, Label, Principal, Scheme as Scheme
 from awp_publish.stores.store import Store
@@ -56,39 +56,6 @@ class BoundAuthenticator(Protocol):
 
     def bound_to(self, origins: Sequence[str], store: Store) -> Authenticator:
         """Return a copy for a site."""
-
-
-class KeyProofs(Protocol):
-    """Checks proofs of keys in requests (RFC 9449); what the plug-in `identity` has for others."""
-
-    async def check(
-        self,
-        request: MutableMapping[str, Any] | None,
-        proof: str | None,
-        token: str | None = None,
-        bound_to: str | None = None,
-    ) -> str:
-        """Return the thumbprint of the key that a request proves to have. Raises InvalidProof, InvalidBinding.
-
-        `proof` is the header DPoP, `token` the access token that is shown with it, `bound_to` the token's key.
-        """
-
-
-AssertionCheck: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
-"""Raises InvalidCredentials unless an assertion is the client's and for one of these audiences."""
-
-
-class ClientAssertions(Protocol):
-    """Checks the assertions of OAuth clients (RFC 7523); what the plug-in `identity` has for others."""
-
-    def client_of(self, assertion: str) -> str | None:
-        """Return the client that an assertion names, which is not verified yet."""
-
-    def check_with(self, client_id: str, key: object, *, is_public: bool = False) -> AssertionCheck:
-        """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError.
-
-        The host of an address that `is_public` must have public addresses only: somebody else has chosen it.
-        """
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)

@@ -4,11 +4,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from awp_publish.calls.callers import ClientAssertions, KeyProofs
 from awp_publish.model import Catalog
 from awp_publish.plugin import Finding, Plugin, Setup
 from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_published, is_published_of_mcp
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.identity.assertions import Assertions
+    from awp_publish.plugins.identity.proofs import Proofs
 
 
 class IdentitySite:
@@ -18,7 +22,7 @@ class IdentitySite:
         self._site = setup.site
 
     @cached_property
-    def proofs(self) -> KeyProofs | None:
+    def proofs(self) -> "Proofs | None":
         """The checker of proofs of keys, None without PyJWT."""
         if find_spec("jwt") is None or find_spec("cryptography") is None:
             return None
@@ -27,7 +31,7 @@ class IdentitySite:
         return Proofs(tuple(self._site.settings.urls), self._site.store)
 
     @cached_property
-    def assertions(self) -> ClientAssertions | None:
+    def assertions(self) -> "Assertions | None":
         """The checker of assertions of clients, None without PyJWT."""
         if self.proofs is None:
             return None

@@ -5,11 +5,10 @@ authorization server is of no use here (draft-ietf-oauth-rfc7523bis).
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from awp_publish.calls.callers import AssertionCheck
 from awp_publish.plugins.identity.fetching import FetchedKeys
 from awp_publish.plugins.identity.jwt import LEEWAY, invalid, read_claims, read_header
 from awp_publish.plugins.identity.key_sets import (
@@ -31,9 +30,12 @@ ASSERTION: Final = "client-authentication+jwt"
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub", "jti")
 
+Check: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
+"""Raises InvalidCredentials unless an assertion is the client's and for one of these audiences."""
+
 
 class Assertions:
-    """Checks assertions (`calls.callers.ClientAssertions`). Needs PyJWT. The `store` remembers which were used."""
+    """Checks assertions. Needs PyJWT. The `store` remembers which were used."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -48,7 +50,9 @@ class Assertions:
             return None
         return subject if isinstance(subject, str) else None
 
-    def check_with(self, client_id: str, key: object, *, is_public: bool = False) -> AssertionCheck:
+    def check_with(
+        self, client_id: str, key: object, *, is_public: bool = False
+    ) -> Callable[[str, Sequence[str]], Awaitable[None]]:
         """Return a client's check, by a public JWK or JWK set, PEM, or the address of a set. Raises ValueError."""
         return partial(self._check, client_id, _keys_of(key, is_public))
 

@@ -45,7 +45,7 @@ _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """Checks the proofs in requests to a site at these addresses (`calls.callers.KeyProofs`). Needs PyJWT.
+    """Checks the proofs in requests to a site at these addresses. Needs PyJWT.
 
     The `store` remembers which were used.
     """

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.calls.callers import AssertionCheck, ClientAssertions
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.client_address import network_around
 from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
+from awp_publish.plugins.sign_in.identity import AssertionCheck, ClientAssertions
 from awp_publish.plugins.sign_in.names import shown_name
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, shown_host, why_refused

@@ -5,13 +5,13 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from awp_publish.calls.call import Principal
-from awp_publish.calls.callers import KeyProofs
 from awp_publish.calls.tokens import Tokens
 from awp_publish.model import Catalog
 from awp_publish.plugin import Setup
 from awp_publish.plugins.sign_in.clients import Clients
 from awp_publish.plugins.sign_in.framework import Framework, framework_of
 from awp_publish.plugins.sign_in.grants import MAX_FOUND, Access, Grant, Grants, digest_of
+from awp_publish.plugins.sign_in.identity import KeyProofs
 from awp_publish.plugins.sign_in.options import SignIn
 from awp_publish.stores.values import change_value
 
