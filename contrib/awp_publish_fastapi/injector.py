@@ -13,11 +13,11 @@ from starlette.responses import Response
 from awp_publish.declare.discover.functions import Described
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.declare.discover.signatures import UnusableFunction, read_signature
-from awp_publish.declare.discover.starlette import HiddenRoute
 from awp_publish.model import Arrival
 from awp_publish.schema import reason_of
 from awp_publish.schema.media import JSON
 from awp_publish.schema.parts import as_object
+from awp_publish_fastapi.hidden_route import HiddenRoute
 from awp_publish_fastapi.routes import FastApiDocument, add_rehearsal
 
 

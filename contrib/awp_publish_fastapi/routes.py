@@ -30,12 +30,13 @@ from awp_publish.declare.discover.credentials import without_credentials
 from awp_publish.declare.discover.declared import reads_query
 from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.routes import Operation, Route, methods_of
-from awp_publish.declare.discover.starlette import HiddenRoute, Walk, walk_routes
+from awp_publish.declare.discover.starlette import Walk, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, reason_of, write_schema
 from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.parts import as_object
 from awp_publish_fastapi.callers import credential_headers, is_secret_header, needs_caller, reads_caller
+from awp_publish_fastapi.hidden_route import HiddenRoute
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""

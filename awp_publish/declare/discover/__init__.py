@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteR
 from awp_publish.declare.discover.framework import framework_of
 from awp_publish.declare.discover.functions import Injector
 from awp_publish.declare.discover.routes import ROUTES_METHOD, Route as Route, opaque, path_parameters
-from awp_publish.declare.discover.starlette import HiddenRoute, unwrap as unwrap, walk_routes
+from awp_publish.declare.discover.starlette import is_hidden, unwrap as unwrap, walk_routes
 from awp_publish.model import Arrival, OpenApi
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -79,7 +79,7 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
             made = _Shapes({}, {}, [])
             shapes_by_id[id(app)] = app, None if listed is None else made
             for order, (candidate, route) in enumerate(listed or ()):
-                if isinstance(route, HiddenRoute):  # matches calls only
+                if is_hidden(route):  # matches calls only
                     continue
                 is_ordinary = getattr(type(route).matches, "__module__", "") in ("starlette.routing", "fastapi.routing")
                 if is_ordinary and isinstance(route, StarletteRoute):

@@ -5,24 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from starlette.datastructures import URLPath
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.routing import (
     BaseRoute,
     Host,
-    Match,
     Mount,
-    NoMatchFound,
     Route as StarletteRoute,
     Router,
     WebSocketRoute,
 )
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
 
 from awp_publish.declare.discover.routes import METHODS, ROUTES_METHOD, Route, methods_of, opaque
-from awp_publish.model import ROUTE_CALL, Arrival
+from awp_publish.model import Arrival
 from awp_publish.schema.handlers import layers_of
 
 Walk = Callable[[object, str], Iterator[Route]]
@@ -47,30 +43,13 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
             yield from mounted(route, prefix, walk)
         elif isinstance(route, Host):
             yield from (replace(inner, host=inner.host or route.host) for inner in walk(route.app, prefix))
-        elif not isinstance(route, (WebSocketRoute, HiddenRoute)):
+        elif not (isinstance(route, WebSocketRoute) or is_hidden(route)):
             yield opaque(prefix)  # somebody's own kind of route
 
 
-class HiddenRoute(BaseRoute):
-    """A route for calls of one action, which no other request reaches, whatever its path."""
-
-    def __init__(self, inner: StarletteRoute) -> None:
-        self.inner = inner
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match only calls that are meant for this very route."""
-        if getattr(scope.get(ROUTE_CALL), "hidden", None) is not self.inner.endpoint:
-            return Match.NONE, {}
-        match, child = self.inner.matches(scope)
-        if match is not Match.FULL:  # that of a function has no parameters, so its path does not matter
-            _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
-        return Match.FULL, child
-
-    def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
-        raise NoMatchFound(name, path_params)
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.inner.handle(scope, receive, send)
+def is_hidden(route: BaseRoute) -> bool:
+    """Return True for a route that an adapter has added for calls of one action; no other request reaches it."""
+    return getattr(route, "awp_is_hidden", False)
 
 
 ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})
