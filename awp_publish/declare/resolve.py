@@ -5,10 +5,8 @@ Every mistake is a DeclarationError that names the action and says what to do.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
-from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.implementations import (
     Implementation,
@@ -21,7 +19,6 @@ from awp_publish.declare.settings.actions import ActionSettings, AgentSettings
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, title_of
 from awp_publish.problems import DeclarationError, DeclarationErrors
 from awp_publish.schema.handlers import docstring_of, name_of
-from awp_publish.schema.patterns import portable
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,12 @@ def resolve(
 
 
 def group(
-    actions: Iterable[Action],
-    agents: Mapping[str, AgentSettings],
-    application: TargetApplication,
-    findings: list[Finding],
+    actions: Iterable[Action], agents: Mapping[str, AgentSettings], application: TargetApplication
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
     """Return the actions as they are published, and their agents. Raises DeclarationError."""
     pages = {route.template for route in application.routes if "GET" in route.methods and not route.is_opaque}
     finished = []
-    for action in map(partial(_with_portable_patterns, findings), actions):
+    for action in actions:
         page = action.target.path if action.target is not None and action.target.path in pages else None
         finished.append(action if page is None else replace(action, page=page))
     return tuple(finished), tuple(_group(finished, agents))
@@ -91,24 +85,6 @@ def _resolve_one(
     named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
     action = make_action(subject, declaration.id, description, options, implementation, application, *named)
     return replace(action, options=declaration.of_plugins) if declaration.of_plugins else action
-
-
-def _with_portable_patterns(findings: list[Finding], action: Action) -> Action:
-    """Return an action whose patterns compile everywhere, and add a finding for each that had to be left out."""
-    inputs, of_inputs = portable(action.inputs)
-    outputs, of_outputs = portable(action.outputs)
-    for kind, lost in (("input", of_inputs), ("output", of_outputs)):
-        for words in lost:
-            message = f'Action "{action.id}" is published without a pattern of its {kind}: {words}.'
-            findings.append(Finding(WARNING, "start-pattern", "", message, _OTHER_PATTERN, "ECMA-262"))
-    if inputs is action.inputs and outputs is action.outputs:
-        return action
-    return replace(action, inputs=inputs, outputs=outputs)
-
-
-_OTHER_PATTERN: Final = (
-    "Write the pattern as ECMA-262 has it, or say it in the description; the site checks it in either case."
-)
 
 
 def _find_implementation(declaration: Declaration, index: RouteIndex, application: TargetApplication) -> Implementation:

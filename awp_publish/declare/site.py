@@ -347,7 +347,7 @@ class Site:
         )
         for setup in setups:
             setup.plugin.publish(setup, found)
-        actions, agents = group((*found.declared, *found.actions), self._agents, application, found.findings)
+        actions, agents = group((*found.declared, *found.actions), self._agents, application)
         pages = self._pages.resolve(
             routes, self.facts.name, {action.id for action in actions}, (*found.pages.values(), *found.default_pages)
         )

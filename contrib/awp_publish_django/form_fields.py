@@ -17,9 +17,10 @@ from django.db.models import AutoField, IntegerField as IntegerModelField, Model
 from django.utils.encoding import force_str
 from django.utils.html import strip_tags
 
+from awp_publish.plugins.patterns.ecma import UntranslatablePattern, to_ecma
+from awp_publish.plugins.patterns.portable import LEFT_OUT
 from awp_publish.schema import UnusableSchema, compile_schema
 from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
-from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, to_ecma
 
 Schema = dict[str, object]
 

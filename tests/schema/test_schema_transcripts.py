@@ -1,12 +1,10 @@
 """What the functions of `schema` make of what they are given: `tests/schema/transcripts`."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
@@ -42,7 +40,6 @@ from awp_publish.schema.ambiguity import branches_recursively
 from awp_publish.schema.dialects import check_dialect
 from awp_publish.schema.embedding import embedded
 from awp_publish.schema.large_numbers import in_doubles
-from awp_publish.schema.patterns import portable, to_ecma
 from awp_publish.schema.pointers import local_pointer, part_at, pointer_to
 from awp_publish.schema.pydantic_errors import read_errors
 from awp_publish.schema.secrets import is_secret_name, mark_secrets
@@ -185,13 +182,6 @@ TYPES: Final[Mapping[str, Any]] = {
 }
 
 
-RE_FLAGS: Final = {"i": re.IGNORECASE, "s": re.DOTALL, "a": re.ASCII, "x": re.VERBOSE, "m": re.MULTILINE}
-
-
-def _translate(text: str, flags: str = "", *, is_unicode: bool = False) -> str:
-    return to_ecma(text, flags=sum(RE_FLAGS[letter] for letter in flags), is_unicode=is_unicode)
-
-
 def _redact(make: Any) -> Callable[..., Any]:
     def redact(schema: Any, *values: Any) -> Any:
         copy = make(schema)
@@ -216,9 +206,6 @@ def _names(values: Any) -> Any:
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "ecma": _translate,
-    "unicode": partial(_translate, is_unicode=True),
-    "portable": portable,
     **{
         name: getattr(options, f"check_{name}")
         for name in ["url", "origin", "link", "path", "text", "audience", "id", "token", "duration"]

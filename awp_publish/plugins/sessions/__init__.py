@@ -1,4 +1,4 @@
-"""Sessions of callers without a cookie jar: what actions set in cookies is kept in the store under an id."""
+"""Sessions of callers without a cookie jar, whose cookies the store keeps under an id."""
 
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugin import CallHooks, Plugin, Serving

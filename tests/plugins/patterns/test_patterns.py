@@ -4,16 +4,30 @@ import json
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from awp_publish.plugins.patterns.ecma import UntranslatablePattern, to_ecma
+from awp_publish.plugins.patterns.portable import portable
 from awp_publish.schema import compile_schema
-from awp_publish.schema.patterns import UntranslatablePattern, to_ecma
+from tests.function_transcripts import compare
 
-TRANSCRIPT = Path(__file__).parents[1] / "schema" / "transcripts" / "patterns.txt"
+TRANSCRIPT = Path(__file__).parent / "patterns.txt"
+RE_FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "a": re.ASCII, "x": re.VERBOSE, "m": re.MULTILINE}
 TRANSLATED = re.findall(r'^> (?:ecma|unicode) .*\n(".*")$', TRANSCRIPT.read_text(), re.MULTILINE)
+
+
+def translate(text: str, flags: str = "", *, is_unicode: bool = False) -> str:
+    return to_ecma(text, flags=sum(RE_FLAGS[letter] for letter in flags), is_unicode=is_unicode)
+
+
+def test_translations_and_what_is_left_out_of_schemas(request):
+    compare(
+        TRANSCRIPT, {"ecma": translate, "unicode": partial(translate, is_unicode=True), "portable": portable}, request
+    )
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="JavaScript's own engine is asked")
