@@ -77,8 +77,12 @@ def _form(summary: str) -> WireResult:
     return {"message": summary, "requestedSchema": {"type": "object", "properties": {}}}
 
 
-def not_agreed(detail: str = "The user declined.") -> ConfirmationRequired:
-    """Return the refusal of a call to which its client's user has not agreed."""
+def not_agreed(reply: str) -> ConfirmationRequired:
+    """Return the refusal of a call to which its client's user has not agreed: by "decline", "cancel", or no reply."""
+    detail = {
+        "decline": "The user declined.",
+        "cancel": "The user closed the question without an answer.",
+    }.get(reply, "The person who was asked has not replied.")
     return ConfirmationRequired(detail, recovery="Do not repeat the call unless your user asks for it again.")
 
 
@@ -94,7 +98,7 @@ def agreed_token(params: Mapping[str, Any]) -> str | None:
     if not isinstance(reply, types.ElicitResult):
         return None
     if reply.action != "accept":
-        raise not_agreed()
+        raise not_agreed(reply.action)
     return sent.request_state
 
 
@@ -157,12 +161,12 @@ class Questions:
             try:
                 reply = await wait_for(self._wait_for_reply(question_id), exchange.receive, seconds)
             except TimeoutError:
-                raise not_agreed("The person who was asked has not replied.") from None
+                raise not_agreed("") from None
             finally:
                 with suppress(Problem):
                     await self._store.run((Swap(question_id, _PENDING, None),))
         if reply in (b"decline", b"cancel"):
-            raise not_agreed()
+            raise not_agreed(reply.decode())
         return reply == b"accept"
 
     async def _wait_for_reply(self, question_id: str) -> bytes | None:

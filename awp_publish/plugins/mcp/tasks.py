@@ -196,7 +196,7 @@ class TaskExtension:
                 if action not in ("accept", "decline", "cancel"):
                     detail = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
                     raise MCPError(types.INVALID_PARAMS, detail)
-                await self._resume(context, params.task_id, pending, agrees=action == "accept")
+                await self._resume(context, params.task_id, pending, action)
         return {"resultType": "complete", "_meta": self._results.stamp}
 
     async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
@@ -319,7 +319,7 @@ class TaskExtension:
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
 
-    async def _resume(self, context: RequestContext, task_id: str, pending: Pending, *, agrees: bool) -> None:
+    async def _resume(self, context: RequestContext, task_id: str, pending: Pending, reply: str) -> None:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
         exchange, tool, now = exchange_of(context), self._tools.tools_for(context)[pending.action], self._pending.now()
@@ -333,6 +333,7 @@ class TaskExtension:
             pending.members(tool.action),
             unknown=partial(self._tools.unknown, context, tool.action.id),
         )
+        agrees = reply == "accept"
         results: list[Result] = []
 
         async def keep(result: Result) -> None:
@@ -342,7 +343,7 @@ class TaskExtension:
             if agrees:
                 await self._invoker.run(call, keep)
             else:
-                results.append(not_agreed())
+                results.append(not_agreed(reply))
             result = results[0]
             if isinstance(result, Outcome):
                 done = replace(claimed, question=None, job=orjson.loads(result.body)["job_id"])
