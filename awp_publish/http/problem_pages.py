@@ -1,20 +1,23 @@
 """A page for each problem type, at the address that the `type` of a problem names."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
+from html import escape
 from pathlib import Path
+from string import Template
 from typing import Final
 
 from awp_publish.documents.members import unlinked_recoveries
 from awp_publish.documents.protocol import Document
-from awp_publish.http.html import Pieces, tag
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, Problem, Refused, below, code_of, slug_of
 
 MEDIA_TYPE: Final = "text/html; charset=utf-8"
 MAX_AGE: Final = 3600
 
-_FILL: Final = Pieces(Path(__file__).with_name("problems.html")).fill
+_PAGE: Final = Template(
+    "".join(map(str.strip, Path(__file__).with_name("problems.html").read_text("utf-8").splitlines()))
+)
 
 
 def problem_documents(catalog: Catalog, more: Iterable[type[Problem]] = ()) -> Iterator[Document]:
@@ -32,22 +35,17 @@ def _render_page(code: str, kind: type[Problem], catalog: Catalog) -> bytes:
     status = str(kind.default_status) if is_own else "the status of the action's own answer"
     unlinked = unlinked_recoveries(catalog).get(code)
     recovery = catalog.site.errors.get(code) or unlinked or below(catalog.prefix, kind.default_recovery)
-    index = catalog.absolute(catalog.paths.problems)
-    return _write_page(code, status, f"{kind.title}.", recovery, catalog.site.name, index)
-
-
-@lru_cache(256)  # all catalogs of a site have the same pages
-def _write_page(code: str, status: str, meaning: str, recovery: str, site: str, index: str) -> bytes:
-    facts = {"Code": code, "Status": status, "Meaning": meaning, "What to do": recovery}
-    rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
-    return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
+    facts = {"Code": code, "Status": status, "Meaning": f"{kind.title}.", "What to do": recovery}
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    index = escape(catalog.absolute(catalog.paths.problems))
+    return _page(slug_of(code), catalog, f'<dl>{rows}</dl><p><a href="{index}">All problem types</a></p>')
 
 
 def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
-    return _write_index(codes, catalog.site.name, catalog.absolute(catalog.paths.problems))
+    base = escape(catalog.absolute(catalog.paths.problems))
+    types = "".join(f'<li><a href="{base}/{slug}">{slug}</a></li>' for slug in map(slug_of, codes))
+    return _page("Problem types", catalog, f"<ul>{types}</ul>")
 
 
-@lru_cache(16)
-def _write_index(codes: tuple[str, ...], site: str, base: str) -> bytes:
-    types = [tag("li", tag("a", slug_of(code), href=f"{base}/{slug_of(code)}")) for code in codes]
-    return _FILL("page", title="Problem types", site=site, types=types).encode()
+def _page(title: str, catalog: Catalog, content: str) -> bytes:
+    return _PAGE.substitute(title=title, site=escape(catalog.site.name), content=content).encode()

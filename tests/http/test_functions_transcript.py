@@ -22,10 +22,10 @@ from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import Fields, header_members, mount_of, read_fields, route_path, with_header
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import Upload, is_form, read_form, read_query
-from awp_publish.http.html import Html, tag
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.streams import OpenStreams, StreamLimits
 from awp_publish.http.talk import TalkFailed, read_message
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.problems import NotJson, Problem, RateLimited, Refused, Violation
 from tests.function_transcripts import compare
 from tests.virtual_time import run_virtually

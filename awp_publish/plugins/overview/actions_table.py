@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Effect
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import NO_FIGURE, count_words, fill, icon
 from awp_publish.plugins.overview.view import CallCounts, View
 from awp_publish.plugins.overview.words import EFFECT_NAMES, EFFECT_WORDS, Badge, guards_of, limit_words

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from awp_publish.documents.members import whole
-from awp_publish.http.html import Html, inner, tag
+from awp_publish.plugins.overview.html import Html, inner, tag
 from awp_publish.plugins.overview.markup import pretty
 
 MAX_COMPARED_LINES: Final = 400

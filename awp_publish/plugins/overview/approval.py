@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from awp_publish.calls.call import scopes_of
 from awp_publish.calls.threads import run_in_thread
-from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Catalog
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import block, fill
 from awp_publish.plugins.overview.view import View
 from awp_publish.plugins.overview.words import policy_facts, schema_tables

@@ -7,8 +7,8 @@ from typing import Final, get_args
 import orjson
 
 from awp_publish.calls.call import Label
-from awp_publish.http.html import Html, tag
 from awp_publish.model import KNOWN, PUBLIC, Action, Catalog, JsonObject, Listing, listing_of
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.view import View
 from awp_publish.schema.embedding import answer_schema

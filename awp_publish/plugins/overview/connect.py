@@ -14,8 +14,8 @@ import orjson
 
 from awp_publish.calls.wire import Wire, WireCall
 from awp_publish.checks.urls import is_loopback
-from awp_publish.http.html import Html
 from awp_publish.model import Action, Catalog
+from awp_publish.plugins.overview.html import Html
 from awp_publish.plugins.overview.markup import STATIC, block, code, fill, pretty
 from awp_publish.plugins.overview.requests import curl_command
 from awp_publish.plugins.overview.samples import sample_input

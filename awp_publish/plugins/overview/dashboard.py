@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from awp_publish.http.html import Html, tag
 from awp_publish.plugins.overview.actions_table import Choice, actions_section
 from awp_publish.plugins.overview.approval import Waiting, approval_section, read_waiting
 from awp_publish.plugins.overview.callers import callers_section
 from awp_publish.plugins.overview.connect import clients, connect_hint
 from awp_publish.plugins.overview.figures import DAYS, month, outcome_tiles, tiles, traffic_section
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import NO_FIGURE, bytes_of, code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.panels import ShownPanel, panel_section
 from awp_publish.plugins.overview.view import CallCounts, RecordedTraffic, View

@@ -32,7 +32,6 @@ from awp_publish.http.exchange import (
     send_reply,
 )
 from awp_publish.http.forms import is_form, read_form, read_query
-from awp_publish.http.html import Html
 from awp_publish.http.origins import is_cross_site, refuse_foreign_host
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.request import DoorRequest
@@ -40,6 +39,7 @@ from awp_publish.plugin import Answer, Context, Endpoints
 from awp_publish.plugins.overview.approval import APPROVABLE_FOR, approve
 from awp_publish.plugins.overview.dashboard import dashboard
 from awp_publish.plugins.overview.figures import DAYS
+from awp_publish.plugins.overview.html import Html
 from awp_publish.plugins.overview.markup import STATIC, fill
 from awp_publish.plugins.overview.panels import FIELD, act, read_panels
 from awp_publish.plugins.overview.trial import Trial

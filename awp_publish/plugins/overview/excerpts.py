@@ -8,8 +8,8 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.http.documents import Prepared
-from awp_publish.http.html import Html
 from awp_publish.model import Action
+from awp_publish.plugins.overview.html import Html
 from awp_publish.plugins.overview.markup import block, count_words, fill
 
 MAX_LINES: Final = 60

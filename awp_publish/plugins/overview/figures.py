@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from awp_publish.http.html import Html, tag
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import NO_FIGURE, code, fill, table
 from awp_publish.plugins.overview.view import CallCounts, RecordedTraffic, Traffic
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import orjson
 
 from awp_publish.http.field_reader import FieldReader
-from awp_publish.http.html import Html, inner, tag
 from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.overview.html import Html, inner, tag
 from awp_publish.plugins.overview.markup import fill, pretty
 from awp_publish.plugins.overview.words import kind_words, limits_of
 from awp_publish.schema import is_secret

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from awp_publish.http.html import Html, Pieces, tag
+from awp_publish.plugins.overview.html import Html, Pieces, tag
 
 TOKEN_BYTES: Final = 4
 """Approximate bytes of JSON or English per token of a model."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.http.html import Html, tag
 from awp_publish.plugin import Panel
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import table
 from awp_publish.plugins.overview.view import View, expired_form
 from awp_publish.problems import InsufficientPermissions, StoreUnavailable

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from awp_publish.calls.wire import Wire, WireCall, WireRequest, read_http
 from awp_publish.documents.plain_request import query_fields
 from awp_publish.http.exchange import Scope
-from awp_publish.http.html import Html, tag
 from awp_publish.model import Action
 from awp_publish.plugins.overview.answers import JOB_ID, ReceivedAnswer, differing
 from awp_publish.plugins.overview.copied_code import python_call, write_test
@@ -32,6 +31,7 @@ from awp_publish.plugins.overview.form import (
     shortened,
     shown_value,
 )
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import block, code, fill, pretty, table
 from awp_publish.plugins.overview.requests import curl_command, request_text
 from awp_publish.plugins.overview.sending import Decode, send_request

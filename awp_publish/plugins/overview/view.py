@@ -10,9 +10,9 @@ from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.calls.wire import Wire
 from awp_publish.checks import Finding
 from awp_publish.http.documents import Prepared
-from awp_publish.http.html import Html
 from awp_publish.model import OPERATOR, Action, Catalog
 from awp_publish.plugin import Context
+from awp_publish.plugins.overview.html import Html
 from awp_publish.plugins.overview.markup import fill
 from awp_publish.problems import InvalidInput
 

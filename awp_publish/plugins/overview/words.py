@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from awp_publish.http.html import Html, tag
 from awp_publish.model import KNOWN, PUBLIC, UNIT_NAMES, Action, Catalog, Effect, JsonObject, RateLimit
+from awp_publish.plugins.overview.html import Html, tag
 from awp_publish.plugins.overview.markup import code, table
 from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import OBJECT, kinds, members, object_facts, options, required_members, resolved
