@@ -12,11 +12,11 @@ from typing import Final
 
 import orjson
 
-from awp_publish.documents.prose import first_sentence, one_line
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import MAX_SKILL_DESCRIPTION, SKILL_FILE, Catalog, Skill
 from awp_publish.plugins.discovery.llms_txt import usage
 from awp_publish.plugins.discovery.own_skill import SKILLS, skill_name, skill_path
+from awp_publish.plugins.discovery.prose import first_sentence, one_line
 
 PATH: Final = "/.well-known/agent-skills/index.json"
 ALIAS_PATH: Final = "/.well-known/skills/index.json"

@@ -11,10 +11,10 @@ from awp_publish.documents.members import (
     MCP_CARD_SUFFIX,
     MCP_CARD_TYPE,
 )
-from awp_publish.documents.prose import first_sentence
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.discovery.own_skill import skill_name, skill_path
+from awp_publish.plugins.discovery.prose import first_sentence
 
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
 AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"

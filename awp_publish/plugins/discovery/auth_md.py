@@ -3,9 +3,9 @@
 from typing import Final
 
 from awp_publish.documents.members import PROTECTED_RESOURCE_PATH, credentials_of, own_metadata, sign_in_of
-from awp_publish.documents.prose import one_line
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog
+from awp_publish.plugins.discovery.prose import one_line
 from awp_publish.plugins.discovery.sitemaps import MARKDOWN
 
 AUTH_PATH: Final = "/auth.md"

@@ -21,10 +21,10 @@ from awp_publish.documents.members import (
     located,
     markdown_address,
 )
-from awp_publish.documents.prose import first_sentence, link_text, one_line
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import SKILL_FILE, Catalog, Page
 from awp_publish.plugins.discovery.own_skill import SKILLS, skill_name, skill_path
+from awp_publish.plugins.discovery.prose import first_sentence, link_text, one_line
 from awp_publish.plugins.discovery.signatures import json_text, signature
 
 PATH: Final = LLMS_TXT_PATH

@@ -3,10 +3,10 @@
 from html import escape
 from typing import Final
 
-from awp_publish.documents.prose import link_text, one_line
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog
 from awp_publish.plugins.discovery import llms_txt
+from awp_publish.plugins.discovery.prose import link_text, one_line
 
 MARKDOWN: Final = "text/markdown; charset=utf-8"
 

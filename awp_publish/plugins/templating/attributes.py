@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from awp_publish.documents.prose import one_line
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.templating.catalog import AWAS, Style
 from awp_publish.problems import DeclarationError
@@ -31,7 +30,7 @@ def action_attributes(
         },
         "tool": {
             "name": action.id,
-            "description": one_line(action.description),
+            "description": " ".join(action.description.split()),
             "autosubmit": "" if action.effect == "read" else None,
         },
     }

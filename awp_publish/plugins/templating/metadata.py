@@ -12,7 +12,6 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from awp_publish.documents.links import ALTERNATE
 from awp_publish.documents.members import SOM_TYPE, absolute_if, markdown_address, som_address
-from awp_publish.documents.prose import one_line
 from awp_publish.model import SAFE_IN_PATH, Catalog, Page
 from awp_publish.plugins.templating.attributes import find_action, is_visible
 from awp_publish.problems import DeclarationError
@@ -31,18 +30,18 @@ def page_meta(
     include a query, if the page depends on it: "/search?q=sea".
     """
     page = _page(catalog, path, title, description)
-    described = page.description or catalog.site.description
+    described = " ".join((page.description or catalog.site.description).split())
     facts = {
         "author": catalog.site.name,
         "og:type": "website",
         "og:site_name": catalog.site.name,
         "og:title": page.title,
-        "og:description": one_line(described),
+        "og:description": described,
         "og:url": None if page.is_template else catalog.absolute(page.path),
         "og:image": absolute_if(catalog, image),
         "twitter:card": "summary_large_image" if image else "summary",
         "twitter:title": page.title,
-        "twitter:description": one_line(described),
+        "twitter:description": described,
         "twitter:image": absolute_if(catalog, image),
     }
     elements = [
@@ -67,7 +66,7 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
     """Return JSON-LD of a declared page (schema.org): the site, its search and owner, the page and its breadcrumbs."""
     site, page, root = catalog.site, _page(catalog, path, title), catalog.url + "/"
     website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
-    website["description"] = one_line(site.description)
+    website["description"] = " ".join(site.description.split())
     if (search := _search_of(catalog)) is not None:
         website["potentialAction"] = search
     owner: dict[str, object] = {"@type": "Organization", "@id": f"{root}#owner", "name": site.name, "url": root}
