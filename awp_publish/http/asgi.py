@@ -289,7 +289,7 @@ class AgentPublisher:
                 else authenticator
                 for authenticator in site.authenticators
             ),
-            realm=catalog.site.name,
+            realm=catalog.site.name if catalog.site.name.isascii() else catalog.domain,
             metadata_url=catalog.metadata_url,
             codes=catalog.site.errors,
             gates=gates_of(site.plugins),

@@ -26,6 +26,7 @@ from awp_publish.model.catalog import (
     snake_case as snake_case,
     title_of as title_of,
     with_addresses as with_addresses,
+    without_accents as without_accents,
 )
 from awp_publish.model.listing import Listing as Listing, listing_of as listing_of
 from awp_publish.model.offers import (

@@ -1,6 +1,7 @@
 """The site as a whole: its facts and its catalog, which is all that a document may read."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -296,6 +297,11 @@ def with_addresses(scheme: JsonObject, change: Callable[[str], str]) -> dict[str
             if isinstance(flow, Mapping)
         }
     return copied
+
+
+def without_accents(text: str) -> str:
+    """Return a text in lower case with plain letters, "cafe muller" for "Café Müller", as names in ASCII begin."""
+    return "".join(part for part in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(part))
 
 
 def snake_case(words: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from awp_publish.documents.members import MCP_CARD_SUFFIX, MCP_CARD_TYPE, credentials_of, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Catalog, Paths
+from awp_publish.model import Catalog, Paths, without_accents
 
 ALIASES: Final = ("/.well-known/mcp/server-card.json", "/.well-known/mcp.json")
 ALIAS_MEDIA_TYPE: Final = "application/json"
@@ -85,9 +85,8 @@ def render_hybrid(catalog: Catalog) -> dict[str, object]:
 
 def name_of(catalog: Catalog) -> str:
     """Return the server's name: the site's reversed domain, and the site's name."""
-    domain, name = (
-        re.sub(r"[^a-zA-Z0-9.]+", "-", text).strip("-.") for text in (catalog.domain, catalog.site.name.lower())
-    )
+    texts = catalog.domain, without_accents(catalog.site.name)
+    domain, name = (re.sub(r"[^a-zA-Z0-9.]+", "-", text).strip("-.") for text in texts)
     return f"{'.'.join(reversed(domain.split('.'))) or 'localhost'}/{name or 'site'}"
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from awp_publish.calls.wire import Wire, WireCall
 from awp_publish.checks.urls import is_loopback
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action, Catalog, without_accents
 from awp_publish.plugins.overview.html import Html
 from awp_publish.plugins.overview.markup import STATIC, block, code, fill, pretty
 from awp_publish.plugins.overview.requests import curl_command
@@ -55,7 +55,7 @@ def connect_hint(catalog: Catalog) -> object:
 
 
 def _facts(catalog: Catalog, wire: Wire) -> dict[str, str]:
-    name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
+    name = re.sub(r"[^a-z0-9]+", "-", without_accents(catalog.site.name)).strip("-") or "site"
     address = catalog.url + catalog.paths.mcp
     in_code = json.dumps({"name": name, "type": "http", "url": address})
     action = _shown_action(catalog, wire)

@@ -16,6 +16,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from awp_publish import (
     About,
     AgentPublisher,
+    BearerToken,
     DeclarationError,
     Discovery,
     Idempotency,
@@ -84,6 +85,29 @@ def test_the_agent_is_in_the_body_of_a_call_whose_address_does_not_name_it(open_
     address, call = re.findall(r"POST (\S+) with JSON (.*}})", client.get("/llms.txt").text.replace("{...}", "{}"))[0]
     assert client.post(address, json=json.loads(call.replace("NAME", "look"))).json() == "books"
     assert '"agent":"look"' in client.get("/agents/webmcp.tools.js").text
+
+
+@pytest.mark.needs("mcp")
+def test_a_name_with_accents_is_an_address_and_a_realm_in_ascii(open_client):
+    users = SessionUser("user", cookie="session")
+    site = Site(
+        "Café Müller",
+        "Sells.",
+        url=SHOP,
+        plugins=["mcp"],
+        authenticate=[BearerToken({"a-token-of-sixteen": "ann"}), users],
+    )
+
+    @site.agent("mine", auth_required=True)
+    async def mine() -> str:
+        """Show what is mine."""
+        return "mine"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    assert client.get("/.well-known/agent-skills/cafe-muller/SKILL.md").status_code == 200
+    assert client.get("/mcp/server-card").json()["name"] == "example.shop/cafe-muller"
+    refused = client.post("/agents/mine/invoke", json={"input": {}})
+    assert refused.headers["www-authenticate"].startswith('Bearer realm="shop.example"')
 
 
 def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):

@@ -77,7 +77,7 @@ def test_a_description_is_short_enough_for_the_schema(description: str, shown: s
 @pytest.mark.parametrize(
     ("url", "name", "expected"),
     [
-        ("https://shop.example.com", "Bücher & mehr", "com.example.shop/b-cher-mehr"),
+        ("https://shop.example.com", "Bücher & mehr", "com.example.shop/bucher-mehr"),
         ("http://localhost:8000", "図書", "localhost/site"),
         ("http://127.0.0.1:8000/shop", "My Shop!", "1.0.0.127/my-shop"),
         ("http://[::1]:8000", "Shop", "1/shop"),
