@@ -1,14 +1,13 @@
 """Human confirmation (agent.json section 9): asked in plain language, bound, expiring, good for one call."""
 
 import asyncio
-import time
 from string import ascii_letters, digits
 from typing import Annotated
 
 import httpx
 import pytest
 from fastapi import Depends, FastAPI
-from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import APIKeyCookie
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
@@ -17,7 +16,7 @@ from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
 from tests.examples import examples
-from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, told
 from tests.installed import installed
 
 PURPOSE = "confirmation:shop.example"
@@ -133,51 +132,7 @@ async def look_up(given, call) -> str:
     return f"{given['title']} of basket {call.cookies['basket']} for {call.application_session.get('user_id', 'ann')}"
 
 
-def _stop(given):
-    raise StopIteration
-
-
-def _exits(given):
-    return [][0]
-
-
-@pytest.mark.parametrize("summary", [_exits, _stop, lambda given: None, lambda given: " ", lambda given: 5])
-def test_a_summary_that_is_no_text_or_fails_asks_nobody(open_client, summary):
-    site, runs = make_shop(), []
-
-    @site.agent("order", confirm=summary)
-    async def order() -> None:
-        """Order a book."""
-        runs.append("order")
-
-    client = publish(site, open_client)
-    answer = invoke(client, "order")
-    assert told(answer) == (500, "HANDLER_FAILED")
-    assert "confirmation" not in answer.json()
-    assert runs == []
-
-
 # --- The answer ---
-
-
-def test_every_wrong_confirmation_has_a_problem_of_its_own_and_a_new_question(shop):
-    client, orders = shop
-    token, old = ask(client), Tokens(KEYS, PURPOSE, 600, clock=lambda: time.time() - 601)
-    other_site = Tokens(KEYS, "confirmation:other.example", 600)
-    facts = Tokens(KEYS, PURPOSE, 600).read(token)
-    wrong = {
-        (409, "CONFIRMATION_MISMATCH"): confirm(client, token, given={"copies": 2}),
-        (403, "CONFIRMATION_FOREIGN"): confirm(client, token, headers=BEN),
-        (428, "CONFIRMATION_EXPIRED"): confirm(client, old.write(facts)[0]),
-        (400, "CONFIRMATION_TAMPERED"): confirm(client, other_site.write(facts)[0]),
-    }
-    assert told(confirm(client, token, "cancel")) == (403, "CONFIRMATION_FOREIGN")
-    for expected, answer in wrong.items():
-        assert told(answer) == expected
-        assert answer.json()["confirmation"]["token"] != token
-    assert told(invoke(client, "order", headers=ANN, confirmation=5)) == (400, "INVALID_ENVELOPE")
-    assert orders == []
-    assert confirm(client, token).json() == 1  # none of these has spent it
 
 
 def test_a_receipt_is_no_confirmation(shop):
@@ -237,33 +192,6 @@ def test_a_rotated_key_is_good_as_long_as_it_is_listed(open_client):
     assert confirm(newest, ask(clients[1])).json() == 1  # the newest signs
 
 
-def test_a_retried_call_with_its_key_and_its_spent_confirmation_replays(shop):
-    client, orders = shop
-    headers = ANN | {"awp-confirmation": ask(client), "idempotency-key": "k-1"}
-    first, again = (invoke(client, "order", headers=headers) for _ in range(2))
-    assert (first.json(), again.json(), again.headers["idempotent-replayed"]) == (1, 1, "true")
-    assert told(invoke(client, "order", headers=headers | {"idempotency-key": "k-2"})) == (409, "CONFIRMATION_SPENT")
-    assert invoke(client, "order", headers=ANN | {"idempotency-key": "k-1"}).json() == 1  # a replay needs none
-    assert orders == ["Emma"]
-
-
-def test_no_question_is_asked_of_a_caller_whom_the_route_would_not_let_in(open_client):
-    site, app, scheme = make_shop(), FastAPI(), HTTPBearer()
-
-    @app.post("/orders")
-    @site.action("order", confirm=True)
-    async def order(shown: HTTPAuthorizationCredentials = Depends(scheme)) -> str:  # noqa: B008
-        """Order something."""
-        return shown.credentials
-
-    client = publish(site, open_client, app)
-    refused = invoke(client, "order")
-    assert told(refused) == (401, "AUTHENTICATION_REQUIRED")
-    assert refused.headers["www-authenticate"] == "Bearer"
-    assert "confirmation" not in refused.json()
-    ask(client)
-
-
 def test_a_confirmation_is_good_with_the_cookie_by_which_the_route_knows_its_caller_alone(open_client):
     site, app, scheme = make_shop(), FastAPI(), APIKeyCookie(name="sid")
 
@@ -278,13 +206,6 @@ def test_a_confirmation_is_good_with_the_cookie_by_which_the_route_knows_its_cal
     refused = confirm(client, token, headers={"cookie": "theme=dark; lang=en; sid=ben"})
     assert told(refused) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(client, token, headers={"cookie": "lang=de; sid=ann"}).json() == "ann"
-
-
-def test_a_question_does_not_use_the_key_up(shop):
-    client, _ = shop
-    headers = ANN | {"idempotency-key": "k-1"}
-    token = ask(client, headers=headers)
-    assert confirm(client, token, headers=headers).json() == 1
 
 
 @pytest.mark.parametrize("kind", installed("sqlite", "redis"))
