@@ -29,6 +29,7 @@ CHANGING = [
     (r"(?<=accept-encoding: )[^<\n]+", "..."),
     (r'(?:</[^>]*>; rel="[^"]*"; type="[^"]*"(?:, )?)+', "SITE "),
 ]
+UPDATED = datetime(2026, 11, 21, tzinfo=UTC)
 SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "
 MENU = "".join(f"<li><a href=/{number}>Entry {number}</a>" for number in range(30))
 PAGES = {
@@ -44,6 +45,7 @@ PAGES = {
         "<form action=/add method=post><p>Lamp, $ 9</p><input name=count><button>Add</button></form>"
         "<nav><a href='?page=1'>1</a> 2 <a href='?page=3'>3</a> <a href='?page=3'>\xbb</a></nav></main>"
     ),
+    "/long": f"<main>{''.join(f'<p>{number} {SENTENCE * 3}</p>' for number in range(200))}</main>",
     "/small": "<nav><a href=/>Home</a></nav><main><h1>Small</h1>Text</main>",
     "/form": "<form method=post action=/form><input name=a required><button>Go</button></form>",
     "/own.md": "<p>A page whose name ends so.</p>",
@@ -108,7 +110,15 @@ SITES: dict[str, dict[str, Any]] = {
     "html": {"plugins": ["discovery", "no:pages"]},
     "unequipped": {},
     "endpoint": {"allow_origins": ["https://friend.example"]},
-    "mounted": {"url": "https://shop.example/books"},
+    "mounted": {
+        "url": "https://shop.example/books",
+        "about": About(
+            version="1.2.0",
+            updated=UPDATED,
+            documentation="https://shop.example/books",
+            contact="https://shop.example/bookshop",
+        ),
+    },
     "counted": {"plugins": ["pages", "woa", Traffic(metrics=True)], "authenticate": [known_callers(), BOTS]},
 }
 
@@ -119,7 +129,7 @@ def test_transcripts(name, request, monkeypatch):
         monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     about = About(
         version="1.2.0",
-        updated=datetime(2026, 11, 21, tzinfo=UTC),
+        updated=UPDATED,
         documentation="/help",
         contact="https://shop.example/contact",
     )

@@ -216,7 +216,7 @@ def test_pages_of_the_sites_own_take_the_place_of_ours(open_client, tmp_path):
         ({"login": None}, "nobody can sign in"),
         ({"user": None}, "the site cannot tell who is signed in"),
         ({"user": SessionUser}, "must be SessionUser"),
-        ({"scopes": {"a b": "x"}}, "is not a scope"),
+        ({"scopes": {"orders": "x", "a b": "x"}}, "is not a scope"),
         ({"clients": [Client("a", "A", secret="short")]}, "at least 32 characters"),
         ({"clients": [Client("a", "A", redirects=["http://a.example"])]}, "must begin with https"),
         ({"trusted_hosts": ["https://claude.ai"]}, "is not a host"),
