@@ -13,7 +13,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Host, Mount, Route
-from starlette.templating import Jinja2Templates
+from starlette.templating import Jinja2Templates, _TemplateResponse
 
 templates = Jinja2Templates(env=Environment(loader=DictLoader({"a.html": "A"}), autoescape=True))
 
@@ -90,6 +90,10 @@ def make_odd_application() -> FastAPI:
     async def of_json() -> JSONResponse:
         return JSONResponse(str(HTMLResponse))
 
+    async def of_template() -> _TemplateResponse:
+        return app.state.answer
+
+    app.add_api_route("/of-template", of_template, response_model=None)
     app.add_api_route("/annotated", annotated, response_model=None)
     app.add_api_route("/of-json", of_json, response_model=None)
     app.add_api_route("/partly-annotated", functools.partial(annotated), response_model=None, name="partly_annotated")
