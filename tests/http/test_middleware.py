@@ -307,20 +307,6 @@ def test_a_protocol_of_ones_own_is_one_more_value(open_client):
     assert client.get("/mine.json", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
 
 
-@pytest.mark.needs("woa", "findings")
-def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
-    site = Site("Shop", "Sells.", url="http://shop.example")
-    declare_status(site)
-    open_client(AgentPublisher(Starlette(), site=site))
-    assert "http://shop.example" in caplog.text
-    assert any(record.name == "awp_publish.checks" and record.levelname == "ERROR" for record in caplog.records)
-    caplog.clear()
-    quiet = Site("Shop", "Sells.", url="http://shop.example")
-    declare_status(quiet)
-    open_client(AgentPublisher(Starlette(), site=quiet, check=False))
-    assert caplog.records == []
-
-
 publisher: Any = AgentPublisher
 
 
