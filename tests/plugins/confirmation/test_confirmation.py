@@ -275,21 +275,3 @@ async def test_of_many_calls_with_one_confirmation_one_runs(has_keys):
 def test_no_confirmation_is_asked_for_by_a_function_of_wrong_shape():
     with pytest.raises(DeclarationError, match="of the input and the call"):
         make_shop().agent("order", confirm=5)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("text", "is_taken"), [("{price:,.5}", True), ("{price:>{width}}", False), ("{price:wide}", False)]
-)
-def test_a_format_is_one_that_a_number_or_a_text_takes(open_client, text, is_taken):
-    site = make_shop()
-
-    def pay(price: float, width: int) -> None:
-        """Pay."""
-
-    if not is_taken:
-        with pytest.raises(DeclarationError, match="has a format that neither a number nor a text takes"):
-            site.agent("pay", confirm=f"Pay {text}?")
-        return
-    site.agent("pay", confirm=f"Pay {text}?")(pay)
-    answer = invoke(publish(site, open_client), "pay", {"price": 1234.5, "width": 9})
-    assert answer.json()["confirmation"]["summary"] == "Pay 1,234.5?"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, DeclarationError
+from awp_publish import AgentPublisher
 from awp_publish.calls.tokens import Tokens
 from tests.doors.adapters import DOORS
 from tests.guarded import KEYS, invoke, make_shop, poll, told
@@ -367,28 +367,6 @@ NAMED: Any = {"properties": {"price": {"type": "number"}, "title": {}, "copies":
 )
 def test_templates_show_values_as_json(open_client, summary, given, expected):
     assert summary_of(open_client, given, summary, **NAMED) == expected
-
-
-@pytest.mark.parametrize(
-    "summary",
-    [
-        "{title.__class__}",
-        "{title[0]}",
-        "{0}",
-        "{}",
-        "{title:{copies}}",
-        "{title:>{copies}}",
-        "{price:.2ff}",
-        "{price:%Y}",
-    ],
-)
-def test_a_template_reaches_into_no_value_and_makes_no_format_of_one(summary):
-    site = make_shop()
-    with pytest.raises(DeclarationError, match="confirm"):
-
-        @site.agent("pay", confirm=summary)
-        async def pay(title: str, copies: int = 1, price: float = 1.0) -> None:
-            """Pay."""
 
 
 def test_names_that_the_caller_chooses_are_quoted_too(open_client):
