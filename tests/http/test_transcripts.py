@@ -52,6 +52,8 @@ ANSWERS: dict[str, Response] = {
     ),
     "moved": RedirectResponse("/elsewhere", 307),
     "unmodified": Response(status_code=304),
+    "choices": JSONResponse(["/a", "/b"], 300),
+    "last_success": JSONResponse("done", 299),
     "gone": JSONResponse({"detail": "It is gone."}, 410),
     "limited": JSONResponse({"detail": "Slowly."}, 429, {"retry-after": "7", "ratelimit": '"x";r=0;t=7'}),
     "asked": JSONResponse({"detail": "Who?"}, 401, {"www-authenticate": 'Basic realm="own"'}),

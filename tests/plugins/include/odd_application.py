@@ -94,6 +94,13 @@ def make_odd_application() -> FastAPI:
         return app.state.answer
 
     app.add_api_route("/of-template", of_template, response_model=None)
+
+    async def moved() -> RedirectResponse:
+        return app.state.answer
+
+    app.add_api_route("/moved", moved, response_model=None)
+    app.router.routes.append(Route("/narrow/{n:int}", of_starlette, name="narrow"))
+    app.add_api_route("/narrow/7", current, name="seventh")
     app.add_api_route("/annotated", annotated, response_model=None)
     app.add_api_route("/of-json", of_json, response_model=None)
     app.add_api_route("/partly-annotated", functools.partial(annotated), response_model=None, name="partly_annotated")

@@ -36,6 +36,12 @@ def included(*inclusions: dict[str, Any]) -> list[str]:
     ]
 
 
+def late() -> None:
+    site = ordering()
+    site.freeze(make_odd_application())
+    site.include()
+
+
 @pytest.mark.skipif(bool(taken_out()), reason="messages name what all plug-ins have")
 def test_inclusions_take_and_refuse_what_was_reviewed(request):
-    compare(Path(__file__).parent / "included.txt", {"included": included}, request)
+    compare(Path(__file__).parent / "included.txt", {"included": included, "late": late}, request)

@@ -191,6 +191,7 @@ def test_members_of_a_packed_body_are_one_page_unless_there_are_very_many(serve)
         )
     )
     assert client.get("/2", headers=MARKDOWN).text == "x\n\nx\n"
+    assert client.get("/100", headers=MARKDOWN).headers["content-type"].startswith("text/markdown")
     assert client.get("/101", headers=MARKDOWN).headers["content-type"].startswith("text/html")
 
 
@@ -260,6 +261,7 @@ async def test_a_request_for_headers_alone_is_answered_without_a_body():
     sent = await _talk(app, MARKDOWN, method="HEAD")
     assert [one.get("body") for one in sent] == [None, b""]
     assert dict(sent[0]["headers"])[b"content-length"] != b"0"
+    assert (await _talk(app, {}))[-1]["body"] == PAGE.encode()  # who says nothing is given the page
 
 
 async def _talk(

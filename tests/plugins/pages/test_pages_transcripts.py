@@ -109,7 +109,12 @@ SITES: dict[str, dict[str, Any]] = {
     "shared": {"plugins": ["discovery", Pages(shared_cache=True)]},
     "html": {"plugins": ["discovery", "no:pages"]},
     "unequipped": {},
-    "endpoint": {"allow_origins": ["https://friend.example"]},
+    "endpoint": {
+        "allow_origins": ["https://friend.example"],
+        "about": About(
+            version="1.2.0", updated=UPDATED, documentation="/help", contact="https://elsewhere.example/contact"
+        ),
+    },
     "mounted": {
         "url": "https://shop.example/books",
         "about": About(
