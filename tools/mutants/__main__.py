@@ -48,6 +48,9 @@ class Trial:
     seconds: float
     """How long the tests took when they were recorded."""
 
+    may_be_kept: bool = False
+    """Whether its function may have been run once for all: a warm process has what it made before."""
+
 
 @dataclass(frozen=True)
 class Verdicts:
@@ -90,12 +93,13 @@ def trials_of(mutants: Iterable[Mutant], processes: int, tests: str, budget: flo
         reaching = {test: seconds[test] for run in runs for test in run.tests_of(mutant)}
         first = [earlier[mutant.key]] if earlier.get(mutant.key) in seconds else []
         groups = [group for run in runs for group in run.groups_of(mutant)]
-        is_reached = any(run.has_in_function(mutant) for run in runs) and len(reaching) >= FEW
+        in_function = any(run.has_in_function(mutant) for run in runs)
+        is_reached = in_function and len(reaching) >= FEW
         whole = transcripts_of(mutant, reaching if is_reached else seconds)
         narrow = [test for test in in_order(mutant, reaching, breadth, groups) if test not in whole]
         more = _bounded(mutant, narrow, seconds, budget, MOST)
         given = list(dict.fromkeys([*first, *whole, *more.tests]))
-        yield Trial(mutant, given, sum(seconds.get(test, 0.1) for test in given))
+        yield Trial(mutant, given, sum(seconds.get(test, 0.1) for test in given), in_function and not is_reached)
 
 
 def _bounded(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float], budget: float, most: int) -> Trial:
@@ -117,7 +121,11 @@ def judged(trials: Sequence[Trial], processes: int) -> Verdicts:
     verdicts = judge_warm(rows, BUILD / "copy-0", BUILD, processes)
     caught = {key: test for key, (kind, test) in verdicts.items() if kind == "caught"}
     unsound = {f"{test} ({how})" for test, (kind, how) in verdicts.items() if kind == UNSOUND}
-    left = [trial for trial in trials if verdicts.get(trial.mutant.key, ("",))[0] not in {"caught", "passed"}]
+    left = [
+        trial
+        for trial in trials
+        if (kind := verdicts.get(trial.mutant.key, ("",))[0]) != "caught" and (kind != "passed" or trial.may_be_kept)
+    ]
     forks = multiprocessing.get_context("fork")
     slots = forks.Queue()
     for number in range(processes):
