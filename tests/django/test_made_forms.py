@@ -10,13 +10,14 @@ from awp_publish_django.publication import get_publication
 from django import forms
 from django.contrib.auth.models import Group
 from django.core.checks import run_checks
+from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import path
 from django.views.decorators.http import require_POST
-from django.views.generic import FormView
+from django.views.generic import CreateView, FormView
 
 from tests.django.shop.models import Shelf
 from tests.django.sites import make_site
@@ -90,6 +91,22 @@ class ForOwner(Chosen):
         return {**super().get_form_kwargs(), "owner": "ann"}
 
 
+class Guarded(CreateView):
+    """Keep a shelf."""
+
+    http_method_names = ("post",)
+
+    def get_form_class(self) -> type[forms.ModelForm]:
+        raise PermissionDenied
+
+
+class GuardedBoards(Guarded):
+    """Keep boards."""
+
+    model = Shelf
+    fields = ("boards",)
+
+
 site = make_site()
 
 
@@ -119,10 +136,15 @@ urlpatterns = [
     path("chosen", Chosen.as_view()),
     path("for-owner", ForOwner.as_view()),
     path("unknown", Unknown.as_view()),
+    path("by-options", Guarded.as_view(model=Shelf, fields=["code"])),
+    path("by-form", Guarded.as_view(form_class=ShelfForm)),
+    path("by-class", GuardedBoards.as_view()),
 ]
 site.declare("unknown", method="POST", path="/unknown")
 site.declare("chosen", method="POST", path="/chosen")
 site.declare("for_owner", method="POST", path="/for-owner")
+for name in ("by-options", "by-form", "by-class"):
+    site.declare(name.replace("-", "_"), method="POST", path=f"/{name}")
 
 
 @pytest.fixture(autouse=True)
@@ -161,11 +183,20 @@ def test_validators_of_the_model_are_in_the_schema():
     assert (read["code"]["pattern"], read["code"]["maxLength"], read["boards"]["maximum"]) == ("^[A-Z]+$", 9, 7)
 
 
-@pytest.mark.parametrize(("action", "members"), [("chosen", {"size", "note", "secret"}), ("for_owner", {"group"})])
-def test_the_form_that_a_view_makes_is_its_inputs(action, members):
+@pytest.mark.parametrize(
+    ("action", "members", "has_choices"),
+    [
+        ("chosen", {"size", "note", "secret"}, True),
+        ("for_owner", {"group"}, True),
+        ("by_options", {"code"}, False),
+        ("by_form", {"code", "boards"}, False),
+        ("by_class", {"boards"}, False),
+    ],
+)
+def test_the_form_that_a_view_makes_or_names_is_its_inputs(action, members, has_choices):
     inputs: Any = get_publication().site.catalog.action(action).inputs
     assert set(inputs["properties"]) == members
-    assert "enum" in str(inputs)
+    assert ("enum" in str(inputs)) is has_choices
 
 
 def test_a_form_that_nobody_can_make_closes_nothing_and_a_check_says_so():
