@@ -15,7 +15,7 @@ from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.calls.gates.identify import IDENTIFY, REQUIRE
 from awp_publish.calls.gates.inputs import INPUTS
 from awp_publish.model import Action
-from awp_publish.problems import Problem, RateLimited
+from awp_publish.problems import DeclarationError, Problem, RateLimited
 from awp_publish.stores.store import Ran, Seen, Step
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -37,7 +37,14 @@ def in_order(gates: Iterable[Gate]) -> list[Gate]:
 def guard_of(action: Action, facts: Facts) -> "Guard | None":
     """Return the guard of an action, None if no gate concerns it."""
     gates = in_order(facts.guards.gates)
-    concerned = [(gate, made) for gate in gates if (made := gate.of(action, facts)) is not None]
+    concerned: list[tuple[Gate, Any]] = [(gate, made) for gate in gates if (made := gate.of(action, facts)) is not None]
+    for gate, check in concerned:
+        if not isinstance(check, GateCheck):
+            wrong = f'what is returned for action "{action.id}" is a {type(check).__name__}.'
+            raise DeclarationError(f'gate "{gate.name}"', wrong, "Return a GateCheck, or None.")
+        if type(check).ask is GateCheck.ask and type(check).judge is not GateCheck.judge:
+            wrong = f"{type(check).__name__} has judge but no ask, so that it would never judge."
+            raise DeclarationError(f'gate "{gate.name}"', wrong, "Let ask return an Ask, or refuse in enter.")
     if not any(gate.alone for gate, _ in concerned):
         return None
     return Guard(action, facts.guards, [made for _, made in concerned])

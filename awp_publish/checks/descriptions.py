@@ -187,7 +187,7 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
     for name, declared, schema, pointer in inputs:
         words = " ".join(str(part.get("description") or "") for part in (declared, schema) if isinstance(part, Mapping))
         if name.lower() in _VAGUE_INPUTS or (len(name) <= MAX_TERSE_NAME and not words.strip()):
-            yield "model-ambiguous-name", f"The input {shown(name)} has no type.", pointer
+            yield "model-ambiguous-name", f"The input {shown(name)} does not say what it holds.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
         missing = [

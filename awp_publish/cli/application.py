@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
+from inspect import signature
 from pathlib import Path
+from types import FunctionType
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -130,17 +132,21 @@ def load(target: str) -> AsgiApp:
     except DeclarationError:
         raise
     except ImportError as error:
-        if (extra := extra_of(error)) is None:
-            raise
-        remedy = f'Run pip install "awp-publish[{extra}]".'
+        extra = extra_of(error)
+        remedy = "" if extra is None else f'Run pip install "awp-publish[{extra}]".'
         raise DeclarationError(target, f"cannot be imported: {error}.", remedy) from error
     except Exception as error:  # a traceback through this package helps nobody; its end is in the application
         raise DeclarationError(target, f"cannot be imported: {described(error)}.") from error
+    if not hasattr(module, attribute):
+        raise DeclarationError(target, f"the module has no {attribute}.", "Name the application itself.")
     app: object = getattr(module, attribute)
     if isinstance(app, Site):
         names = [f"{module_name}:{name}" for name, value in vars(module).items() if site_of(value) is app]
         where = f": {names[0]}" if names else " that AgentPublisher was added to"
         raise DeclarationError(target, "is a Site, not an application.", f"Name the application{where}.")
+    if isinstance(app, FunctionType) and not signature(app).parameters:
+        remedy = f"Keep what it returns, app = {attribute}(), and name that: {module_name}:app."
+        raise DeclarationError(target, "is a function that makes an application.", remedy)
     if not callable(app) or isinstance(app, type):
         kind = type(app).__name__
         raise DeclarationError(target, f"is not an ASGI application: {kind}.", "Name the application itself.")

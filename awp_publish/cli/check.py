@@ -49,7 +49,10 @@ def check(console: Console, options: Namespace) -> int:
             application = Application(target)
             documents = application.documents
             if site_of(application.app) is None:
-                findings += check_documents({path: document.body for path, document in documents.items()})
+                if not (checked := {path: document.body for path, document in documents.items()}):
+                    remedy = "Add AgentPublisher to it, or name the application that has it."
+                    raise DeclarationError(target, "serves no document that can be checked.", remedy)
+                findings += check_documents(checked)
             else:  # what start-up logs and the overview shows
                 site = application.site
                 routes = find_routes(unwrap(application.app))

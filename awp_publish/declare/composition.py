@@ -2,30 +2,43 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Final
+from typing import Final, TypeVar
 
 from awp_publish.calls.wire import Wire
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.documents.protocol import Document, Protocol
-from awp_publish.plugin import DeclaredSite, Door, Plugin, Setup
+from awp_publish.plugin import Command, DeclaredSite, Door, Plugin, Setup
 from awp_publish.problems import DeclarationError
+
+T = TypeVar("T")
 
 _REMEDY: Final = "Leave one of the plug-ins out, or rename its {}."
 
 
-def refuse_wrong_parts(plugins: Iterable[Plugin]) -> None:
-    """Raise DeclarationError for a plug-in of which a list is none, or has something else in it."""
-    for plugin in plugins:
-        _refuse_others(plugin, "documents", plugin.documents, Protocol)
-        _refuse_others(plugin, "wires", plugin.wires, Wire)
-        for protocol in plugin.documents:
-            _refuse_others(plugin, f'documents of "{protocol.name}"', protocol.documents, Document)
+def refuse_wrong_parts(plugin: Plugin) -> None:
+    """Raise DeclarationError for a plug-in with a part of another type: a list, a dictionary, a function."""
+    for part in fields(plugin):
+        value, kind = getattr(plugin, part.name), ""
+        if callable(part.default) and not callable(value):
+            kind = "a function"
+        elif part.default_factory is dict and not isinstance(value, Mapping):
+            kind = "a dictionary"
+        if kind:
+            raise DeclarationError("site", f'plugins: "{plugin.name}": {part.name} must be {kind}.')
+    listed(plugin, "documents", plugin.documents, Protocol)
+    listed(plugin, "wires", plugin.wires, Wire)
+    listed(plugin, "the values of commands", plugin.commands.values(), Command)
+    for protocol in plugin.documents:
+        listed(plugin, f'documents of "{protocol.name}"', protocol.documents, Document)
 
 
-def _refuse_others(plugin: Plugin, name: str, values: object, kind: type) -> None:
-    if not isinstance(values, Sequence) or not all(isinstance(value, kind) for value in values):
+def listed(plugin: Plugin, name: str, values: Iterable[T], kind: type[T]) -> list[T]:
+    """Return these values of a plug-in. Raises DeclarationError if they are no list, or one is of another type."""
+    values = list(values) if isinstance(values, Iterable) else None
+    if values is None or not all(isinstance(value, kind) for value in values):
         raise DeclarationError("site", f'plugins: "{plugin.name}": {name} must be a list of {kind.__name__}.')
+    return values
 
 
 def refuse_shared_names(setups: Mapping[str, Setup], site: DeclaredSite) -> None:

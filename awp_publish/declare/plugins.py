@@ -1,19 +1,28 @@
 """The plug-ins of a site: `Site(plugins=[...])` becomes a `Setup` for each, with its options and its state."""
 
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from awp_publish.declare.composition import refuse_shared_doors, refuse_shared_names, refuse_wrong_parts
+from awp_publish.declare.composition import (
+    listed,
+    refuse_shared_doors,
+    refuse_shared_names,
+    refuse_wrong_parts,
+)
 from awp_publish.model import Catalog, Paths
-from awp_publish.plugin import DeclaredSite, Door, Gate, Plugin, Setup, installed
+from awp_publish.plugin import DeclaredSite, Door, Finding, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem, did_you_mean
 from awp_publish.schema.options import LazyAdapter, T, check, listing, unpack
 
 LEAVE_OUT: Final = "no:"
 """The prefix of the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
+
+_SLUG: Final = re.compile(r"(?!problem$)[a-z0-9]+(-[a-z0-9]+)*")
+"""A part of an address and, in capitals, a code. `problem` is the slug of a class without one of its own."""
 
 _REMEDY: Final = 'Write plugins=["mcp", Traffic(days=30)]: names, options, or plug-ins of your own.'
 
@@ -31,6 +40,7 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         plugin, options = _read(value)
         if plugin.name in chosen:
             raise DeclarationError("site", f'plugins: "{plugin.name}" is named twice.', "Leave one out.")
+        refuse_wrong_parts(plugin)
         _check_packages(plugin)
         chosen[plugin.name] = plugin, options
     if both := sorted(unwanted & chosen.keys()):
@@ -44,7 +54,6 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         name: Setup(plugin, options, site, is_named=name in chosen)
         for name, (plugin, options) in (defaults | chosen).items()
     }
-    refuse_wrong_parts(chosen[name][0] for name in chosen)
     refuse_shared_names(setups, site)
     return setups
 
@@ -59,20 +68,42 @@ def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
     """Return the problems that plug-ins add: those that they list, and those with which their gates refuse."""
     kinds = dict[type[Problem], None]()
     for setup in setups.values():
-        kinds |= dict.fromkeys(setup.plugin.problems)
+        kinds |= dict.fromkeys(listed(setup.plugin, "problems", setup.plugin.problems, type))
     for gate in gates_of(setups):
         kinds |= dict.fromkeys(gate.refuses)
-    return [kind for kind in kinds if kind not in ALL]
+    own = [kind for kind in kinds if kind not in ALL]
+    if unnamed := [kind for kind in own if not _SLUG.fullmatch(kind.slug)]:
+        wrong = f"plugins: the slug of the problem {unnamed[0].__name__} is {unnamed[0].slug!r}."
+        raise DeclarationError(
+            "site", wrong, 'Give it one of lower-case letters, digits and hyphens: "quota-exceeded".'
+        )
+    return own
 
 
 def gates_of(setups: Mapping[str, Setup]) -> tuple[Gate, ...]:
     """Return the gates that plug-ins add."""
-    return tuple(gate for setup in setups.values() for gate in setup.plugin.gates(setup))
+    return tuple(
+        gate
+        for setup in setups.values()
+        for gate in listed(setup.plugin, "what gates returns", setup.plugin.gates(setup), Gate)
+    )
+
+
+def findings_of(setups: Mapping[str, Setup], catalog: Catalog) -> list[Finding]:
+    """Return what plug-ins find in the whole catalog. Raises DeclarationError for what cannot be published."""
+    return [
+        finding
+        for setup in setups.values()
+        for finding in listed(setup.plugin, "what check returns", setup.plugin.check(setup, catalog), Finding)
+    ]
 
 
 def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]:
     """Return the doors of each plug-in at these paths, by the plug-in's name. Raises DeclarationError."""
-    doors = {name: list(setup.plugin.doors(setup, paths)) for name, setup in setups.items()}
+    doors = {
+        name: listed(setup.plugin, "what doors returns", setup.plugin.doors(setup, paths), Door)
+        for name, setup in setups.items()
+    }
     refuse_shared_doors(doors)
     return doors
 

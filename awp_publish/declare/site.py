@@ -32,6 +32,7 @@ from awp_publish.declare.order import refuse_impossible_order
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import (
     doors_of,
+    findings_of,
     gates_of,
     problems_of,
     read_options,
@@ -393,11 +394,10 @@ class Site:
         for gate in in_order(gates_of(self.plugins)):
             if gate.check is not None:
                 gate.check(catalog, self)
-        setups = self.plugins.values()
         if not self.store.is_shared:
-            kept = (setup.plugin.keeps(setup, catalog) for setup in setups)
+            kept = (setup.plugin.keeps(setup, catalog) for setup in self.plugins.values())
             refuse_private_memory(catalog, [words for words in kept if words is not None])
-        return [finding for setup in setups for finding in setup.plugin.check(setup, catalog)]
+        return findings_of(self.plugins, catalog)
 
     @property
     def is_frozen(self) -> bool:

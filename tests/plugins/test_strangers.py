@@ -30,7 +30,7 @@ from awp_publish import (
 )
 from awp_publish.announced import scan
 from awp_publish.client import AgentClient, CallFailed
-from awp_publish.plugin import Ask, Gate, GateCheck
+from awp_publish.plugin import Ask, Gate, GateCheck, Problem
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
 from tests.client import TestClient
@@ -367,6 +367,15 @@ def document(path: str, body: Any = b"{}") -> plugin.Protocol:
     return plugin.Protocol("hours", (plugin.Document(path, "application/json", lambda catalog: body),))
 
 
+def gate(check: Any) -> plugin.Gate:
+    return plugin.Gate(name="other", order=450, refuses=(), of=lambda action, facts: check)
+
+
+class NeverAsked(plugin.GateCheck[plugin.Ask]):
+    def judge(self, call: Any, ask: Any, seen: Any, failed: Any) -> None:
+        raise AssertionError
+
+
 def door(name: str, path: str) -> plugin.Plugin:
     opened = plugin.Door(name=name, path=path, open=lambda context: plugin.Endpoints())
     return plugin.Plugin(name="other", doors=lambda setup, paths: [opened])
@@ -385,6 +394,19 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", documents=[document("/x", "{}")]), "document /x: what renders it returned str"),
         (plugin.Plugin(name="other", declares={"agent": print}), 'has the method "agent", and so has the core'),
         (plugin.Plugin(name="other", declares={"skill": print}), 'has the method "skill", and so has "skills"'),
+        (plugin.Plugin(name="other", gates=[]), '"other": gates must be a function'),  # type: ignore[arg-type]
+        (plugin.Plugin(name="other", needs=["x"]), '"other": needs must be a dictionary'),  # type: ignore[arg-type]
+        (plugin.Plugin(name="other", commands={"x": print}), "the values of commands must be a list of Command"),  # type: ignore[dict-item]
+        (
+            plugin.Plugin(name="other", problems=[type("Odd", (Problem,), {})]),
+            "the slug of the problem Odd is 'problem'",
+        ),
+        (plugin.Plugin(name="other", gates=lambda setup: gate(None)), "what gates returns must be a list of Gate"),  # type: ignore[arg-type, return-value]
+        (
+            plugin.Plugin(name="other", gates=lambda setup: [gate(5)]),
+            'gate "other": what is returned for action "greet" is',
+        ),
+        (plugin.Plugin(name="other", gates=lambda setup: [gate(NeverAsked())]), "NeverAsked has judge but no ask"),
         (door("plain", "/other"), 'has the door "plain", and so has'),
         (door("other", "other"), "the path of the door \"other\" is 'other'"),
     ],
@@ -392,6 +414,7 @@ def door(name: str, path: str) -> plugin.Plugin:
 def test_a_plug_in_that_cannot_stand_beside_the_others_is_refused_at_the_start(other, wrong):
     def start() -> None:
         site = Site("Shop", "Sells books.", "https://shop.example", plugins=["discovery", "skills", other])
+        site.agent("greet", description="Greet.")(lambda: "hello")
         AgentPublisher(Starlette(), site=site, check=False).open()
 
     with pytest.raises(DeclarationError) as refused:

@@ -33,7 +33,8 @@ def _sign(settings: inspect.Signature, count: int, method: Callable[..., R]) -> 
     @wraps(method)
     def call(*args: Any, **options: Any) -> R:
         if len(args) < count:
-            raise TypeError(f"takes {', '.join(parameter.name for parameter in own[1:])} before its options")
+            names = ", ".join(parameter.name for parameter in own[1:])
+            raise TypeError(f"{method.__name__}() takes {names} before its options")
         unnamed = settings.bind_partial(*args[count:]).arguments
         if twice := sorted(unnamed.keys() & options.keys()):
             raise TypeError(f"got several values for {', '.join(twice)}")

@@ -24,6 +24,10 @@ app = AgentPublisher(inner, site=site)
 word = "app"
 
 
+def create_app() -> AgentPublisher:
+    return app
+
+
 class Endless:
     def __init__(self) -> None:
         self.app = self
