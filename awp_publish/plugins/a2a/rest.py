@@ -9,6 +9,7 @@ from a2a.utils.error_handlers import build_rest_error_payload
 from starlette.routing import BaseRoute, Route
 
 from awp_publish.http.exchange import Message, Reply
+from awp_publish.http.strict_json import json_kind
 from awp_publish.plugins.a2a.door import A2aDoor
 from awp_publish.plugins.a2a.handler import A2aHandler
 from awp_publish.plugins.a2a.request import A2aRequest, other_version
@@ -70,4 +71,6 @@ class RestDoor(A2aDoor):
 
     async def read(self, request: A2aRequest) -> bool:
         await self.read_document(request, may_be_empty=True)
+        if request.body and not isinstance(request.document, dict):
+            raise InvalidEnvelope(f"The body is {json_kind(request.document)}, not an object.")
         return True
