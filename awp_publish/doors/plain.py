@@ -180,6 +180,8 @@ class PlainDoor(CallEndpoint):
                 detail = f"must be an object of the inputs, not {kind_of(sent)}"
                 raise InvalidInput(f"The body {detail}.", errors=[Violation("", detail)])
         elif is_form(content_type):
+            if body.lstrip()[:1] == b"{":  # what curl -d sends without -H
+                raise UnsupportedMediaType("The body is JSON, and Content-Type says that it is a form.")
             sent = self._reader.read(read_form(content_type, body))
         else:
             raise UnsupportedMediaType(

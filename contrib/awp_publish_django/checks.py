@@ -7,7 +7,7 @@ warning, since it may be what `migrate` is about to make; before Django 6.1, eve
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import django
 from django.conf import settings
@@ -123,6 +123,13 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
                 hint="Give Site(url=...) or AWP_PUBLISH_URL an https address.",
                 id="awp_publish.W001",
             )
+    prefix, urls = (settings.FORCE_SCRIPT_NAME or "").rstrip("/"), publication.site.settings.urls
+    if prefix and not any(urlsplit(url).path.rstrip("/") == prefix for url in urls):
+        yield CheckWarning(
+            f"FORCE_SCRIPT_NAME is {prefix}, and the site's url is {urls[0]}: no address in its documents leads there.",
+            hint=f'Write Site(url="{urljoin(urls[0], prefix)}").',
+            id="awp_publish.W008",
+        )
 
 
 def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:

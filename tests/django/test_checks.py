@@ -102,6 +102,7 @@ def test_what_works_and_should_not_be_left_so_is_told():
     assert "awp_publish.W003" not in told("forgetful_site", DEBUG=True)
     assert "shop.example" in told("plain", ALLOWED_HOSTS=["books.example"])["awp_publish.W005"]
     assert "awp_publish.W005" not in told("plain", ALLOWED_HOSTS=[".example"])
+    assert "https://shop.example/books" in told("plain", FORCE_SCRIPT_NAME="/books")["awp_publish.W008"]
 
 
 def test_every_check_is_documented_and_has_a_hint():

@@ -124,7 +124,7 @@ def check_addresses(
         yield _warning(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, but no document can say which ones.",
-            "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+            "Give Site(authenticate=...), or, in FastAPI, their routes a security scheme (HTTPBearer, APIKeyHeader).",
         )
     by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]
     if by_name:
