@@ -282,7 +282,8 @@ def _wire_of(door: str | Wire) -> Wire:
     if isinstance(door, Wire):
         return door
     if (wire := doors().get(door)) is None:
-        raise ValueError(f"There is no door {door!r}. There are: {', '.join(doors())}.")
+        known = ", ".join(doors())
+        raise ValueError(f"There is no door {door!r}. There are: {known}. For that of your own plug-in, give its Wire.")
     return wire
 
 

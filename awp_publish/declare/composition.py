@@ -1,7 +1,7 @@
 """Plug-ins that cannot serve one site: with parts of another type, or two that claim the same for themselves."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Final, TypeVar
 
 from awp_publish.calls.wire import Wire
@@ -24,6 +24,8 @@ def refuse_wrong_parts(plugin: Plugin) -> None:
             kind = "a function"
         elif part.default_factory is dict and not isinstance(value, Mapping):
             kind = "a dictionary"
+        elif part.name == "options" and not (value is None or is_dataclass(value)):
+            kind = "a dataclass"
         if kind:
             raise DeclarationError("site", f'plugins: "{plugin.name}": {part.name} must be {kind}.')
     listed(plugin, "documents", plugin.documents, Protocol)

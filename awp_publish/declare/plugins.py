@@ -40,7 +40,6 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         plugin, options = _read(value)
         if plugin.name in chosen:
             raise DeclarationError("site", f'plugins: "{plugin.name}" is named twice.', "Leave one out.")
-        refuse_wrong_parts(plugin)
         _check_packages(plugin)
         chosen[plugin.name] = plugin, options
     if both := sorted(unwanted & chosen.keys()):
@@ -148,6 +147,7 @@ def read_options(
 def _read(value: object) -> tuple[Plugin, object]:
     """Return the plug-in that a value names, and its options."""
     if isinstance(value, Plugin):
+        refuse_wrong_parts(value)
         return value, _options_of(value)
     if isinstance(value, str):
         plugin = _named(value)
@@ -156,6 +156,7 @@ def _read(value: object) -> tuple[Plugin, object]:
     beside = [other for other in vars(module).values() if isinstance(other, Plugin)] if module is not None else []
     for plugin in (*installed().values(), *beside):
         if plugin.options is not None and type(value) is plugin.options:
+            refuse_wrong_parts(plugin)
             adapter: LazyAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
@@ -191,7 +192,14 @@ def _is_missing(package: str) -> bool:
 
 
 def _options_of(plugin: Plugin) -> Any:
-    return None if plugin.options is None else plugin.options()
+    if plugin.options is None:
+        return None
+    try:
+        return plugin.options()
+    except TypeError as error:  # it has settings without a default
+        example = f"{plugin.options.__name__}(...)"
+        wrong = f'plugins: "{plugin.name}" is not complete without its settings: {error}.'
+        raise DeclarationError("site", wrong, f"Write plugins=[{example}].") from error
 
 
 @cache

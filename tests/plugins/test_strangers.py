@@ -395,6 +395,11 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", declares={"agent": print}), 'has the method "agent", and so has the core'),
         (plugin.Plugin(name="other", declares={"skill": print}), 'has the method "skill", and so has "skills"'),
         (plugin.Plugin(name="other", gates=[]), '"other": gates must be a function'),  # type: ignore[arg-type]
+        (plugin.Plugin(name="other", options=dict), '"other": options must be a dataclass'),
+        (
+            plugin.Plugin(name="other", options=type(document("/x"))),
+            "without its settings: Protocol.__init__() missing",
+        ),
         (plugin.Plugin(name="other", needs=["x"]), '"other": needs must be a dictionary'),  # type: ignore[arg-type]
         (plugin.Plugin(name="other", commands={"x": print}), "the values of commands must be a list of Command"),  # type: ignore[dict-item]
         (
