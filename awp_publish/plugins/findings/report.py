@@ -46,6 +46,19 @@ def check_published(
     }
     findings = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
     findings += site.findings
+    hosts = {other.domain for other in site.catalogs}
+    own = {route.template for route in routes if not route.host or "{" in route.host or route.host in hosts}
+    elsewhere = {route.template for route in routes} - own
+    for action in catalog.actions:
+        if action.target is not None and action.target.path in elsewhere:
+            findings.append(
+                _warning(
+                    "start-host",
+                    f"The route of action {action.id} is for another host than {' and '.join(sorted(hosts))}: no call "
+                    "there reaches it.",
+                    'Add the address of its host to Site(url=["https://...", ...]), or move the route out of Host.',
+                )
+            )
     remembering = [action.id for action in catalog.actions if action.remembers]
     if remembering and not site.store.is_shared:
         findings.insert(

@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Host, Mount, Route, Router
 
 from awp_publish import AgentPublisher, OAuth, SessionUser, Site
 from awp_publish.checks import Finding
@@ -31,8 +31,11 @@ async def answer(request: Request) -> PlainTextResponse:
 
 
 def route_of(text: str) -> BaseRoute:
-    """Return a route, or an application that keeps its routes to itself: `GET /here` or `MOUNT /here`."""
+    """Return a route (of a host), or an application that keeps its routes to itself: `GET /here`, `MOUNT /here`."""
     method, path = text.split(" ")
+    if path.startswith("//"):
+        host, _, rest = path[2:].partition("/")
+        return Host(host, Router([Route(f"/{rest}", answer, methods=[method])]))
     return Mount(path, PlainTextResponse("there")) if method == "MOUNT" else Route(path, answer, methods=[method])
 
 
