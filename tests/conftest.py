@@ -27,7 +27,11 @@ from tests.client import TestClient
 from tests.installed import can_be_imported, installed, is_installed, missing_plugin
 from tests.limit import Limit
 from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
-from tests.redis_cluster import redis_cluster as redis_cluster, start_cluster as start_cluster
+from tests.redis_cluster import (
+    redis_cluster as redis_cluster,
+    shared_cluster as shared_cluster,
+    start_cluster as start_cluster,
+)
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 gc.disable()  # until all tests are collected
