@@ -3,18 +3,36 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from awp_publish.stores.store import Add, Count, Ran, Reserve, Schedule, Step, Swap, unavailable
-from awp_publish.stores.transaction import carry_out
+from awp_publish.stores.store import (
+    Add,
+    Count,
+    Counted,
+    Look,
+    Ran,
+    Reserve,
+    Schedule,
+    Seen,
+    Step,
+    Swap,
+    Unschedule,
+    unavailable,
+)
 
 MAX_OUTDATED: Final = 64
 """Stale heap entries that `_TimedEntries` may hold beyond one for each of its names."""
 
 ENTRY_BYTES: Final = 256
 """Approximate memory that Python needs for an entry besides its key and value."""
+
+Tested: TypeAlias = tuple[bool, Seen]
+"""Whether a step holds, and what it has found."""
+
+_Test: TypeAlias = Callable[["MemoryStore", Any, float], Tested]
+_Change: TypeAlias = Callable[["MemoryStore", Any, float], None]
 
 
 class MemoryStore:
@@ -39,31 +57,55 @@ class MemoryStore:
         # Below this, a single run cannot fill the store, so nobody has to work out how much room it needs.
         self._plenty = min(most_bytes, ENTRY_BYTES * most_entries) // 2
         self._lock = threading.Lock()
-        self._tables = _Tables()
+        self._values = _TimedEntries()
+        """Values, and when they expire."""
+        self._windows = _TimedEntries()
+        """Numbers of events and reserved totals, and when they are forgotten."""
+        self._queues: dict[str, _TimedEntries] = {}
+        self._bytes = 0
+        self._incoming = 0
+        """Bytes of the values that the run under way will store if all of its steps hold."""
+        self._due = math.inf
+        """When the first value or window expires."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps. Nothing in memory is durable. Raises StoreUnavailable when the store is full."""
-        lock, tables = self._lock, self._tables
+        lock = self._lock
         lock.acquire()  # with a context manager it would take twice as long
         try:
             now = self._clock()
-            if tables.due <= now:  # expired entries make room, a few at a time
-                tables.purge(now, 2 * len(steps))
-            size = tables.bytes_used + ENTRY_BYTES * len(steps)
-            for step in steps:
-                if type(step) is Add:
-                    size += len(step.value)
-                elif type(step) is Swap and step.new is not None:
-                    size += len(step.new)
-            if size > self._plenty:
+            if self._due <= now:  # expired entries make room, a few at a time
+                self._purge(now, 2 * len(steps))
+            if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
-            return carry_out(steps, tables, now)
+            self._incoming = 0
+            seen: list[Seen] = []
+            changes: list[tuple[_Change, Step]] = []
+            for step in steps:
+                test, change = _KINDS[type(step)]
+                holds, found = test(self, step, now)
+                seen.append(found)
+                if not holds:
+                    return Ran(len(seen) - 1, tuple(seen))
+                if change is not None:
+                    changes.append((change, step))
+            if self._incoming > self._plenty:
+                self._make_room(steps, now)
+            for change, step in changes:
+                change(self, step, now)
+            return Ran(None, tuple(seen))
         finally:
             lock.release()
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
         with self._lock:
-            return self._tables.take(queue, lease, most, self._clock())
+            now, timed = self._clock(), self._queues.get(queue)
+            if timed is None:
+                return ()
+            members = tuple(member for member, _ in timed.pop_due(now, most))
+            for member in members:
+                timed.set(member, (None, now + lease))
+            return members
 
     async def close(self) -> None:
         """Do nothing: entries stay until they expire."""
@@ -71,15 +113,122 @@ class MemoryStore:
     @property
     def bytes_used(self) -> int:
         """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
-        return self._tables.bytes_used
+        return self._bytes
+
+    # Each test returns whether its step holds, and what it has found; only a `Count` changes something at once.
+
+    def _test_count(self, step: Count, now: float) -> Tested:
+        key, most, seconds = step
+        window = self._windows.entries.get(key)
+        if window is None or not now < window[1] <= now + seconds:  # none is open, or the clock was set back since
+            if most <= 0:
+                return False, Counted(0, 0.0)
+            window = [0, now + seconds]
+            self._open_window(key, window)
+        events, closes = window
+        left = closes - now
+        if left > seconds:  # the sum above may have been rounded up
+            left = seconds
+        if events >= most:
+            return False, Counted(events, left)
+        window[0] = events = events + 1
+        return True, Counted(events, left)
+
+    def _test_look(self, step: Look, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        return True, None if entry is None or entry[1] <= now else entry[0]
+
+    def _test_add(self, step: Add, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        if entry is not None and entry[1] > now:
+            return False, entry[0]
+        self._incoming += len(step.value)
+        return True, None
+
+    def _test_swap(self, step: Swap, now: float) -> Tested:
+        entry = self._values.entries.get(step.key)
+        value = None if entry is None or entry[1] <= now else entry[0]
+        if step.new is not None:
+            self._incoming += len(step.new)
+        return value == step.old, value
+
+    def _test_reserve(self, step: Reserve, now: float) -> Tested:
+        key, amount, most, _ = step
+        window = self._windows.entries.get(key)
+        total = window[0] if window is not None and window[1] > now else 0
+        return most is None or not 0 < amount > most - total, Counted(total, 0.0)
+
+    def _test_schedule(self, step: Schedule, now: float) -> Tested:
+        if step.most is None:
+            return True, None
+        timed = self._queues.get(step.queue)
+        others = 0 if timed is None else len(timed.entries) - (step.member in timed.entries)
+        return others < step.most, Counted(others, 0.0)
+
+    def _test_unschedule(self, step: Unschedule, now: float) -> Tested:
+        return True, None
+
+    def _reserve(self, step: Reserve, now: float) -> None:
+        """Change a total. One that is 0 takes no room."""
+        key, amount, until = step.key, step.amount, now + step.seconds
+        window = self._windows.entries.get(key)
+        total = amount if window is None or window[1] <= now else window[0] + amount
+        if window is not None and total > 0 and now < window[1] <= until:
+            window[:] = total, until  # the heap has it with an earlier time, which is allowed
+        elif total > 0 and until > now:
+            self._open_window(key, [total, until])
+        elif self._windows.remove(key) is not None:
+            self._bytes -= ENTRY_BYTES + len(key)
+
+    def _schedule(self, step: Schedule, now: float) -> None:
+        timed = self._queues.setdefault(step.queue, _TimedEntries())
+        if timed.set(step.member, (None, now + step.delay)) is None:
+            self._bytes += ENTRY_BYTES + len(step.member)
+
+    def _unschedule(self, step: Unschedule, now: float) -> None:
+        timed = self._queues.get(step.queue)
+        if timed is None:
+            return
+        if timed.entries.pop(step.member, None) is not None:
+            self._bytes -= ENTRY_BYTES + len(step.member)
+        if not timed.entries:
+            del self._queues[step.queue]
+
+    def _set_value(self, step: Add | Swap, now: float) -> None:
+        """Store a value, or remove the one that is there."""
+        key, new, expires = step.key, step[-2], now + step.seconds
+        values = self._values.entries
+        before = values.get(key)
+        if new is None or expires <= now:
+            if before is not None:
+                self._values.remove(key)
+                self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
+            return
+        if before is None:
+            self._bytes += ENTRY_BYTES + len(key) + len(new)
+            heappush(self._values.heap, (expires, key))
+        else:
+            self._bytes += len(new) - len(before[0])
+            if expires < before[1]:
+                self._values.set(key, (new, expires))
+        values[key] = (new, expires)
+        if expires < self._due:
+            self._due = expires
+
+    def _open_window(self, key: str, window: list[Any]) -> None:
+        """Keep a number of events, or a total, until the time that stands behind it."""
+        if self._windows.set(key, window) is None:
+            self._bytes += ENTRY_BYTES + len(key)
+        if window[1] < self._due:
+            self._due = window[1]
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Purge everything that has expired.
 
         Raises StoreUnavailable if that does not make enough room for the steps.
         """
-        self._tables.purge(now, math.inf)
-        values, windows, queues = self._tables.values.entries, self._tables.windows.entries, self._tables.queues
+        self._purge(now, math.inf)
+        values, windows, queues = self._values.entries, self._windows.entries, self._queues
         more = size = 0
         for step in steps:
             match step:
@@ -97,83 +246,28 @@ class MemoryStore:
                 case _:
                     pass  # changes nothing, or does not hold
         count = len(values) + len(windows) + sum(len(queue.entries) for queue in queues.values())
-        if (more > 0 and count + more > self._most) or (size > 0 and self.bytes_used + size > self._most_bytes):
+        if (more > 0 and count + more > self._most) or (size > 0 and self._bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
 
-
-class _Tables:
-    """The dicts of a store, as the transaction of each run. `due` is when the first value or window expires."""
-
-    def __init__(self) -> None:
-        self.values = _TimedEntries()
-        """Values, and when they expire."""
-        self.windows = _TimedEntries()
-        """Numbers of events and reserved totals, and when they are forgotten."""
-        self.queues: dict[str, _TimedEntries] = {}
-        self.bytes_used = 0
-        self.due = math.inf
-
-    def value(self, key: str, now: float) -> bytes | None:
-        entry = self.values.entries.get(key)
-        return None if entry is None or entry[1] <= now else entry[0]
-
-    def window(self, key: str, now: float) -> tuple[int, float]:
-        entry = self.windows.entries.get(key)
-        return _NO_WINDOW if entry is None or entry[1] <= now else entry
-
-    def put(self, key: str, value: bytes, expires: float) -> None:
-        before = self.values.set(key, (value, expires))
-        self.bytes_used += len(value) + (ENTRY_BYTES + len(key) if before is None else -len(before[0]))
-        if expires < self.due:
-            self.due = expires
-
-    def drop(self, key: str) -> None:
-        if (before := self.values.remove(key)) is not None:
-            self.bytes_used -= ENTRY_BYTES + len(key) + len(before[0])
-
-    def count(self, key: str, events: int, closes: float) -> None:
-        """Keep a number of events, or a total, until it closes. A total of 0 takes no room."""
-        if events == 0:
-            if self.windows.remove(key) is not None:
-                self.bytes_used -= ENTRY_BYTES + len(key)
-            return
-        if self.windows.set(key, (events, closes)) is None:
-            self.bytes_used += ENTRY_BYTES + len(key)
-        if closes < self.due:
-            self.due = closes
-
-    def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        if self.queues.setdefault(queue, _TimedEntries()).set(member, (None, due)) is None:
-            self.bytes_used += ENTRY_BYTES + len(member)
-
-    def unschedule(self, queue: str, member: str) -> None:
-        timed = self.queues.get(queue)
-        if timed is not None and timed.entries.pop(member, None) is not None:
-            self.bytes_used -= ENTRY_BYTES + len(member)
-            if not timed.entries:
-                del self.queues[queue]
-
-    def others(self, queue: str, member: str) -> int:
-        timed = self.queues.get(queue)
-        return 0 if timed is None else len(timed.entries) - (member in timed.entries)
-
-    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
-        timed = self.queues.get(queue)
-        members = tuple(member for member, _ in timed.pop_due(now, most)) if timed is not None else ()
-        for member in members:
-            self.queues[queue].set(member, (None, now + lease))
-        return members
-
-    def purge(self, now: float, visits: float) -> None:
+    def _purge(self, now: float, visits: float) -> None:
         """Forget values and windows that have expired, visiting at most `visits` heap entries of each."""
-        for key, (value, _) in self.values.pop_due(now, len(self.values.entries), visits):
-            self.bytes_used -= ENTRY_BYTES + len(key) + len(value)
-        for key, _ in self.windows.pop_due(now, len(self.windows.entries), visits):
-            self.bytes_used -= ENTRY_BYTES + len(key)
-        self.due = min((table.heap[0][0] for table in (self.values, self.windows) if table.heap), default=math.inf)
+        for key, (value, _) in self._values.pop_due(now, len(self._values.entries), visits):
+            self._bytes -= ENTRY_BYTES + len(key) + len(value)
+        for key, _ in self._windows.pop_due(now, len(self._windows.entries), visits):
+            self._bytes -= ENTRY_BYTES + len(key)
+        self._due = min((table.heap[0][0] for table in (self._values, self._windows) if table.heap), default=math.inf)
 
 
-_NO_WINDOW: Final = (0, 0.0)
+_KINDS: Final[Mapping[type, tuple[_Test, _Change | None]]] = {
+    Count: (MemoryStore._test_count, None),
+    Look: (MemoryStore._test_look, None),
+    Add: (MemoryStore._test_add, MemoryStore._set_value),
+    Swap: (MemoryStore._test_swap, MemoryStore._set_value),
+    Reserve: (MemoryStore._test_reserve, MemoryStore._reserve),
+    Schedule: (MemoryStore._test_schedule, MemoryStore._schedule),
+    Unschedule: (MemoryStore._test_unschedule, MemoryStore._unschedule),
+}
+"""How each kind of step is tested, and what it changes once all steps of a run hold."""
 
 
 class _TimedEntries:
@@ -195,20 +289,19 @@ class _TimedEntries:
         entries[name] = entry
         if before is None or when < before[1]:
             heappush(self.heap, (when, name))
-            if len(self.heap) > 2 * len(entries) + MAX_OUTDATED:
-                self._tidy()
+            self._tidy()
         return before
 
     def remove(self, name: str) -> Any:
         """Remove a pair. Returns it, None if there was none."""
         entry = self.entries.pop(name, None)
-        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
-            self._tidy()
+        self._tidy()
         return entry
 
     def _tidy(self) -> None:
-        self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
-        heapify(self.heap)
+        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
+            self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
+            heapify(self.heap)
 
     def pop_due(self, now: float, most: int, visits: float = math.inf) -> list[tuple[str, Any]]:
         """Remove and return up to `most` due names, earliest first, visiting at most `visits` heap entries."""

@@ -420,7 +420,7 @@ def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
     noted = [one["input"] for one in facts if "input" in one]
     assert {"name": "ann", "password": "(hidden)"} in noted
     assert SECRET not in f"{facts}{caplog.text}"
-    assert SECRET.encode() not in b"".join(value for value, _ in store._tables.values.entries.values())
+    assert SECRET.encode() not in b"".join(value for value, _ in store._values.entries.values())
 
 
 def test_what_is_given_once_is_given_once(vault):

@@ -65,7 +65,7 @@ class Scene:
 
     def used(self) -> list[int]:
         """Return the bytes of entries beside their own, and the entries of which memory knows."""
-        tables = [self.store._tables.values, self.store._tables.windows, *self.store._tables.queues.values()]
+        tables = [self.store._values, self.store._windows, *self.store._queues.values()]
         number = sum(len(table.entries) for table in tables)
         return [number, self.store.bytes_used - number * ENTRY_BYTES, sum(len(table.heap) for table in tables)]
 

@@ -54,12 +54,12 @@ class Shop:
     @property
     def kept(self) -> int:
         """Bytes of what is in the store, but for the counts of calls, which are written now and then."""
-        counts = (one for one in self.store._tables.values.entries.items() if one[0].startswith("{traffic}"))
+        counts = (one for one in self.store._values.entries.items() if one[0].startswith("{traffic}"))
         return self.store.bytes_used - sum(ENTRY_BYTES + len(key) + len(value) for key, (value, _) in counts)
 
     def keys(self, prefix: str) -> list[str]:
         """Keys in the store that begin with `prefix`."""
-        return [key for key in self.store._tables.values.entries if key.startswith(prefix)]
+        return [key for key in self.store._values.entries if key.startswith(prefix)]
 
     def _declare(self, site: Site) -> Site:
         @site.agent("echo")
@@ -220,7 +220,7 @@ async def test_no_input_can_be_read_from_a_task_later(spoken, headers):
         paid = await get(caller, waits)
         assert SECRET not in MessageToJson(paid)
     assert shop.ran[-1] == f"pay {len(SECRET)}"
-    assert SECRET.encode() not in b"".join(value for value, _ in shop.store._tables.values.entries.values())
+    assert SECRET.encode() not in b"".join(value for value, _ in shop.store._values.entries.values())
 
 
 async def test_a_text_that_is_the_call_is_kept_no_more_than_a_data_part():
@@ -403,7 +403,7 @@ async def test_a_damaged_list_or_task_hides_no_other_task():
     async with open_caller(shop.app, headers=ANN) as ann:
         first, second = await ann.call("pay"), await ann.call("pay")
         key = f"a2a:task:{first.id}"
-        values = shop.store._tables.values.entries
+        values = shop.store._values.entries
         values[key] = (b"\xff", math.inf)
         assert [task.id for task in (await ann.client.list_tasks(ListTasksRequest())).tasks] == [second.id]
         [listed] = [key for key in values if key.startswith("a2a:tasks:")]

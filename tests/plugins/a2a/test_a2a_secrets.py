@@ -47,7 +47,7 @@ class Vault:
         self.app = AgentPublisher(Starlette(), site=site)
 
     def keeps(self, text: str) -> bool:
-        return text.encode() in b"".join(value for value, _ in self.store._tables.values.entries.values())
+        return text.encode() in b"".join(value for value, _ in self.store._values.entries.values())
 
 
 async def get(caller: Caller, task: Task) -> str:

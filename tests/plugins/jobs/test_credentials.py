@@ -75,7 +75,7 @@ def test_credentials_of_ended_jobs_are_not_in_memory(open_client):
     go, store = threading.Event(), MemoryStore()
     client = open_client(AgentPublisher(Starlette(), site=make_site(store, go)))
     send_and_wait(client, go, 5)
-    assert MARK.encode() not in b"".join(value for value, _ in store._tables.values.entries.values())
+    assert MARK.encode() not in b"".join(value for value, _ in store._values.entries.values())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no modes")

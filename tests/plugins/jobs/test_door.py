@@ -147,7 +147,7 @@ def damage(store) -> None:
     """As a disk does that forgets."""
 
     async def swap() -> None:
-        [key] = [key for key in store._tables.values.entries if key.startswith(JOB)]
+        [key] = [key for key in store._values.entries if key.startswith(JOB)]
         for _ in range(20):  # a run may renew its lease meanwhile
             raw = (await store.run([Look(key)])).seen[0]
             if (await store.run([Swap(key, raw, raw[: len(raw) // 2], 600)])).failed is None:

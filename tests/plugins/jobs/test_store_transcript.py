@@ -111,16 +111,16 @@ class Scene:
 
     def contents(self) -> Iterator[str]:
         now = self.clock.seconds
-        for key, (raw, until) in sorted(self.store._tables.values.entries.items()):
+        for key, (raw, until) in sorted(self.store._values.entries.items()):
             if until > now:
                 job = read_job(raw)
                 facts = [f"{job.status} {job.attempt}", *(["turn"] if job.has_turn else [])]
                 facts += ["to be cancelled"] if job.cancel_requested else []
                 yield f"{key.removeprefix(JOB)}: {' '.join(facts)} {job.reserved}B, for {until - now:g}"
-        for key, (total, until) in sorted(self.store._tables.windows.entries.items()):
+        for key, (total, until) in sorted(self.store._windows.entries.items()):
             if until > now:
                 yield f"{key} {total}B, for {until - now:g}"
-        for queue, timed in sorted(self.store._tables.queues.items()):
+        for queue, timed in sorted(self.store._queues.items()):
             members = sorted(timed.entries.items(), key=lambda pair: (pair[1][1], pair[0]))
             yield f"{queue}: " + ", ".join(f"{member} in {entry[1] - now:g}" for member, entry in members)
 

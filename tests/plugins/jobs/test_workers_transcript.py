@@ -134,7 +134,7 @@ class Scene:
             case "reclaim", [who, name]:
                 await (self.jobs if who == "here" else self.open(who)).reclaim(self.ids[name], REPEATABLE.get)
             case "damage", [name]:
-                self.store._tables.values.entries[JOB + self.ids[name]] = (b"damaged", self.loop.time() + 900)
+                self.store._values.entries[JOB + self.ids[name]] = (b"damaged", self.loop.time() + 900)
             case "deliver", [name]:
                 await self.broker.kick(self.message_of(self.ids.get(name, name)))
             case "trouble", [kind]:
@@ -170,7 +170,7 @@ class Scene:
         await asyncio.gather(*others, return_exceptions=True)
 
     def owner(self, name: str) -> str:
-        raw, _ = self.store._tables.values.entries[JOB + self.ids[name]]
+        raw, _ = self.store._values.entries[JOB + self.ids[name]]
         return read_job(raw).principal
 
     def name(self, text: str) -> str:
@@ -209,7 +209,7 @@ class Scene:
         return iter([f"    {name}: {self.state(name)}" for name in self.ids])
 
     def state(self, name: str) -> str:
-        raw, _ = self.store._tables.values.entries.get(JOB + self.ids[name], (b"forgotten", 0.0))
+        raw, _ = self.store._values.entries.get(JOB + self.ids[name], (b"forgotten", 0.0))
         return state_of(raw) if raw.startswith(b"{") else raw.decode()
 
 

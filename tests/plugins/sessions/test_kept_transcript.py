@@ -108,7 +108,7 @@ class Scene:
 
     def contents(self) -> Iterator[tuple[str, str]]:
         now = self.clock.seconds
-        for entries in (self.store._tables.values.entries, self.store._tables.windows.entries):
+        for entries in (self.store._values.entries, self.store._windows.entries):
             for key, (kept, until) in entries.items():
                 if until > now:
                     yield key, f"until {until:g}: {_short(kept) if isinstance(kept, bytes) else kept}"
