@@ -222,6 +222,17 @@ def test_file_names_say_something():
     assert [path for path in PRODUCT if path.stem in SAYS_NOTHING] == []
 
 
+def test_names_of_tests_are_statements():
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    ]
+    assert len(found) > 3000
+    riddle = re.compile(r": test_((what|who|which|where|how)(ever|se)?|of|it|its|they|nor)_")
+    assert [name for name in found if riddle.search(name)] == []
+
+
 def test_public_names_are_few_and_documented():
     import awp_publish
 

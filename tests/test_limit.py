@@ -13,7 +13,7 @@ import pytest
 
 
 @pytest.mark.limit(0.5)
-def test_what_hangs():
+def test_that_hangs():
     process = subprocess.Popen(["sleep", "600"])
     print(process.pid, file=open("started", "w"), flush=True)
     threading.Event().wait()
@@ -49,8 +49,8 @@ def test_a_test_that_hangs_is_named_with_its_stack_and_leaves_no_process(tmp_pat
     }
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "test_hanging.py::test_what_hangs has not ended after 0.5 seconds." in ended.stderr
-    assert "in test_what_hangs" in ended.stderr
+    assert "test_hanging.py::test_that_hangs has not ended after 0.5 seconds." in ended.stderr
+    assert "in test_that_hangs" in ended.stderr
     process = Path(f"/proc/{(tmp_path / 'started').read_text().strip()}/stat")
     while _is_running(process):  # it was killed, which takes a busy machine a moment; else the limit ends this test
         time.sleep(0.01)

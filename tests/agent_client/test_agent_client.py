@@ -193,7 +193,7 @@ def test_a_key_is_sent_and_its_replay_is_told(app):
         assert client.document("/.well-known/woa.json")["woa_version"] == "1"
 
 
-async def test_it_works_inside_of_a_running_loop_too(app):
+async def test_the_client_works_inside_of_a_running_loop_too(app):
     with AgentClient(app) as client:
         assert client.call("show_book", slug="emma") == {"slug": "emma"}
 
@@ -224,7 +224,7 @@ def test_a_site_is_called_over_the_network_as_an_application_is(address):
     ("target", "words"),
     [("books.example", "not the address of a site"), (3, "takes an ASGI application or an address, not a int")],
 )
-def test_what_is_no_target_is_told(target, words):
+def test_an_invalid_target_is_reported(target, words):
     with pytest.raises((ValueError, TypeError), match=words):
         AgentClient(target)
     with pytest.raises(ValueError, match=r"There is no door .* give its Wire"):

@@ -195,7 +195,7 @@ EXCHANGES = {
 
 
 @pytest.mark.parametrize("name", EXCHANGES)
-def test_what_is_sent_and_what_comes_of_it(name):
+def test_exchanges_of_the_client_are_as_in_the_table(name):
     carry_out(name, EXCHANGES[name])
 
 
@@ -311,7 +311,7 @@ def test_each_wire_writes_a_call_and_reads_its_answers(request):
     assert told == path.read_text()
 
 
-def test_what_cannot_be_sent_is_the_callers_mistake():
+def test_an_input_that_cannot_be_sent_is_the_callers_mistake():
     async def nowhere(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await send({"type": "http.response.start", "status": 404, "headers": []})

@@ -141,7 +141,7 @@ def test_a_click_within_open_details_leaves_them_open(agent):
         ("submit", "#plain", None, "INVALID_REQUEST", "does not belong to a form"),
     ],
 )
-def test_what_an_element_cannot_do_is_refused_and_changes_nothing(agent, action, target, value, code, said):
+def test_an_impossible_action_on_an_element_is_refused_and_changes_nothing(agent, action, target, value, code, said):
     before = agent.som()
     with pytest.raises(AwpError, match=said) as refused:
         agent.act(action, target, **({} if value is None else {"value": value}))
@@ -172,7 +172,7 @@ def test_an_answer_says_what_was_meant_and_what_came_of_it(agent):
     assert effects["som_cursor"] == 3
 
 
-def test_what_is_the_same_as_before_is_no_change(agent):
+def test_an_equal_value_is_no_change(agent):
     agent.act("type", "#name", value="Ada")
     assert agent.act("type", "#name", value="Ada")["effects"]["som_changed"] is False
 

@@ -113,5 +113,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", ["browsing.txt", "sessions.txt"])
-def test_functions(name, request):
+def test_functions_of_browsing_answer_as_in_the_transcript(name, request):
     compare(Path(__file__).parent / name, FUNCTIONS, request)

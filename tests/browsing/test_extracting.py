@@ -73,7 +73,7 @@ def test_properties_are_those_that_there_are(agent):
         {"role": None, "text_match": None},
     ],
 )
-def test_what_does_not_match_is_null(agent, query):
+def test_a_query_that_does_not_match_is_null(agent, query):
     assert extracted(agent, query) == (None, None)
 
 
@@ -98,7 +98,7 @@ def test_no_pattern_keeps_the_process_busy(pattern):
         ({"structured_data": "yes"}, "structured_data must be true or false"),
     ],
 )
-def test_what_cannot_be_extracted_is_refused(agent, params, said):
+def test_an_extraction_that_is_impossible_is_refused(agent, params, said):
     with pytest.raises(AwpError) as refused:
         agent.call("page.extract", **params)
     assert refused.value.code == "INVALID_REQUEST"
@@ -112,7 +112,7 @@ def test_structured_data_is_handed_out(agent):
     assert Agent({"/": "<p>x"}).call("page.extract", structured_data=True)["structured_data"] is None
 
 
-def test_what_can_be_acted_upon_is_listed(agent):
+def test_elements_that_can_be_operated_are_listed(agent):
     answer = agent.call("page.extract", interactive_elements=True)
     assert [element["role"] for element in answer["interactive_elements"]] == ["link", "link", "text_input"]
     assert answer["count"] == 3

@@ -194,7 +194,7 @@ def test_an_error_page_is_a_page():
         answer(b"x" * 2_000, "text/html"),
     ],
 )
-def test_what_is_not_a_page_fails_and_leaves_the_page_before_it(failed):
+def test_an_answer_that_is_not_a_page_fails_and_the_previous_page_stays(failed):
     agent = Agent({"/": HELLO, "/x": failed}, limits={"page_bytes": 1_000})
     with pytest.raises(AwpError) as raised:
         agent.navigate("/x")
@@ -205,7 +205,7 @@ def test_what_is_not_a_page_fails_and_leaves_the_page_before_it(failed):
     assert agent.som()["title"] == "Hello"
 
 
-def test_what_the_site_says_of_an_error_is_handed_on():
+def test_the_sites_words_about_an_error_are_passed_on():
     with pytest.raises(AwpError) as raised:
         Agent({"/": answer(b'{"detail": "gone"}', "application/json", 410)})
     assert details_of(raised)["body"] == '{"detail": "gone"}'
@@ -285,7 +285,7 @@ def test_a_navigation_that_is_given_up_changes_nothing():
     assert agent.navigate("/b")["status"] == 200
 
 
-def test_what_a_script_reads_is_asked_for_as_scripts_ask():
+def test_a_request_of_a_script_looks_like_one():
     agent = Agent({"/": "<p>Home", "/data": "12345"})
     agent.web.drive(agent.session.tab().fetch("/data", 10))
     sent = headers_of(agent.web.last)
@@ -297,7 +297,7 @@ def test_what_a_script_reads_is_asked_for_as_scripts_ask():
     }
 
 
-def test_what_is_not_a_page_is_told_by_its_type():
+def test_an_answer_that_is_not_a_page_is_reported_with_its_type():
     image = Fetched(200, (("Content-Type", "image/png"),), b"\x89PNG")
     agent = Agent({"/": "<p>Home", "/a.png": image})
     with pytest.raises(AwpError) as refused:

@@ -46,7 +46,7 @@ def test_a_patch_leads_from_the_page_at_a_cursor_to_the_page_of_now(budget, curs
     assert (replaced["/title"], replaced["/url"]) == ("More", "https://shop.example/b")
 
 
-def test_what_is_typed_is_one_changed_attribute_under_the_same_id():
+def test_typed_text_changes_one_attribute_under_the_same_id():
     agent = Agent({"/": "<main><form><input name=a aria-label=A><input name=b aria-label=B></form></main>"})
     before = agent.som()
     agent.act("type", {"text": "A"}, value="x")
@@ -96,7 +96,7 @@ def test_a_cursor_that_is_too_old_gives_a_snapshot(limits):
 @pytest.mark.parametrize(
     "params", [{"mode": "stream"}, {"mode": 1}, {"budget": "tiny"}, {"cursor": "x"}, {"cursor": True}, {"cursor": 1.5}]
 )
-def test_what_cannot_be_observed_is_refused(params):
+def test_an_impossible_observation_is_refused(params):
     with pytest.raises(AwpError, match="Invalid param") as refused:
         Agent({"/": paragraphs("one")}).call("page.observe", **params)
     assert refused.value.code == "INVALID_REQUEST"
@@ -168,7 +168,7 @@ def test_choices_are_shown_where_the_page_shows_them():
     assert not any(option.get("selected") for option in more["options"])
 
 
-def test_what_is_typed_inside_of_a_shadow_root_is_shown():
+def test_text_typed_inside_a_shadow_root_is_shown():
     html = "<main><div><template shadowrootmode=open><form><input aria-label=Inner></form></template></div></main>"
     agent = Agent({"/": html})
     agent.act("type", {"text": "inner"}, value="x")
@@ -206,7 +206,7 @@ def test_a_snapshot_may_be_asked_to_be_short():
         ({"format": 1}, "INVALID_REQUEST"),
     ],
 )
-def test_what_a_snapshot_cannot_be_is_refused(params, code):
+def test_an_invalid_snapshot_is_refused(params, code):
     with pytest.raises(AwpError) as refused:
         Agent({"/": paragraphs("One")}).som(**params)
     assert refused.value.code == code

@@ -74,7 +74,7 @@ def test_a_condition_skips_a_step_and_the_summary_says_so(run):
     assert [one["id"] for one in result.steps if one["skipped"]] == ["used"]
 
 
-def test_what_is_typed_is_kept_and_the_key_enter_sends_the_form(run):
+def test_typed_text_is_kept_and_enter_submits_the_form(run):
     document = map_of(
         tool(
             "go",
@@ -279,7 +279,7 @@ def test_an_address_of_the_site_is_read_without_being_shown(run):
     assert driver.ask("call", "read", {"id": "1"}).steps[0]["ok"]
 
 
-def test_what_is_read_with_a_script_follows_redirects_within_the_site_and_is_cut(run):
+def test_a_request_of_a_script_follows_redirects_within_the_site_and_is_limited(run):
     pages = {**SHOP, "/old": redirect("/long"), "/long": page("x" * 150_000)}
     output = (
         "{% {'url': steps.it.output.url, 'size': $length(steps.it.output.body), 'cut': steps.it.output.truncated} %}"

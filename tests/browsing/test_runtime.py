@@ -168,7 +168,7 @@ def moving(**members: Any) -> Json:
     return map_of(handled("go"), states=STATES, transitions=[transition])
 
 
-def test_what_is_repeated_too_soon_waits_or_is_refused():
+def test_a_call_that_is_repeated_too_soon_waits_or_is_refused():
     run = Driver(PAGES, moving(rate_limit_ms=60_000), handlers={"go": answer}, seconds=5)
     run.call()
     failure = run.failure()

@@ -59,11 +59,11 @@ def test_every_id_of_the_page_is_a_target(agent):
         assert meant(agent, {"ref": element["id"], "text": "Shop"})["element_id"] == element["id"]
 
 
-def test_what_has_no_text_is_found_by_its_label(agent):
+def test_an_element_without_text_is_found_by_its_label(agent):
     assert meant(agent, {"text": "search books"})["role"] == "text_input"
 
 
-def test_how_sure_a_target_is_depends_on_how_it_was_found(agent):
+def test_the_confidence_of_a_target_depends_on_the_strategy_that_found_it(agent):
     ref = agent.elements("button")[0]["id"]
     targets = ({"ref": ref}, {"text": "add to cart"}, {"css": "#add"}, {"text": "to cart"}, {"role": "button"})
     sure = []
@@ -89,7 +89,7 @@ def test_targets_that_only_their_order_tells_apart_are_not_certain(items, text, 
     assert agent.click({"text": text})["effects"]["confidence"] == confidence
 
 
-def test_what_is_not_found_names_every_strategy(agent):
+def test_a_missing_element_is_reported_with_every_strategy(agent):
     target = {"ref": "e_0", "text": "no", "role": "button", "css": "#no", "fallback": [{"ref": "e_1"}, {"css": ":::"}]}
     with pytest.raises(AwpError, match="Target element not found") as missed:
         agent.click(target)
@@ -117,7 +117,7 @@ def test_what_is_not_found_names_every_strategy(agent):
         7,
     ],
 )
-def test_what_is_no_target_is_refused(agent, target):
+def test_an_invalid_target_is_refused(agent, target):
     with pytest.raises(AwpError) as refused:
         agent.call("page.act", intent={"action": "click", "target": target})
     assert refused.value.code == "INVALID_REQUEST"
@@ -138,7 +138,7 @@ def test_nothing_can_be_meant_before_a_page_is_loaded():
     assert missed.value.code == "NOT_FOUND"
 
 
-def test_of_a_long_text_the_beginning_is_said():
+def test_only_the_beginning_of_a_long_text_is_quoted():
     agent = Agent({"/": f"<main><p>{'word ' * 100}</p></main>"})
     assert meant(agent, {"text": "word"})["text"] == "word " * 40 + "..."
 
@@ -174,12 +174,12 @@ def test_a_click_takes_as_many_steps_as_the_page_is_long(html: Callable[[int], s
     assert steps(800) < LINEAR * steps(200)
 
 
-def test_of_a_paragraph_and_the_link_in_it_the_link_is_clicked():
+def test_a_link_is_clicked_rather_than_the_paragraph_around_it():
     agent = Agent({"/": '<p>Read <a href="/more">our terms</a></p><p>our terms</p>', "/more": "<p>More"})
     assert agent.act("click", {"text": "our terms"})["effects"]["navigated"] is True
 
 
-def test_of_two_buttons_the_one_whose_whole_text_it_is_is_pressed():
+def test_the_button_whose_whole_text_matches_is_pressed():
     forms = "<form action=/a><button>Add all</button></form><form action=/b><button>Add</button></form>"
     agent = Agent({"/": forms, "/b": "<p>B"})
     assert agent.act("click", {"text": "Add"})["resolved"]["text"] == "Add"

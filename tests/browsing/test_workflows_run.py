@@ -188,7 +188,7 @@ def test_a_failure_names_the_step_the_cause_and_the_class(failing, code, named):
 @pytest.mark.parametrize(
     "primitive", ["browser.screenshot", "clipboard.read", "pointer.drag", "overlay.menu.show", "debug.run_javascript"]
 )
-def test_what_needs_a_screen_is_told_to_be_unavailable(primitive):
+def test_capabilities_that_need_a_screen_are_reported_as_unavailable(primitive):
     given: Any = {"pointer.drag": {"from": {}, "to": {}}, "debug.run_javascript": {"source": "x"}}.get(primitive, {})
     failure = driver(step("it", primitive, given)).failure()
     assert failure.code == "capability_unavailable"
@@ -196,7 +196,7 @@ def test_what_needs_a_screen_is_told_to_be_unavailable(primitive):
     assert failure.evidence["cause"]["host"] == "in_process"
 
 
-def test_what_a_tool_requires_is_there_before_anything_is_done():
+def test_requirements_of_a_tool_are_checked_before_its_first_step():
     run = driver(*click("it", "#box"), requires=["page.info", "browser.screenshot"])
     failure = run.failure()
     assert (failure.code, failure.evidence["capabilities"]) == ("capability_unavailable", ["browser.screenshot"])
@@ -322,7 +322,7 @@ def test_a_handler_is_an_approved_function_a_primitive_or_nothing():
             assert run.failure().code == "missing_handler"
 
 
-def test_what_a_handler_raises_is_told_without_its_words():
+def test_an_exception_of_a_handler_is_reported_without_its_message():
     async def broken(call: object) -> None:
         raise ValueError("the password is 1234")
 

@@ -126,7 +126,7 @@ def raw(client: TestClient, door: str, name: str, given: Any = None, token: str 
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("action", HIDDEN)
-def test_what_a_caller_may_not_see_is_answered_as_what_is_not_there(shop, door, action):
+def test_a_hidden_action_is_answered_like_an_unknown_one(shop, door, action):
     missing = raw(shop, door, "nothing")
     assert "NAME" in missing
     for token in (None, *SCOPES):
@@ -443,7 +443,7 @@ def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
     assert "zebra" in zoo.get("/agents", headers=OPERATOR).text
 
 
-def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(open_client, tmp_path):
+def test_actions_awaiting_approval_name_none_that_is_hidden_or_gone(open_client, tmp_path):
     from awp_publish import Approval
 
     def shop(*names: str) -> tuple[Site, TestClient]:

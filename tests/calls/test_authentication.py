@@ -72,7 +72,7 @@ def test_known_callers_are_let_through_and_known_to_the_handler(client, headers,
     assert invoke(client, "greet").json() == "nobody"
 
 
-def test_what_is_derived_from_a_way_to_know_callers_has_the_last_word(open_client):
+def test_a_derived_authenticator_has_the_last_word(open_client):
     class Banned(BearerToken):
         async def __call__(self, credentials):
             principal = await BearerToken.__call__(self, credentials)
@@ -117,7 +117,7 @@ def test_a_caller_without_the_scopes_is_told_which_are_missing(client):
     assert told(invoke(client, "buy")) == (401, "AUTHENTICATION_REQUIRED")
 
 
-def test_who_calls_is_forgotten_with_the_call(client):
+def test_the_caller_is_forgotten_with_the_call(client):
     callers = [invoke(client, "greet", headers=headers).json() for headers in (ANN, None, BEN, None)]
     assert callers == ["ann", "nobody", "ben", "nobody"]
     assert current_caller() is None
@@ -246,7 +246,7 @@ METADATA = "/.well-known/oauth-protected-resource"
 
 @pytest.mark.needs("identity")
 @pytest.mark.parametrize("servers", [(), ("https://login.example",)])
-def test_where_tokens_come_from_is_published_and_named_only_if_there_are_authorization_servers(open_client, servers):
+def test_the_source_of_tokens_is_published_if_there_are_authorization_servers(open_client, servers):
     site = make_site(oauth=OAuth(authorization_servers=servers))
     client = publish(site, open_client)
     document, refused = client.get(METADATA), invoke(client, "mine")

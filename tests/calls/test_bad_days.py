@@ -76,7 +76,7 @@ async def stores(request, tmp_path):
 # --- Races ---
 
 
-async def test_of_two_applications_that_race_for_a_key_one_runs(stores):
+async def test_one_of_two_applications_that_race_for_a_key_runs_the_call(stores):
     apps, orders = zip(*(make_app(store) for store in stores), strict=True)
     for turn in range(100):
         key = {"idempotency-key": f"k-{turn}"}
@@ -88,7 +88,7 @@ async def test_of_two_applications_that_race_for_a_key_one_runs(stores):
         assert orders[0].count(turn) + orders[1].count(turn) == 1
 
 
-async def test_of_two_applications_that_race_for_a_confirmation_one_wins(stores):
+async def test_one_of_two_applications_that_race_for_a_confirmation_wins(stores):
     apps, orders = zip(*(make_app(store) for store in stores), strict=True)
     for turn in range(100):
         asked = await Caller(apps[turn % 2], "pay", {"number": turn}).call()

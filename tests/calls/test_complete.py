@@ -33,6 +33,6 @@ def test_values_are_offered_where_there_are_no_others(schema, choices):
         (7, ["a"], "complete"),
     ],
 )
-def test_what_completes_nothing_is_refused(declared, names, words):
+def test_a_completion_that_completes_nothing_is_refused(declared, names, words):
     with pytest.raises(DeclarationError, match=words):
         read_complete("prompt", declared, names)

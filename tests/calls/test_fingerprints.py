@@ -64,6 +64,6 @@ CASES: list[tuple[Credentials, dict[str, Any], str]] = [
 ]
 
 
-def test_what_distinguishes_callers():
+def test_callers_are_distinguished_by_their_credentials():
     for presented, options, words in CASES:
         assert shown_by(presented, **options) == words, (presented, options)

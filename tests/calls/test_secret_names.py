@@ -38,7 +38,7 @@ def make_app(**options):
 GIVEN = {"card": {"number": "4111", "cvv": "cvv-of-ann"}, "newPassword": "hunter2", "page_token": "p-1"}
 
 
-def test_they_are_hidden_in_summaries_and_logs(open_client, caplog):
+def test_secrets_are_hidden_in_summaries_and_logs(open_client, caplog):
     _, app = make_app(log_inputs=True)
     client = open_client(app)
     with caplog.at_level(logging.INFO, "awp_publish.access"):
@@ -61,12 +61,12 @@ def test_the_schema_says_so_and_the_owner_is_told(open_client, caplog):
 
 
 @pytest.mark.parametrize("name", ["password", "user_password", "newPassword", "pin", "cvv", "token", "client-secret"])
-def test_names_of_secrets(name):
+def test_names_of_secrets_are_recognised(name):
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", ["page_token", "pinned", "spin", "secretary", "tokens", "passwords_allowed", "key"])
-def test_other_names(name):
+def test_other_names_are_not_those_of_secrets(name):
     assert not is_secret_name(name)
 
 

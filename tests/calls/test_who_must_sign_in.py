@@ -415,7 +415,7 @@ def by_scheme(key: str = Depends(APIKeyHeader(name="x-key"))) -> None:
     ],
 )
 @pytest.mark.parametrize("door", DOORS)
-def test_what_an_owner_declares_holds_though_the_route_asks_by_itself(open_client, door, asked, options, statuses):
+def test_an_owners_declaration_holds_even_if_the_route_authenticates(open_client, door, asked, options, statuses):
     tokens = {"t-none": Principal("ann"), "t-buy": Principal("bob", frozenset({"buy"}))}
     site = make_shop(plugins=installed("mcp", "a2a", "awp"), authenticate=BearerToken(tokens), secret_keys=KEYS)
     app = FastAPI()

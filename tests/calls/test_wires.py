@@ -72,7 +72,7 @@ def test_a_plain_call_is_sent_again_by_the_method_that_is_allowed(allow):
 
 
 @pytest.mark.parametrize("door", [*installed("woa"), "plain"])
-def test_what_accompanies_an_input_is_in_headers(door):
+def test_members_beside_the_input_are_sent_in_headers(door):
     request = written(
         door, action="order", inputs={}, key="k", confirmation="c", receipts=["r1", "r2"], session="s", declared=ORDER
     )

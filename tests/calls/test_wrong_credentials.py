@@ -116,7 +116,7 @@ def test_right_credentials_cost_no_step_of_the_store(shop, open_client):
     assert store.runs == [("Count",)]
 
 
-def test_what_has_only_expired_is_no_guess(shop, open_client):
+def test_an_expired_secret_does_not_count_as_a_guess(shop, open_client):
     client = open_client(shop[0])
     old = {"authorization": "Bearer old"}
     codes = {told(invoke(client, "mine", headers=old)) for _ in range(MAX_WRONG + 5)}
@@ -186,7 +186,7 @@ def signed_in_shop(open_client):
 
 @pytest.mark.parametrize("session", [None, "unknown", "own"])
 @pytest.mark.parametrize("place", [*MCP_METHODS, "/agents/jobs/", "/agents/jobs/some", "call", "closed call"])
-def test_wherever_callers_are_identified_guesses_are_counted_once_each(signed_in_shop, place, session):
+def test_guesses_are_counted_once_each_wherever_callers_are_identified(signed_in_shop, place, session):
     client, own = signed_in_shop
     headers = WRONG | ({"awp-session": own if session == "own" else "unknown"} if session else {})
 

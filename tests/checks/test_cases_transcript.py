@@ -91,7 +91,7 @@ def assert_sound(document: Document, findings: list[Finding]) -> None:
         assert exists(document, each.pointer) or exists(document, each.pointer.rpartition("/")[0])
 
 
-def test_changed_documents(request) -> None:
+def test_changed_documents_have_the_findings_of_the_transcript(request) -> None:
     path, lines = Path(__file__).parent / "cases.txt", list[str]()
     for line in path.read_text().splitlines():
         if not line.startswith("  "):
@@ -103,7 +103,7 @@ def test_changed_documents(request) -> None:
     assert lines == path.read_text().splitlines()
 
 
-def test_what_each_check_says(request) -> None:
+def test_every_check_is_described_as_in_the_table(request) -> None:
     path = Path(__file__).parent / "table.txt"
     checks = sorted(all_checks(), key=lambda each: each.id)
     text = "".join(f"{each.id} ({each.level}; {each.source})\n  {each.about}\n  {each.hint}\n" for each in checks)

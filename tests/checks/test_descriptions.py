@@ -19,7 +19,7 @@ def test_lists_whose_items_are_lists_of_each_other_have_no_members():
     assert judge_descriptions([JudgedAction("mend_lists", "Mend lists of lists.", schema, True)]).score == 100
 
 
-def test_of_inputs_that_multiply_a_thousand_are_judged():
+def test_at_most_a_thousand_combinations_of_inputs_are_judged():
     node = {"properties": {f"child_{number}": {"$ref": "#/$defs/Node"} for number in range(60)}}
     schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
     judged = judge_descriptions([JudgedAction("mend_nodes", "Mend nodes of a tree.", schema, True)])

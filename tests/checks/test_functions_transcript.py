@@ -75,5 +75,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def test_functions(request):
+def test_functions_of_checks_answer_as_in_the_transcript(request):
     compare(Path(__file__).parent / "functions.txt", FUNCTIONS, request)

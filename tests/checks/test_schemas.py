@@ -48,7 +48,7 @@ def test_a_schema_is_one_and_leaves_its_id_to_the_server(kind: str) -> None:
 @pytest.mark.parametrize("kind", OURS)
 @SLOW
 @given(data=some.data())
-def test_what_our_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
+def test_a_document_that_our_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
     edits = stray_edit(kind, data)
     document = edited(KINDS[kind], edits)
     lacks_what_only_1_0_requires = ONLY_IN_1_0 & {place for place, value in edits.items() if value is ABSENT}
@@ -60,7 +60,7 @@ def test_what_our_schema_refuses_has_a_finding(kind: str, data: some.DataObject)
 @pytest.mark.parametrize("kind", THEIRS)
 @SLOW
 @given(data=some.data())
-def test_what_the_published_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
+def test_a_document_that_the_published_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
     document = edited(KINDS[kind], stray_edit(kind, data))
     published = validator_for((SHARED / THEIRS[kind]).read_text("utf-8"))
     is_awas_1_0 = kind == "awas" and "specVersion" not in document  # The published schema is that of 1.1.

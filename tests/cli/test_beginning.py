@@ -179,7 +179,7 @@ def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
         ),
     ],
 )
-def test_what_is_not_found_is_said_with_what_to_do(tmp_path, capsys, files, words):
+def test_init_reports_a_missing_application_with_a_remedy(tmp_path, capsys, files, words):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert cli.main(["init", str(tmp_path)]) == 2

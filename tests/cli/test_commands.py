@@ -106,7 +106,7 @@ def test_check_reports_what_a_server_logs_when_it_starts(tmp_path, caplog):
     assert any("[start-memory; awp_publish]" in line for line in logged)
 
 
-def test_what_may_be_left_out_may_stand_behind_an_option(tmp_path, capsys):
+def test_optional_arguments_may_follow_an_option(tmp_path, capsys):
     for arguments in (["init", "--force", "starlette"], ["init", "starlette", "--force"]):
         assert cli.main([*arguments, str(tmp_path / "main.py"), "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == {"file": str(tmp_path / "main.py")}

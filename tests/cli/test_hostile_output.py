@@ -272,7 +272,7 @@ def test_no_verb_prints_what_a_terminal_obeys(verb, answer, tmp_path):
                 json.loads(ran.stdout)
 
 
-def test_what_is_escaped_can_be_read(tmp_path):
+def test_escaped_text_can_be_read_back(tmp_path):
     with hostile_site(answer_problem) as url:
         ran = run_command("call", url, "order", "a=b")
     first, second, third, fourth, fifth = ran.stderr.splitlines()[:5]

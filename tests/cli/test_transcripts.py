@@ -138,11 +138,11 @@ def compare(
     return compare
 
 
-def test_what_is_published_is_shown(compare):
+def test_the_overview_shows_all_that_is_published(compare):
     compare("show")
 
 
-def test_what_names_no_application_that_works_is_said_in_one_line(compare):
+def test_an_unusable_application_is_reported_in_one_line(compare):
     compare("applications")
 
 

@@ -195,7 +195,7 @@ def test_declaring_ends_when_the_application_starts(site, start):
         ({"outputs": type("Shelf", (), {})}, "tests.declare.test_declare_actions.Shelf has no JSON Schema. Declare "),
     ],
 )
-def test_what_does_not_fit_together_is_refused_at_the_start(site, refusal, options, words):
+def test_contradictory_options_are_refused_at_the_start(site, refusal, options, words):
     assert refusal(ordering(site, **options)).startswith(f'action "order": {words}')
 
 

@@ -62,7 +62,7 @@ async def unknown(request) -> "OnlyForCheckers":
         (unknown, PLAIN),
     ],
 )
-def test_of_a_plain_handler_only_its_annotation_tells(site, start, handler, address):
+def test_a_plain_handler_is_described_by_its_annotation(site, start, handler, address):
     declared = site.action("act", description="Act.")(handler)
     front = start(Starlette(routes=[Route("/act", declared)]))
     assert front.address("act") == address
@@ -108,7 +108,7 @@ async def nothing() -> None:
         (model, {"responses": {404: {"content": {"text/html": {}}}}}, OWN),
     ],
 )
-def test_of_a_fastapi_route_its_openapi_document_tells(site, start, handler, options, address):
+def test_a_fastapi_route_is_described_by_its_openapi_document(site, start, handler, options, address):
     app = FastAPI()
     app.get("/act", **options)(site.action("act", description="Act.")(handler))
     front = start(app)

@@ -174,7 +174,7 @@ def an_operation_without_a_word(site) -> None:
         ),
     ],
 )
-def test_what_does_not_make_an_agent_is_refused_at_the_start(site, refusal, declare, words):
+def test_an_invalid_agent_is_refused_at_the_start(site, refusal, declare, words):
     declare(site)
     assert refusal() == words
 

@@ -42,7 +42,7 @@ def declare_reading_actions(site: Site) -> None:
     site.declare("show_book", method="GET", path="/library/books/{id}.json", description="Show a book by its number.")
 
 
-def test_its_actions_are_discovered(site, start, library):
+def test_actions_of_datasette_are_discovered(site, start, library):
     declare_reading_actions(site)
     front = start(library)
     assert list(front.agents()) == ["list_databases", "find_books", "show_book"]
@@ -51,7 +51,7 @@ def test_its_actions_are_discovered(site, start, library):
     assert front.action("find_books").method == "GET"
 
 
-def test_its_actions_are_invoked(site, start, library):
+def test_actions_of_datasette_are_invoked(site, start, library):
     declare_reading_actions(site)
     front = start(library)
     assert [database["name"] for database in front.call("list_databases", {})] == ["library"]
@@ -60,14 +60,14 @@ def test_its_actions_are_invoked(site, start, library):
     assert front.call("show_book", {"id": "1"})["rows"] == [[1, "Emma", 1815]]
 
 
-def test_its_refusals_are_carried_and_wrong_inputs_never_reach_it(site, start, library):
+def test_refusals_of_datasette_are_passed_on_and_wrong_inputs_never_reach_it(site, start, library):
     declare_reading_actions(site)
     front = start(library)
     assert front.ask("show_book", {"id": "99"}).status_code == 404
     assert front.ask("find_books", {"_shape": "objects"}).json()["code"] == "INVALID_INPUT"
 
 
-def test_everything_else_is_its_own(site, start, library):
+def test_all_other_paths_are_datasettes_own(site, start, library):
     declare_reading_actions(site)
     front = start(library)
     page = front.client.get("/library/books")

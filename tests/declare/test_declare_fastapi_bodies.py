@@ -226,7 +226,7 @@ def test_bodies_of_every_kind_arrive(site, start, handler, given, arrives):
         (a_recursive_model, {"name": "a", "children": [{"children": []}]}, "/children/0/name"),
     ],
 )
-def test_what_a_body_may_not_be_is_refused_by_the_published_schema(site, start, handler, wrong, pointer):
+def test_the_published_schema_refuses_an_impossible_body(site, start, handler, wrong, pointer):
     answer = start(taking(site, handler)).ask("take", wrong)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
@@ -364,7 +364,7 @@ class OpenToNumbers(BaseModel):
         *(ByEitherName, OpenToNumbers, RootModel[Book], RootModel[list[Book]]),
     ],
 )
-def test_what_a_model_drops_is_read_as_from_its_whole_schema(model):
+def test_a_model_that_drops_members_is_read_by_its_whole_schema(model):
     def objects(schema: object) -> dict[frozenset[str], bool]:
         found: dict[frozenset[str], bool] = {}
         for part in subschemas(schema):

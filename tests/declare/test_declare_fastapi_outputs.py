@@ -80,7 +80,7 @@ def test_models_are_published_as_they_are_written(site, start, handler, options,
     assert front.outputs("give").get("required") == required
 
 
-def test_what_is_left_out_may_be_left_out_at_every_depth(site, start):
+def test_optional_members_may_be_omitted_at_every_depth(site, start):
     class Shelf(BaseModel):
         books: list[Book]
         by_name: dict[str, Book]
@@ -253,7 +253,7 @@ def of_article(**options: Any) -> FastAPI:
     return app
 
 
-def test_what_the_response_leaves_out_is_not_in_the_outputs(site, start):
+def test_members_that_the_response_excludes_are_not_in_the_outputs(site, start):
     for path in ("/article", "/articles"):
         site.declare(path[1:], method="GET", path=path)
     front = start(of_article(response_model_exclude={"secret": True, "author": {"email"}}))
@@ -264,7 +264,7 @@ def test_what_the_response_leaves_out_is_not_in_the_outputs(site, start):
     assert front.call("articles", {})[0].keys() == {"title", "author"}
 
 
-def test_what_alone_is_in_the_response_is_in_the_outputs(site, start):
+def test_members_that_only_the_response_has_are_in_the_outputs(site, start):
     site.declare("article", method="GET", path="/article")
     front = start(of_article(response_model_include={"title"}))
     assert list(front.outputs("article")["properties"]) == ["title"]

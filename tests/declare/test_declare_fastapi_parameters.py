@@ -98,7 +98,7 @@ def test_query_parameters_with_lists_aliases_constraints_and_defaults(site, star
         assert front.ask("take", wrong).status_code == 422
 
 
-def test_what_a_query_cannot_carry_is_refused_instead_of_becoming_the_default(site, start):
+def test_a_value_that_a_query_cannot_carry_is_refused_and_does_not_become_the_default(site, start):
     async def take(
         a: Annotated[list[int], Query()],
         b: str | None,

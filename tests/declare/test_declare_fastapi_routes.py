@@ -353,7 +353,7 @@ def a_failure() -> Any:
         lambda: {"paths": {"/x": {"post": []}}},
     ],
 )
-def test_whatever_the_applications_own_document_is(site, start, openapi):
+def test_an_action_works_with_any_openapi_document_of_the_application(site, start, openapi):
     app = FastAPI()
     app.openapi = openapi  # type: ignore[method-assign]
 
@@ -468,7 +468,7 @@ def test_a_declared_route_that_fastapi_cannot_describe_is_named(site, refusal):
     )
 
 
-def test_what_fastapi_cannot_describe_may_be_declared(site, start):
+def test_an_output_that_fastapi_cannot_describe_can_be_declared(site, start):
     app = FastAPI()
 
     class Model(BaseModel):

@@ -219,7 +219,7 @@ def test_a_wrong_input_is_refused_and_the_member_is_named(site, start, function,
     assert answer.json()["detail"].startswith(f"{pointer}: ")
 
 
-def test_what_only_the_model_knows_to_be_wrong_is_told_in_its_words(site, start):
+def test_errors_that_only_a_model_can_find_are_told_in_its_words(site, start):
     @site.agent("f")
     async def f(careful: Careful) -> None:
         """Do it."""
@@ -369,13 +369,13 @@ UNWRITABLE = "tests.declare.test_declare_functions.Unwritable has no JSON Schema
         (max, "its signature cannot be read; wrap it in a function of your own."),
     ],
 )
-def test_what_no_agent_could_call_is_refused_at_the_start(site, refusal, function, words):
+def test_an_action_that_no_agent_could_call_is_refused_at_the_start(site, refusal, function, words):
     site.agent("f", description="Do it.")(function)
     assert refusal() == f'operation "default" of agent "f": {words}'
 
 
 @pytest.mark.parametrize("option", [{"method": "GET"}, {"path": "/f"}, {"content_type": "application/json"}])
-def test_what_only_a_route_has_is_refused_for_a_function(site, refusal, option):
+def test_options_of_routes_are_refused_for_a_function(site, refusal, option):
     site.agent("f", description="Do it.", **option)(plain)
     assert refusal().startswith(
         f'operation "default" of agent "f": {next(iter(option))}: no route leads to this function.'

@@ -163,7 +163,7 @@ def test_wrong_options_are_refused_where_they_are_written(given):
 
 
 @pytest.mark.parametrize("path", ["about", "", "/a?b", "/a#b", "/a b", 1])
-def test_what_is_no_path_of_one_page_is_refused_where_it_is_written(path):
+def test_an_invalid_page_path_is_refused_where_it_is_written(path):
     with pytest.raises(DeclarationError, match=r"page .*: path: "):
         make_site().page(path)
 
@@ -232,7 +232,7 @@ ROUTES = [
         (_another, r"path: none of the routes of what it decorates takes GET /about"),
     ],
 )
-def test_what_only_the_routes_show_is_refused_at_the_start(declare, words):
+def test_mistakes_that_only_routes_reveal_are_refused_at_the_start(declare, words):
     site = make_site()
     declare(site)
     with pytest.raises(DeclarationError, match=words):

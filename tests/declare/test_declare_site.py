@@ -45,7 +45,7 @@ def document(site: Site, path: str) -> Any:
     ("inputs", "pagination"),
     [(["word"], None), (["word", "page"], "page"), (["offset", "limit"], "offset"), (["cursor"], "cursor")],
 )
-def test_how_pages_of_results_are_turned_is_read_from_the_inputs_of_what_reads(make_site, inputs, pagination):
+def test_pagination_is_read_from_the_inputs_of_actions_that_read(make_site, inputs, pagination):
     site = make_site()
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in inputs}}
     site.declare("find", method="GET", path="/find", description="Find.", inputs=schema)
@@ -68,7 +68,7 @@ def test_updated_is_a_moment_and_without_a_zone_it_is_utc(make_site, updated, pu
     assert datetime.fromisoformat(read) == datetime.fromisoformat(published)
 
 
-def test_what_was_given_may_change_without_changing_what_was_declared(make_site):
+def test_later_changes_of_an_argument_do_not_change_the_declaration(make_site):
     extensions: dict[str, Any] = {"x-shop": {"open": True}}
     site = make_site(about=About(extensions=extensions))
     extensions["x-shop"]["open"] = object()
@@ -187,7 +187,7 @@ def test_a_mistake_is_refused_and_the_field_is_named(make_site, field, value, wo
     assert "pydantic" not in str(refused.value)
 
 
-def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_site):
+def test_repeated_and_unnamed_arguments_are_refused_as_in_python(make_site):
     with pytest.raises(TypeError, match="several values for name"):
         Site("Shop", "Sells things.", name="Other")  # type: ignore[misc]
     with pytest.raises(TypeError, match="too many positional"):
@@ -204,7 +204,7 @@ def test_editors_see_every_option_of_a_call():
 @pytest.mark.parametrize(
     ("plugin", "options"), [("jobs", {"execution": "async"}), ("guarded_routes", {"guard_routes": True})]
 )
-def test_what_only_a_plugin_that_is_left_out_would_do_is_refused_at_the_start(make_site, plugin, options):
+def test_an_option_of_a_plugin_that_is_left_out_is_refused_at_the_start(make_site, plugin, options):
     site = make_site(plugins=[f"no:{plugin}"])
 
     @site.action("look", **options)

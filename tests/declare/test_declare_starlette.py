@@ -84,7 +84,7 @@ def test_inputs_travel_where_the_route_reads_them(site, start, path, methods, op
     assert {name: found[name] for name in arrives} == arrives
 
 
-def test_a_multipart_form(site, start):
+def test_a_multipart_form_reaches_its_handler(site, start):
     async def read(request: Request) -> Response:
         """Read a form."""
         async with request.form() as form:

@@ -13,7 +13,7 @@ from tests.function_transcripts import compare
 from tests.guarded import KEYS, known_callers, make_shop
 
 
-def test_what_is_known_of_handlers(request):
+def test_handlers_of_fastapi_are_described_as_in_the_transcript(request):
     site = make_shop(secret_keys=KEYS, authenticate=known_callers())
     app = fastapi_shapes.make(site)
     app.add_middleware(AgentPublisher, site=site)

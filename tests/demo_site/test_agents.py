@@ -158,7 +158,7 @@ def sign_in(person: TestClient) -> Any:
     return person.post("/sign-in", data={"name": "reader", "password": "lamplight"}, follow_redirects=False)
 
 
-def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(visitor):
+def test_refusals_of_the_shop_name_a_declared_code_and_a_recovery(visitor):
     unknown = invoke(visitor, "show_book", {"slug": "no-such-book"}).json()
     assert (unknown["status"], unknown["code"]) == (404, "UNKNOWN_BOOK")
     assert "search_books" in unknown["recovery"]
@@ -274,7 +274,7 @@ def test_a_page_is_read_as_som_by_its_own_address_and_by_the_endpoint(agent):
     assert {"navigation", "main", "footer"} <= {region["role"] for region in own.json()["regions"]}
 
 
-def test_what_is_not_for_everybody_is_not_lent(agent):
+def test_private_pages_are_not_lent(agent):
     assert agent.get("/agents/som", params={"url": f"{ORIGIN}/checkout"}).status_code in (401, 404)
     lost = agent.get("/nowhere", headers={"accept": "text/markdown"})
     assert (lost.status_code, lost.headers["content-type"]) == (404, "text/markdown; charset=utf-8")

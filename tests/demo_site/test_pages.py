@@ -210,7 +210,7 @@ def test_openapi_tells_both_dialects_and_the_refusals(shop: Shop) -> None:
     assert {"201", "303", "401", "409"} <= set(paths["/checkout"]["post"]["responses"])
 
 
-def test_who_is_not_signed_in_is_told_so_before_a_book_is_asked_for(shop: Shop) -> None:
+def test_an_anonymous_caller_is_told_to_sign_in_before_a_book_is_asked_for(shop: Shop) -> None:
     person = shop.person()
     assert 'Please <a href="/sign-in">sign in</a> first.' in person.get("/books/emma").text
     sign_in(person)

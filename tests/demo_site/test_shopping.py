@@ -48,7 +48,7 @@ def test_a_person_finds_a_book_buys_it_and_sees_the_order(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("path", ["/basket", "/checkout", "/orders/0123456789abcdef"])
-def test_who_asks_for_a_page_of_an_account_signs_in_and_comes_back(shop: Shop, path: str) -> None:
+def test_a_visitor_of_an_account_page_signs_in_and_comes_back(shop: Shop, path: str) -> None:
     person = shop.person()
     asked = person.get(path)
     assert asked.status_code == 401
@@ -167,7 +167,7 @@ def test_a_wrong_method_names_the_right_ones(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("path", ["/basket", "/basket/remove", "/checkout", "/orders/0123456789abcdef/shipment"])
-def test_what_needs_an_account_is_refused_without_one(shop: Shop, path: str) -> None:
+def test_actions_that_need_an_account_are_refused_without_one(shop: Shop, path: str) -> None:
     form = {"slug": "emma", "name": "Ada", "address": "1 Quiet Lane"}
     answer = shop.program().post(path, data=form)
     assert (answer.status_code, answer.json()["detail"]["code"]) == (401, "NOT_SIGNED_IN")
@@ -288,7 +288,7 @@ def test_a_browser_that_names_both_types_gets_html(shop: Shop) -> None:
     assert "Accept" in shop.program().get("/", headers=PROGRAM).headers["vary"]
 
 
-def test_how_many_copies_of_a_book_are_in_the_basket_can_be_changed(shop: Shop) -> None:
+def test_the_number_of_copies_in_the_basket_can_be_changed(shop: Shop) -> None:
     person = shop.person()
     sign_in(person)
     person.post("/basket", data={"slug": "emma", "quantity": 3})

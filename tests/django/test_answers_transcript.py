@@ -93,19 +93,19 @@ def _people() -> None:
 
 
 @pytest.mark.parametrize("make", [Wsgi, Asgi])
-def test_what_the_shop_answers(request, make):
+def test_a_django_shop_answers_as_in_the_transcript(request, make):
     _people()
     shop: Any = make()
     compare(TEXTS / "answers.txt", shop, request, *CHANGING)
 
 
-def test_what_becomes_of_jobs(request):
+def test_jobs_of_a_django_site_are_as_in_the_transcript(request):
     _people()
     shop: Any = Wsgi()
     compare(TEXTS / "jobs.txt", shop, request, *CHANGING)
 
 
-def test_what_projects_answer(request):
+def test_django_projects_answer_as_in_the_transcript(request):
     """Each section names a module of this folder that has a site and addresses."""
     path, made = TEXTS / "projects.txt", list[str]()
     _people()

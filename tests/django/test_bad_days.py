@@ -125,13 +125,13 @@ def agent(request):
         ("nothing", 500, "HANDLER_FAILED"),
     ],
 )
-async def test_what_a_view_raises_is_told_and_nothing_of_the_code(agent, how, status, code):
+async def test_an_exception_of_a_view_is_reported_without_its_code(agent, how, status, code):
     answer = await agent.call("fail", {"how": how})
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert "secret" not in answer.content.decode()
 
 
-async def test_what_debugging_shows_of_a_failure_is_not_told(agent):
+async def test_details_of_a_failure_in_debug_mode_are_not_passed_on(agent):
     with override_settings(DEBUG=True):
         answer = await agent.call("fail", {"how": "bug"})
     assert answer.json()["code"] == "HANDLER_FAILED"

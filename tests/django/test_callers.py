@@ -126,7 +126,7 @@ async def test_a_job_is_for_the_caller_of_its_issuer_alone(agent, callers):
     assert seen == {"left": 200, "right": 404}
 
 
-async def test_it_is_another_caller_of_tools_as_well(agent):
+async def test_the_application_user_calls_tools_as_another_caller(agent):
     told = [
         await call_tool(agent, "note", {"idempotency_key": "of a tool"}, authorization=f"Bearer {of}-7")
         for of in ("left", "left", "right")

@@ -44,7 +44,7 @@ PROJECTS = [
 
 @pytest.mark.skipif(django.VERSION < (5, 2), reason="older fields have other words")
 @pytest.mark.parametrize("project", PROJECTS)
-def test_what_is_known_of_views(project, request):
+def test_views_of_django_are_described_as_in_the_transcript(project, request):
     module = copy_of(project)
     path = Path(__file__).parent / "transcripts" / f"{project}.txt"
     with override_settings(ROOT_URLCONF=module, AWP_PUBLISH={"SITE": f"{module}.site"}):
@@ -57,7 +57,7 @@ def test_what_is_known_of_views(project, request):
     assert text == path.read_text()
 
 
-def test_what_tags_of_templates_write(request):
+def test_template_tags_render_as_in_the_transcript(request):
     def render(template: str, path: str = "/page") -> str:
         context = RequestContext(RequestFactory().get(path), {"name": "search", "page": path})
         return str(Template("{% load agents %}" + template).render(context))

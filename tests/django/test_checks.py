@@ -91,7 +91,7 @@ def test_a_missing_middleware_and_one_in_the_wrong_place_are_told():
     assert "awp_publish.E004" not in told("users_site", MIDDLEWARE=[USERS, MIDDLEWARE])
 
 
-def test_what_works_and_should_not_be_left_so_is_told():
+def test_working_but_inadvisable_settings_are_reported():
     assert "http://shop.example" in told("insecure_site")["awp_publish.W001"]
     assert "/agent.json" in told("plain")["awp_publish.W002"]
     assert "/view" in told("shadowing_site")["awp_publish.W002"]
@@ -156,7 +156,7 @@ def test_the_documents_are_checked_shown_and_exported(capsys, tmp_path):
         call_command("agents", "show", "/nothing")
 
 
-def test_what_the_owner_has_approved_is_a_site_s_own_choice():
+def test_the_approve_command_refuses_a_site_without_approval():
     with pytest.raises(CommandError, match="publishes every action without approval"):
         call_command("agents", "approve")
 

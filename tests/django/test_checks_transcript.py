@@ -26,7 +26,7 @@ HERE = "tests.django.sites"
 
 
 @pytest.mark.skipif(django.VERSION < (5, 2), reason="older versions have other words")
-def test_what_checks_say(request):
+def test_the_checks_of_django_report_as_in_the_transcript(request):
     def check(site: Any, settings: dict[str, Any] | None = None, databases: list[str] | None = None) -> list[str]:
         given = {"AWP_PUBLISH": {"SITE": f"{HERE}.{site}"} if isinstance(site, str) else site, "ROOT_URLCONF": HERE}
         with override_settings(**{**given, **(settings or {})}):
@@ -39,7 +39,7 @@ def test_what_checks_say(request):
 
 
 @pytest.mark.parametrize("database", ["default", "store"])
-def test_what_steps_find_and_change(request, monkeypatch, database):
+def test_steps_find_and_change_values_as_in_the_transcript(request, monkeypatch, database):
     monkeypatch.setattr(values, "MAX_TRIES", 3)
     clock = Clock()
     clock.pass_time(3600 + time.time() - clock())  # other stores in the database delete what has expired

@@ -52,7 +52,7 @@ async def test_a_confirmation_is_good_for_the_session_it_was_asked_for_in(make):
 
 
 @pytest.mark.parametrize("make", [Wsgi, Asgi])
-async def test_who_guesses_is_told_to_stop_and_right_credentials_pass(make, monkeypatch):
+async def test_guessing_is_rate_limited_and_valid_credentials_pass(make, monkeypatch):
     made = Site("Shop", "Sells books.", url="https://shop.example", authenticate=BearerToken({"token-of-ann": "ann"}))
 
     @made.agent("mine", auth_required=True)

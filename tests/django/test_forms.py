@@ -122,7 +122,7 @@ def test_fields_are_described_in_words_of_json_schema():
     assert "default" not in read["made"]
 
 
-def test_what_is_not_required_may_be_empty_and_in_an_update_null():
+def test_optional_inputs_may_be_empty_and_null_in_an_update():
     texts = ("code", "slug", "day", "moment", "hour", "mail", "key", "both", "made")
     assert call("take", {"text": "x", "agreed": True, "size": "s", **dict.fromkeys(texts, "")}).status_code == 200
     update = read_form(Everything, "POST", on_page=True, changes=True)
@@ -196,7 +196,7 @@ VALID = compile_schema({"type": "object", "properties": properties(Everything)})
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sent=INPUTS)
-def test_what_the_schema_admits_arrives_as_it_was_sent(sent):
+def test_valid_inputs_arrive_as_they_were_sent(sent):
     assert VALID(sent) == ()
     answer = call("take", sent)
     assert answer.status_code == 200, answer.content

@@ -176,7 +176,7 @@ async def test_an_invalid_form_is_a_refusal_however_the_page_is_made(call, actio
     assert SAVED == []
 
 
-async def test_what_a_view_says_of_a_form_that_it_has_filled_from_json_is_its_own(call):
+async def test_errors_of_a_form_that_a_view_has_filled_from_json_are_the_views_own(call):
     assert await call("write_json", {"email": "nowhere"}) == (200, {"ok": False})
 
 
@@ -188,7 +188,7 @@ async def test_a_valid_form_is_a_success_whatever_other_forms_its_page_shows(cal
     assert SAVED == ["ann@", "ann@"]
 
 
-async def test_what_is_wrong_with_a_form_as_a_whole_points_at_no_field(call):
+async def test_an_error_of_a_form_as_a_whole_points_at_no_field(call):
     assert refused((await call("write", {"email": "ann@", "age": 13}))[1]) == [("", "Not at thirteen.")]
 
 

@@ -109,7 +109,7 @@ def test_rows_that_are_wrong_are_pointed_at(given, pointer):
     assert any(one["pointer"].startswith(pointer) for one in answer.json()["errors"])
 
 
-def test_what_the_view_refuses_of_a_row_is_pointed_at():
+def test_errors_of_a_view_about_a_row_point_at_it():
     answer = call("invite", form=[{"email": "full@example.com"}, {"email": "b@example.com"}])
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/form/1/email")
 
@@ -157,7 +157,7 @@ def test_a_form_and_a_formset_of_one_view_are_sent_together():
         ({"title": "taken", "form": [{"email": "a@example.com"}]}, {"/title", "/form/0/email"}),
     ],
 )
-def test_of_a_form_and_a_formset_both_are_pointed_at(given, pointers):
+def test_errors_of_a_form_and_its_formset_point_at_their_inputs(given, pointers):
     answer = call("give_party", **given)
     assert answer.status_code == 422
     assert pointers <= {one["pointer"] for one in answer.json()["errors"]}

@@ -145,7 +145,7 @@ def test_a_generic_view_says_what_its_serializer_takes_and_gives():
     assert call("read_book", {"pk": told["id"]})[1]["title"] == "Emma"
 
 
-def test_what_a_serializer_refuses_points_at_the_input():
+def test_errors_of_a_serializer_point_at_the_input():
     status, told = call("create_book", {"title": "taken"})
     assert (status, told["code"]) == (422, "INVALID_INPUT")
     assert told["errors"] == [{"pointer": "/title", "detail": "There is one of that title."}]

@@ -59,7 +59,7 @@ async def test_an_answer_in_parts_is_passed_on_under_asgi():
     assert b"".join([part async for part in response]) == b"one two"
 
 
-def test_who_stops_reading_has_left(portal):
+def test_a_client_that_stops_reading_has_left(portal):
     conversation, told = Conversation(b"a"), queue.SimpleQueue[Message]()
 
     async def app(receive, send):
@@ -75,7 +75,7 @@ def test_who_stops_reading_has_left(portal):
     assert told.get(timeout=30) == {"type": "http.disconnect"}
 
 
-def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal):
+def test_work_left_by_a_dead_thread_is_done_in_another(portal):
     conversation, done = Conversation(), queue.SimpleQueue[tuple[bool, int]]()
 
     async def app(receive, send):
@@ -98,7 +98,7 @@ def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal)
     assert thread != threading.get_ident()
 
 
-async def test_what_is_called_off_before_it_begins_is_not_done():
+async def test_work_that_is_cancelled_before_it_begins_is_not_done():
     answer, done = asyncio.get_running_loop().create_future(), []
     answer.cancel()
     ThreadCall(lambda: done.append("late"), answer, []).run()
@@ -111,7 +111,7 @@ def test_headers_of_the_connection_stay_with_the_server():
     assert dict(response.items()) == {"x-own": "a"}
 
 
-def test_what_fails_on_the_loop_or_in_the_thread_is_raised(portal):
+def test_failures_on_the_loop_and_in_the_thread_are_raised(portal):
     for where in ("loop", "thread"):
         conversation = Conversation()
 

@@ -264,7 +264,7 @@ def test_reads_that_are_known_to_be_some_become_actions_and_html_becomes_pages()
     assert {"list_books_v1_books_get", "list_books_v2_books_get"} <= {one.id for one in catalog.actions}
 
 
-def test_what_was_left_is_told_with_the_reason():
+def test_routes_that_were_left_out_are_listed_with_the_reason():
     get_publication()
     left = {(one.method, one.path): one.why for one in site.left_out}
     assert "may change something" in left["GET", "/tickets/{pk}/hold/"]

@@ -228,7 +228,7 @@ async def test_nothing_is_emptied_where_the_page_does_not_show_it(call, name, st
         assert (await call("edit", pk=user.pk, username="anna", **rest))[0] == 200
 
 
-async def test_what_the_form_has_beside_the_inputs_is_sent_too(call):
+async def test_other_fields_of_the_form_are_sent_too(call):
     assert (await call("preferences", name="Bea"))[0] == 200
     assert SENT == [{"name": "Bea", "language": "de", "version": "7"}]
 

@@ -108,7 +108,7 @@ async def leave(http: httpx.AsyncClient, address: str, data: Mapping[str, Any], 
 
 
 @pytest.mark.skipif(django.VERSION < (5, 0), reason="Django 4.2 does not tell that a caller has left")
-async def test_whoever_leaves_a_stream_ends_its_call_under_asgi(servers, http, tmp_path):
+async def test_leaving_a_stream_ends_its_call_under_asgi(servers, http, tmp_path):
     mark = tmp_path / "mark"
     await leave(http, servers["asgi"], asking("be_patient", mark), mark)
     assert read_when_there(mark) == "called off"

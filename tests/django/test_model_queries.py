@@ -119,7 +119,7 @@ def test_rows_are_written_where_that_is_said_by_those_who_may():
         assert not Book.objects.exists()
 
 
-def test_what_a_model_refuses_is_told_by_its_fields_and_nothing_is_written(books):
+def test_a_models_errors_name_its_fields_and_nothing_is_written(books):
     with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.written"}):
         client = signed_in("add_book", "change_book")
         wrong: list[dict[str, object]] = [{}, {"title": ""}, {"title": "x" * 10_000}, {"title": "Emma", "id": 1}]

@@ -85,7 +85,7 @@ def test_a_basket_is_filled_and_belongs_to_its_caller(visitor, shop):
         assert "Your basket is empty" in call(other, "show_basket").json()
 
 
-def test_what_the_shop_tells_people_by_a_message_is_a_refusal(visitor):
+def test_an_error_message_for_people_is_a_refusal(visitor):
     refused = call(visitor, "add_to_basket", pk=2, quantity=1)
     assert (refused.status_code, refused.json()["code"], refused.json()["detail"]) == (
         422,

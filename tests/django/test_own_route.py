@@ -145,7 +145,7 @@ async def test_a_value_that_names_a_sibling_runs_nothing(shop, agent, value):
     assert (await agent.call("show_order", {"order_id": "o-1"})).json()["id"] == "o-1"
 
 
-async def test_nor_does_it_through_the_other_doors(shop, agent):
+async def test_a_value_leads_to_no_other_route_through_other_doors(shop, agent):
     told = await call_tool(agent, "show_order", {"order_id": "cancel-all"})
     assert told["_meta"]["awp/problem"]["code"] == "INVALID_INPUT"
     task = (await send_message(agent, "show_order", {"order_id": "cancel-all"})).json()["result"]["task"]
@@ -153,7 +153,7 @@ async def test_nor_does_it_through_the_other_doors(shop, agent):
     assert ran == []
 
 
-async def test_nor_does_a_job(shop):
+async def test_a_job_leads_to_no_other_route(shop):
     agent = Wsgi()
     for value, wanted in (("all", ("failed", [])), ("o-1", ("done", ["pack o-1"]))):
         ran.clear()
@@ -179,7 +179,7 @@ async def test_middleware_of_the_project_sees_the_address_of_the_view(shop, agen
 
 
 @pytest.mark.parametrize("cookie", [None, "of-a-session-that-is-over"])
-async def test_who_signs_in_through_a_door_is_signed_in(shop, agent, cookie):
+async def test_signing_in_through_a_door_works(shop, agent, cookie):
     await User.objects.acreate(username="ann")
     if cookie is not None:
         agent.client.cookies["sessionid"] = cookie

@@ -156,7 +156,7 @@ def test_nothing_is_negotiated_that_nobody_asked_for(client, accept):
     assert answer["vary"] == "Accept"
 
 
-def test_what_accept_has_chosen_is_kept_by_no_shared_cache_unless_the_site_says_so(client):
+def test_a_negotiated_page_is_private_to_caches_unless_the_site_allows_sharing(client):
     answer = client.get("/public", headers=MARKDOWN)
     assert (answer["cache-control"], answer["vary"]) == ("private, max-age=60", "Accept, Prefer")
     assert "cdn-cache-control" not in answer.headers
@@ -181,7 +181,7 @@ def test_head_of_a_page_that_knows_get_only_is_answered_in_other_formats_only(cl
     assert client.head("/post-only").status_code == 405
 
 
-def test_what_is_no_page_passes_as_it_is(client):
+def test_an_answer_that_is_not_a_page_passes_unchanged(client):
     assert client.get("/redirect", headers=MARKDOWN)["location"] == "/page"
     assert client.get("/data", headers=MARKDOWN).content == b"{}"
     assert client.get("/own", headers=MARKDOWN).content == b"# My own"

@@ -156,7 +156,7 @@ def test_a_discovery_is_answered_the_same_but_for_listening_which_wsgi_cannot(se
     assert without["result"]["capabilities"]["tools"] == {"listChanged": False}
 
 
-def test_what_is_no_message_is_refused_the_same(servers):
+def test_an_invalid_message_is_refused_the_same(servers):
     headers = {"host": "shop.example", "content-type": "application/json", "x-request-id": "one"}
     for body in (b"{", b"[]", b'{"jsonrpc": "2.0"}', b'"' + b"x" * 1_100_000 + b'"'):
         for path in ("/mcp", "/a2a", "/a2a/message:send"):

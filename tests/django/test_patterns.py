@@ -167,7 +167,7 @@ def test_every_pattern_of_every_document_compiles_as_javascript_does_it():
     assert ran.returncode == 0, ran.stderr
 
 
-def test_what_is_left_out_is_found_by_the_name_of_its_action():
+def test_patterns_that_are_left_out_are_reported_by_action():
     said = [one.msg for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W006"]
     for action, member in (("take", "greedy"), ("take", "borders"), ("take", "harmless"), ("paint", "rest")):
         assert any(f'"{action}"' in one and f"/{member}" in one for one in said), said

@@ -115,7 +115,7 @@ def _database(request):
 
 
 @pytest.mark.usefixtures("_database")
-def test_what_no_column_takes_is_kept_as_far_as_it_goes():
+def test_values_that_a_column_cannot_take_are_kept_as_far_as_possible():
     recorder = Recorder(20)
     recorder(
         {
@@ -130,7 +130,7 @@ def test_what_no_column_takes_is_kept_as_far_as_it_goes():
     assert call.input == {"q": "??", "far": "Infinity", "path": r"C:\u0000"}
 
 
-def test_what_waits_is_limited():
+def test_waiting_records_are_limited():
     recorder = Recorder(20)
     for _ in range(MAX_PENDING + 5):
         recorder(FACTS)
@@ -254,7 +254,7 @@ def test_the_admin_shows_no_traffic_where_none_is_kept(admin, monkeypatch):
     assert "awp-traffic" not in page.content.decode()
 
 
-def test_who_may_look_is_said_by_permissions(client):
+def test_permissions_decide_who_may_look(client):
     staff = User.objects.create_user("staff", is_staff=True)
     client.force_login(staff)
     assert client.get("/admin/awp_publish_django/recentcall/").status_code == 403

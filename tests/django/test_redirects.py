@@ -127,7 +127,7 @@ def test_a_redirect_of_a_json_post_is_its_success():
             assert result_of(answer) == expected, name
 
 
-async def test_it_is_one_under_asgi_too():
+async def test_a_message_is_a_refusal_under_asgi_too():
     with SETTINGS:
         client = AsyncClient(headers={"host": "shop.example"})
         for name, expected in EXPECTED.items():

@@ -114,7 +114,7 @@ async def through_woa(agent, name, session=None):
 
 
 @pytest.mark.parametrize("call", [through_mcp, through_woa])
-async def test_who_signs_in_without_a_cookie_jar_is_known_until_they_sign_out(shop, agent, user, call):
+async def test_a_caller_without_a_cookie_jar_is_known_until_they_sign_out(shop, agent, user, call):
     assert (await call(agent, "my_orders"))[1] == "AUTHENTICATION_REQUIRED"
     session, _ = await call(agent, "sign_in")
     assert session is not None
@@ -126,7 +126,7 @@ async def test_who_signs_in_without_a_cookie_jar_is_known_until_they_sign_out(sh
 
 
 @pytest.mark.parametrize("call", [through_mcp, through_woa])
-async def test_who_signs_in_gets_another_session_than_the_one_that_others_know(shop, agent, user, call):
+async def test_signing_in_changes_the_session_id(shop, agent, user, call):
     planted, _ = await call(agent, "count_visits")
     renewed, _ = await call(agent, "sign_in", planted)
     assert renewed not in (None, planted)

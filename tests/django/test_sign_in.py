@@ -240,7 +240,7 @@ def test_the_session_is_the_tokens_own(shop, agent):
     assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma", "Persuasion"]}
 
 
-def test_who_leaves_the_browser_leaves_the_agent_connected(shop, agent):
+def test_signing_out_of_the_browser_leaves_the_agent_connected(shop, agent):
     token = agent.sign_in(scope=None)["access_token"]
     Session.objects.get(session_key=agent.browser.cookies["sessionid"]).delete()
     assert agent.browser.get("/", follow_redirects=False).status_code == 302
@@ -333,7 +333,7 @@ def test_a_session_outlives_a_change_of_the_projects_key(shop, agent):
             assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma"]}
 
 
-def test_where_sessions_have_a_domain_and_a_path_theirs_is_used(ann, opened):
+def test_the_domain_and_path_of_a_session_cookie_are_respected(ann, opened):
     own: dict[str, Any] = {
         "SESSION_COOKIE_NAME": "known",
         "SESSION_COOKIE_DOMAIN": "shop.example",
@@ -347,7 +347,7 @@ def test_where_sessions_have_a_domain_and_a_path_theirs_is_used(ann, opened):
             assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma"] * number}
 
 
-def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent):
+def test_disconnecting_an_agent_ends_its_session_and_not_the_persons(shop, agent):
     tokens = agent.sign_in(scope=None)
     before = Session.objects.count()
     page = agent.browser.get("/agents/connections")
@@ -363,7 +363,7 @@ def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent
 @pytest.mark.parametrize(
     "way", ["its client revokes it", "its code comes again", "its refresh token comes again", "another"]
 )
-def test_however_a_grant_ends_its_session_does_too(shop, agent, monkeypatch, way):
+def test_the_session_of_a_grant_ends_with_it(shop, agent, monkeypatch, way):
     code = agent.consent(scope=None)["code"]
     tokens = agent.exchange(code).json()
     [session] = [it for it in Session.objects.all() if it.get_decoded().get(MARK)]
@@ -395,7 +395,7 @@ def test_nobody_but_the_person_sends_the_form(shop, agent, opened):
     assert "code" in came_back(agent.answer(page))
 
 
-def test_who_is_not_the_person_shown_signs_in_as_somebody_else(shop, agent):
+def test_the_consent_page_lets_another_person_sign_in(shop, agent):
     User.objects.create_user("ben", password=PASSWORD)
     page = agent.follow(agent.ask(scope=None))
     assert "Not Ann Elliot?" in page.text
@@ -563,7 +563,7 @@ def test_the_owner_sees_in_the_admin_who_is_connected_and_ends_that(shop, agent)
     assert boss.get(f"{CONNECTED}{newest}/change/").status_code == 302, "a row of the store is nobody's to see"
 
 
-def test_who_may_only_look_ends_nothing_in_the_admin(shop, agent):
+def test_a_person_with_view_permission_ends_nothing_in_the_admin(shop, agent):
     agent.sign_in(scope=None)
     clerk = User.objects.create_user("clerk", is_staff=True)
     looker = Client(SERVER_NAME="shop.example")

@@ -70,7 +70,7 @@ def pass_time(clock: Clock) -> Callable[[float], None]:
     return clock.pass_time
 
 
-async def test_what_has_expired_is_forgotten(store, clock, pass_time, database):
+async def test_expired_values_are_forgotten(store, clock, pass_time, database):
     await store.run([Add(f"key{number}", b"one", 1) for number in range(5)])
     pass_time(2)
     for number in range(PURGE_EVERY):

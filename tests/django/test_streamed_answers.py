@@ -98,7 +98,7 @@ def _project(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def test_under_wsgi():
+def test_streams_are_passed_on_under_wsgi():
     answer = Client().get("/agents/actions/export", headers={"host": "shop.example"})
     assert (answer.status_code, answer["content-type"]) == (200, "text/csv")
     assert answer["content-disposition"] == "attachment"
@@ -124,7 +124,7 @@ def test_a_guarded_view_streams_to_its_own_visitors():
 @pytest.mark.parametrize(
     "address", ["/agents/actions/export", "/agents/actions/export_async", "/export_guarded"], ids=lambda one: one[-7:]
 )
-async def test_under_asgi(address):
+async def test_streams_are_passed_on_under_asgi(address):
     answer: Any = await AsyncClient().get(address)
     assert (answer.status_code, answer["content-type"]) == (200, "text/csv")
     assert answer.streaming
@@ -132,7 +132,7 @@ async def test_under_asgi(address):
     answer.close()
 
 
-def test_what_an_asynchronous_view_streams_under_wsgi_is_read_whole():
+def test_a_stream_of_an_asynchronous_view_is_read_whole_under_wsgi():
     answer = Client().get("/agents/actions/export_async", headers={"host": "shop.example"})
     assert b"".join(answer) == b"0\n1\n2\n"
 

@@ -67,7 +67,7 @@ def test_documents_and_doors_are_urls_where_the_middleware_is_not():
     assert not [one for one in run_checks(tags=["agents"]) if one.id in ("awp_publish.E003", "awp_publish.W002")]
 
 
-def test_they_stand_beside_the_middleware_too():
+def test_the_urls_stand_beside_the_middleware_too():
     with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, MIDDLEWARE]):
         assert Client().get("/agent.json").status_code == 200
         assert call(Client(), "greet").status_code == 200

@@ -82,7 +82,7 @@ def test_a_form_page_that_shows_its_form_again_is_a_refusal(told):
 
 
 @pytest.mark.parametrize("asked", ["unknown agent", "unknown address", "posted to nothing"])
-def test_what_we_do_not_find_is_not_redirected_to_wagtail(told, asked):
+def test_an_unknown_path_of_ours_is_not_redirected_to_wagtail(told, asked):
     assert told[asked][0] == 404
     if asked != "unknown agent":
         assert told[asked][1] == "application/problem+json"

@@ -68,7 +68,7 @@ def test_wrong_credentials_lead_nowhere(world, name):
     assert wrong == []
 
 
-def test_what_was_given_to_a_caller_is_unspent_after_all_that_others_have_tried_with_it(world):
+def test_a_callers_token_is_unspent_after_attempts_of_others(world):
     ann = RIGHT[0]
     others = [row for row in ROWS if not any(ACTIONS[name].is_for(row) for name in ("wire", "pay", "send"))]
     for name in ("wire", "pay"):

@@ -274,7 +274,7 @@ def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler
 
 
 @pytest.mark.needs("woa")
-def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
+def test_a_declared_recovery_replaces_the_doors_own(open_client):
     site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 
     @site.agent("pay", confirm=True)
@@ -423,7 +423,7 @@ def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
     assert SECRET.encode() not in b"".join(value for value, _ in store._values.entries.values())
 
 
-def test_what_is_given_once_is_given_once(vault):
+def test_one_time_values_are_given_once(vault):
     first, again = (vault.call("issue", key="k-1") for _ in range(2))
     assert first.output == {"number": 7, "token": SECRET}
     assert (again.code, again.output) == ("ANSWER_NOT_KEPT", None)

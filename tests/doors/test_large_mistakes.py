@@ -182,7 +182,7 @@ def test_a_mistake_deep_in_a_union_of_itself_is_told_as_quickly_as_any(steps, cl
     assert taken(DEEP) < 3 * taken(DEEP // 2)
 
 
-def test_what_can_be_read_in_too_many_ways_is_refused_before_anybody_tries(client, door):
+def test_an_input_with_too_many_readings_is_refused_unvalidated(client, door):
     problem = door(client, "search", nested(DEEP, 1)).problem
     assert (problem["code"], problem["status"]) == ("INVALID_INPUT", 422)
     assert "is too deeply nested" in problem["detail"]
@@ -299,7 +299,7 @@ SCHEMAS = st.recursive(st.booleans() | st.just({}), keywords, max_leaves=8)
 @pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(keywords(SCHEMAS), st.dictionaries(st.sampled_from(["A", "B/ x"]), SCHEMAS), st.lists(VALUES, min_size=4))
-def test_whatever_the_schema_something_is_told_of_what_does_not_conform(schema, definitions, values):
+def test_every_invalid_value_is_described_for_every_schema(schema, definitions, values):
     try:
         validator = compile_schema({**schema, "$defs": definitions})
     except UnusableSchema:

@@ -166,7 +166,7 @@ def test_the_detail_of_a_problem_ends_as_a_sentence_does(wishing):
     assert DOORS["plain"](wishing, "wish", {"quantity": 21}).problem["detail"] == "/quantity: must be at most 20."
 
 
-def test_of_more_than_twenty_values_the_nearest_are_told(wishing, door):
+def test_the_nearest_of_more_than_twenty_values_are_named(wishing, door):
     (error,) = door(wishing, "wish", {"month": "2026-31"}).problem["errors"]
     words, values = error["detail"].split("such as ")
     assert words == "must be one of 30 values, "
@@ -324,7 +324,7 @@ def test_examples_are_held_to_formats_at_the_start(open_client):
 
 
 @pytest.mark.parametrize("is_route", [True, False])
-def test_what_the_application_refuses_of_a_union_is_told_of_the_alternative_that_was_meant(open_client, door, is_route):
+def test_the_applications_errors_of_a_union_concern_the_alternative_that_was_meant(open_client, door, is_route):
     class Lion(BaseModel):
         kind: Literal["lion"]
         cubs: int
@@ -355,7 +355,7 @@ def test_what_the_application_refuses_of_a_union_is_told_of_the_alternative_that
         assert door(client, "keep", given).problem["errors"] == [{"pointer": pointer, "detail": "are too many"}]
 
 
-def test_what_only_the_handlers_own_types_refuse_has_its_place_in_the_input(open_client, door):
+def test_errors_of_the_handlers_own_types_point_at_the_input(open_client, door):
     class Even(BaseModel):
         number: int
 
@@ -709,7 +709,7 @@ def refusing(open_client) -> TestClient:
     return open_client(AgentPublisher(Starlette(routes=[Route("/answer", action)]), site=site))
 
 
-def test_what_to_do_depends_on_the_status(refusing, door):
+def test_the_recovery_depends_on_the_status(refusing, door):
     told = {}
     for status in (400, 401, 403, 404, 409, 410, 422, 429, 503, 501):
         problem = door(refusing, "answer", {"status": status}).problem
@@ -721,7 +721,7 @@ def test_what_to_do_depends_on_the_status(refusing, door):
     assert "after a minute" in told[429]
 
 
-def test_when_to_come_back_is_said_in_the_recovery(refusing, door):
+def test_the_recovery_says_when_to_come_back(refusing, door):
     for status in (429, 503):
         problem = door(refusing, "answer", {"status": status, "after": "17"}).problem
         assert problem["recovery"].endswith("call again after 17 seconds.")
@@ -731,7 +731,7 @@ def test_when_to_come_back_is_said_in_the_recovery(refusing, door):
 
 
 @pytest.mark.parametrize("is_inside", [True, False], ids=["inside", "outermost"])
-def test_what_an_application_chose_to_say_of_a_failure_is_carried_and_an_exception_is_not(open_client, is_inside):
+def test_a_chosen_failure_message_is_passed_on_and_an_exceptions_is_not(open_client, is_inside):
     site, app = site_of(errors={"STOCKTAKING": "Come back tomorrow."}), FastAPI()
 
     @app.get("/stock")

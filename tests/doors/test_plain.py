@@ -112,7 +112,7 @@ def shop():
 # --- Inputs ---
 
 
-def test_what_is_too_much_is_refused_in_words(shop):
+def test_too_much_is_refused_with_a_message(shop):
     form = {"content-type": "multipart/form-data; boundary=x"}
     fields = shop.get(f"{AT}/search?" + "&".join(f"a{number}=1" for number in range(1001)))
     head = shop.post(f"{AT}/review", content=b"--x\r\n" + b"a" * 9000 + b"\r\n\r\n\r\n--x--", headers=form)
@@ -159,7 +159,7 @@ def test_no_body_of_a_stranger_is_a_failure_of_ours(shop, content_type, pieces):
     assert answer.status_code < 500
 
 
-def test_of_many_similar_actions_three_are_named(open_client):
+def test_three_of_many_similar_actions_are_suggested(open_client):
     site = make_shop()
     for number in range(1, 6):
         site.agent(f"search_{number}", description="Search.")(lambda: None)

@@ -88,6 +88,6 @@ SITES: dict[str, Callable[[], AsgiApp]] = {
 
 @pytest.mark.needs("agent_json", "awas")
 @pytest.mark.parametrize("name", SITES)
-def test_transcripts(name, request):
+def test_doors_answer_as_in_the_transcripts(name, request):
     with TestClient(SITES[name](), base_url="https://shop.example") as client:
         compare(TRANSCRIPTS / f"{name}.txt", client, request, *CHANGING)

@@ -242,7 +242,7 @@ def test_every_address_that_is_told_answers_below_a_path(open_client, make, plac
 
 
 @pytest.mark.parametrize("left", [protocol.name for protocol in ALL])
-def test_what_is_left_out_is_told_by_nobody(open_client, left):
+def test_a_document_that_is_left_out_is_mentioned_nowhere(open_client, left):
     app, _ = included_shop(
         url=SHOP, plugins=installed("mcp", "a2a", "awp"), about=About(leave_out=[left], documentation="/")
     )

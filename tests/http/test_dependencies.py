@@ -135,7 +135,7 @@ class Note(BaseModel):
     stars: int = 0
 
 
-def test_what_dependencies_ask_of_a_request_is_an_input_as_it_is_for_a_route():
+def test_parameters_of_dependencies_are_inputs():
     app, site = FastAPI(), new_site()
 
     @site.agent("list_books")
@@ -322,7 +322,7 @@ def mounted(site: Site) -> Any:
     ("kind", "told"),
     [(UserId, "Depends"), (Annotated[int, Security(current_user_id)], "Security"), (Request, "Request")],
 )
-def test_what_nothing_can_fill_in_is_refused_when_the_site_starts(make, kind, told):
+def test_a_placeholder_that_nothing_fills_in_is_refused_at_the_start(make, kind, told):
     site = new_site()
 
     async def my_orders(user_id: Any) -> list[str]:

@@ -68,7 +68,7 @@ def client() -> Iterator[TestClient]:
 
 @pytest.mark.parametrize("path", EVERY_PATH)
 class TestEveryDocument:
-    def test_is_readable_from_any_origin_and_never_sniffed(self, client, path):
+    def test_a_document_is_readable_from_any_origin_and_never_sniffed(self, client, path):
         headers = client.get(path, headers={"origin": "https://elsewhere.example"}).headers
         assert headers["access-control-allow-origin"] == "*"
         assert "access-control-allow-credentials" not in headers
@@ -80,7 +80,7 @@ class TestEveryDocument:
         assert head.content == b""
         assert dict(head.headers) == dict(got.headers)
 
-    def test_answers_a_preflight(self, client, path):
+    def test_a_document_answers_a_preflight(self, client, path):
         asked = {"origin": "https://elsewhere.example", "access-control-request-method": "GET"}
         answer = client.options(path, headers=asked | {"access-control-request-headers": "if-none-match"})
         assert answer.status_code == 204
@@ -94,7 +94,7 @@ class TestEveryDocument:
             assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
             assert answer.json()["code"] == "METHOD_NOT_ALLOWED", method
 
-    def test_is_not_sent_again_to_who_has_it(self, client, path):
+    def test_a_document_is_not_sent_again_to_a_client_that_has_it(self, client, path):
         first = client.get(path, headers=UNENCODED)
         for condition in ("{etag}", "W/{etag}", '"other", {etag}', '"a",W/"b" , {etag}', "*"):
             asked = {"if-none-match": condition.format(etag=first.headers["etag"])}
@@ -106,7 +106,7 @@ class TestEveryDocument:
                 for name in ("cache-control", "vary", "last-modified", "access-control-allow-origin"):
                     assert answer.headers[name] == first.headers[name]
 
-    def test_has_a_strong_etag_that_differs_by_coding(self, client, path):
+    def test_a_document_has_a_strong_etag_that_differs_by_coding(self, client, path):
         codings = ("identity", "gzip", "br")
         etags = [client.get(path, headers={"accept-encoding": coding}).headers["etag"] for coding in codings]
         assert all(etag.startswith('"') and etag.endswith('"') for etag in etags)
@@ -233,7 +233,7 @@ def test_documents_point_at_the_openapi_of_the_application(client):
 
 
 @pytest.mark.needs("a2a")
-def test_what_the_a2a_extension_means_is_a_document_like_all_others(client):
+def test_the_a2a_extension_is_described_by_a_document_like_all_others(client):
     answer = client.get("/a2a/skills")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -268,7 +268,7 @@ def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, 
     assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["search"]
 
 
-def test_what_the_first_start_has_made_counts_as_old_for_the_collector_and_nothing_is_set_aside_for_good():
+def test_objects_of_the_first_start_are_old_for_the_collector_and_none_is_frozen():
     start = """if True:
         import gc
         frozen = gc.get_freeze_count()  # CPython 3.12 starts with some

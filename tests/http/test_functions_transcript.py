@@ -238,6 +238,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def test_functions(request):
+def test_functions_of_http_answer_as_in_the_transcript(request):
     functions = {name: refusing(function) for name, function in FUNCTIONS.items()}
     compare(Path(__file__).parent / "functions.txt", functions, request)

@@ -440,6 +440,6 @@ PLACES: Final[Mapping[str, Callable[[Front], Shapes]]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_whatever_its_shape_a_request_is_read_in_linear_time(place):
+async def test_every_request_is_read_in_linear_time(place):
     async with front() as at:
         assert await find_slow(PLACES[place](at)) == {}

@@ -170,7 +170,7 @@ def test_a_killed_server_leaves_no_key_under_which_anything_irreversible_runs_tw
     assert (server.lines("pay"), server.lines("order")) == (1, 1)
 
 
-def test_what_was_answered_before_the_server_was_killed_is_replayed_after_it(server):
+def test_an_answer_given_before_the_server_was_killed_is_replayed_afterwards(server):
     first = server.call("order", 0, "k-1")
     server.kill()
     server.start()

@@ -75,7 +75,7 @@ async def test_ours_runs_inside_the_applications_own_lifespan():
     ]
 
 
-async def test_what_cannot_be_opened_fails_the_start_with_words_and_stops_the_application(caplog):
+async def test_a_door_that_cannot_be_opened_fails_the_start_and_stops_the_application(caplog):
     server = Server()
 
     @asynccontextmanager
@@ -166,7 +166,7 @@ async def test_a_server_that_cancels_while_ours_is_being_opened_closes_it():
     assert closed.is_set()
 
 
-async def test_what_fails_while_it_is_closed_does_not_keep_the_application_from_stopping(caplog):
+async def test_a_failure_while_closing_does_not_keep_the_application_from_stopping(caplog):
     server = Server()
 
     @asynccontextmanager

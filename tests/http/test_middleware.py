@@ -82,7 +82,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, method, path, body):
+def test_requests_that_are_not_ours_get_the_applications_own_answer(site, open_client, method, path, body):
     declare_status(site)
     ours = AgentPublisher(Starlette(routes=ROUTES), site, link_headers=False)
     bare, published = open_client(Starlette(routes=ROUTES)), open_client(ours)

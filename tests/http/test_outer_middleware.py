@@ -104,7 +104,7 @@ def test_a_publisher_whose_place_cannot_be_told_goes_in_from_outside(open_client
 
 
 @pytest.mark.needs("jobs")
-def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_client):
+def test_a_known_caller_passes_and_their_job_is_guarded_too(open_client):
     ran: list[str] = []
     paths: list[str] = []
     site, app = make_admin(ran)
@@ -125,7 +125,7 @@ def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_cl
     assert ran == ["list_users"]
 
 
-def test_where_no_middleware_stands_outside_a_call_passes_once(open_client):
+def test_a_call_passes_once_if_no_middleware_is_outside(open_client):
     paths: list[str] = []
     site, app = make_admin([])
     app.add_middleware(AdminGuard, paths=paths)
@@ -157,7 +157,7 @@ def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     assert read(client, "show", {"name": "agent.json"}).json() == "agent.json"
 
 
-def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client):
+def test_trusting_outer_middleware_spares_calls_the_second_pass(open_client):
     paths: list[str] = []
     site, app = make_admin([])
     app.add_middleware(AgentPublisher, site=site, trust_outer_middleware=True)
@@ -259,7 +259,7 @@ def make_sign_in(*middleware) -> FastAPI:
     ],
     ids=["tracked", "old", "tracked, written always", "old, written always"],
 )
-def test_what_a_route_does_to_the_session_is_kept(open_client, middleware):
+def test_changes_of_a_route_to_the_session_are_kept(open_client, middleware):
     client = open_client(make_sign_in(*middleware))
     assert read(client, "me").json() == "None"
     for name in ("ann", "ben"):
@@ -282,7 +282,7 @@ def test_an_answer_that_is_compressed_outside_is_read(open_client):
     assert (answer.json(), answer.headers["content-encoding"]) == ("ann, ben", "gzip")
 
 
-def test_what_the_inner_pass_sets_stays_in_it(open_client):
+def test_context_variables_of_the_inner_pass_stay_in_it(open_client):
     site, app = make_shop(), FastAPI()
 
     @app.get("/me")

@@ -142,7 +142,7 @@ async def send_nothing(_: Sender) -> None:
 
 
 @named((send_truncated, send_garbage, send_bad_chunk, send_many_headers, send_nothing))
-def test_what_is_no_answer_of_a_web_server_is_one_kind_of_failure(answer):
+def test_every_invalid_http_answer_is_the_same_kind_of_failure(answer):
     with hostile_server(answer) as server, pytest.raises(OSError, match=r"answer|reset"):
         request("GET", server.url, deadline=Deadline(30), max_bytes=1000, is_public=False)
 
@@ -234,7 +234,7 @@ def test_other_addresses_are_public():
         assert is_public_address(text), text
 
 
-def test_what_was_checked_is_what_is_connected_to(monkeypatch):
+def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch):
     """A name that is rebound to a private address after the check."""
     answers = [["1.1.1.1"], ["127.0.0.1"]]
     connected: list[str] = []

@@ -62,7 +62,7 @@ def call(client: TestClient, name: str, headers: Mapping[str, str]) -> Told:
 @pytest.mark.parametrize(
     "host", ["localhost:7777", "localhost", "127.0.0.1:7777", "[::1]", "192.168.1.7:8000", "evil.example"]
 )
-def test_what_was_signed_for_another_authority_counts_nowhere_though_host_names_it(open_client, name, how, host):
+def test_a_signature_for_another_authority_counts_nowhere_even_if_host_names_it(open_client, name, how, host):
     client = make_client(open_client, authenticate=KNOWN[how])
     for scheme in ("http", "https"):
         answer = call(client, name, {"host": host, **show(name, how, f"{scheme}://{host}")})

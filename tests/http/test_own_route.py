@@ -249,7 +249,7 @@ def _plain(ran):
     "value",
     ["cancel_all", "Cancel_All", "cancel%5Fall", "cancel%255Fall", "x%2F..%2Fcancel_all", "archive", "export-7"],
 )
-def test_where_an_application_shows_no_routes_what_is_known_of_the_site_is_out_of_reach(open_client, door, value):
+def test_without_routes_a_call_reaches_no_other_known_address_of_the_site(open_client, door, value):
     def build(shop: Shop):
         inputs = {"type": "object", "properties": {"order_id": {"type": "string"}}}
         shop.site.declare(
@@ -401,7 +401,7 @@ def test_many_declared_addresses_are_read_at_start_in_proportion_to_their_number
 
 
 @pytest.mark.needs("confirmation")
-def test_who_may_call_the_sibling_may_do_so_by_its_own_name(open_client):
+def test_a_permitted_sibling_is_called_by_its_own_name(open_client):
     shop = Shop(open_client, _starlette)
     asked = invoke(shop.client, "cancel_all", {}, ANN)
     assert asked.status_code == 428

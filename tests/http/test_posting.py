@@ -31,7 +31,7 @@ def test_a_trusted_origin_is_reached_and_no_redirect_is_followed(receiver):
     assert [(one.path, one.headers["x-one"], one.body) for one in receiver.received] == [("/hook?a=b", "1", BODY)] * 2
 
 
-def test_what_is_not_trusted_has_to_be_public(receiver, monkeypatch):
+def test_an_untrusted_receiver_has_to_be_public(receiver, monkeypatch):
     https = receiver.url.replace("http:", "https:")
     assert post(https, BODY, {}) == "connection_refused"
     assert post(receiver.url, BODY, {}) == "connection_refused", "only https goes to strangers"

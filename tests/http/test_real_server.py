@@ -162,7 +162,7 @@ def test_a_slow_handler_is_answered_at_its_deadline(server, tmp_path):
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_who_sends_a_body_over_the_limit_reads_the_answer(server, is_streamed):
+def test_a_sender_of_a_body_over_the_limit_reads_the_answer(server, is_streamed):
     for _ in range(3):
         caller = http.client.HTTPConnection("127.0.0.1", int(server.rsplit(":", 1)[1]), timeout=20)
         body = (b" " * 65_536 for _ in range(100)) if is_streamed else b" " * 6_553_600

@@ -92,7 +92,7 @@ def test_post_redirect_get_of_a_form_is_a_success(shop):
     assert answer.output == {"location": "/thanks", "page": {"thanks_for": ""}}
 
 
-def test_what_a_redirect_refuses(shop):
+def test_a_refusal_at_the_address_of_a_redirect_is_the_answer(shop):
     refused = {"show_private": "AUTHENTICATION_REQUIRED", "order_as_member": "AUTHENTICATION_REQUIRED"}
     refused |= {"order_again": "HANDLER_REDIRECTED", "show_circle": "HANDLER_REDIRECTED", "show_lost": "REFUSED"}
     assert {action_id: shop.call(action_id).code for action_id in refused} == refused

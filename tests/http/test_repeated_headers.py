@@ -97,7 +97,7 @@ def test_lines_of_other_lists_are_one_list_for_documents(client):
 @pytest.mark.needs("mcp", "a2a")
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("shown", [["Bearer ann-token", "Bearer other"], ["Bearer other", "Bearer ann-token"]])
-def test_of_two_credentials_none_is_taken(client, door, shown):
+def test_two_credentials_are_refused(client, door, shown):
     path, own, body = CALLS[door]
     named = {name.replace("-", "_"): value for name, value in own.items()}
     answer = client.post(path, json=body, headers=lines("authorization", shown, **named))
@@ -109,7 +109,7 @@ def test_of_two_credentials_none_is_taken(client, door, shown):
 
 @pytest.mark.needs("mcp")
 @pytest.mark.parametrize("door", DOORS)
-def test_of_two_hosts_none_is_the_sites_own(client, door):
+def test_two_host_headers_are_not_the_sites_own(client, door):
     path, own, body = CALLS[door]
     named = {name.replace("-", "_"): value for name, value in own.items()}
     headers = lines("host", ["shop.example", "evil.example"], origin="https://shop.example", **named)
@@ -118,7 +118,7 @@ def test_of_two_hosts_none_is_the_sites_own(client, door):
 
 
 @pytest.mark.parametrize("door", [door for door in DOORS if door != "MCP"])
-def test_of_two_content_types_none_is_taken(client, door):
+def test_two_content_types_are_refused(client, door):
     path, own, _ = CALLS[door]
     named = {name.replace("-", "_"): value for name, value in own.items()}
     headers = lines("content-type", ["application/json", "text/plain"], **named)

@@ -130,7 +130,7 @@ def test_no_input_and_no_token_is_logged(client, caplog):
 
 
 @pytest.mark.needs("mcp", "a2a")
-def test_what_goes_wrong_in_an_sdk_is_still_logged_with_its_place(client, caplog):
+def test_an_error_in_an_sdk_is_logged_with_its_place(client, caplog):
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": SECRET}}}
     with caplog.at_level(logging.WARNING):
         client.post("/a2a", json=call)

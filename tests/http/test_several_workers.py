@@ -180,7 +180,7 @@ def test_several_workers_start_on_a_store_that_they_share(tmp_path, application,
     ],
     ids=["keys", "confirmations", "receipts", "jobs", "limits", "limits of the site", "A2A tasks"],
 )
-def test_whatever_workers_have_to_share_keeps_them_from_starting(monkeypatch, site, declared):
+def test_state_that_workers_have_to_share_keeps_them_from_starting(monkeypatch, site, declared):
     """Where no server is known, WEB_CONCURRENCY tells how many there are."""
 
     def start() -> None:
@@ -208,7 +208,7 @@ def test_whatever_workers_have_to_share_keeps_them_from_starting(monkeypatch, si
         start()
 
 
-def test_what_keeps_nothing_starts_with_any_number_of_workers(monkeypatch):
+def test_a_site_that_keeps_no_state_starts_with_any_number_of_workers(monkeypatch):
     monkeypatch.setenv("WEB_CONCURRENCY", "3")
     shop = make_shop()
 

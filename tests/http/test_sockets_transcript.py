@@ -106,5 +106,5 @@ def clock_of_the_loop(monkeypatch) -> Iterator[None]:
     return iter([None])
 
 
-def test_connections(request):
+def test_connections_go_as_in_the_transcript(request):
     compare(Path(__file__).parent / "sockets.txt", {"serve": serve, "room": sockets.room_for_unknown}, request)

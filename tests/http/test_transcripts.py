@@ -216,7 +216,7 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
-def test_documents_and_origins(request):
+def test_documents_for_other_origins_are_as_in_the_transcript(request):
     """Documents with their conditions, pages of problems, and calls of pages of other sites."""
     options = {"allow_origins": ["https://agent.example"], "errors": {"SOLD_OUT": "Choose another."}}
     site = make_shop(authenticate=known_callers(), secret_keys=KEYS, about=About(updated=UPDATED), **options)
@@ -232,5 +232,5 @@ def test_documents_and_origins(request):
 
 
 @pytest.mark.parametrize("name", ["answers", pytest.param("requests", marks=pytest.mark.needs("sessions"))])
-def test_transcripts(name, client, request):
+def test_requests_are_answered_as_in_the_transcripts(name, client, request):
     compare(TRANSCRIPTS / f"{name}.txt", client, request, *CHANGING)

@@ -58,7 +58,7 @@ def test_a_map_with_a_namespace_stands_beside_the_local_one():
     assert run.call("shop.search", who="it") == "search of it"
 
 
-def test_what_an_imported_map_refers_to_is_in_its_namespace_too():
+def test_references_of_an_imported_map_get_its_namespace():
     inner = map_of(
         other("go", target={"state": "home"}),
         states=[{**STATES[0], "observables": ["seen", "other words"]}],

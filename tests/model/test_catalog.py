@@ -24,7 +24,7 @@ from tests.installed import installed
         ("delete", None, "delete", True),
     ],
 )
-def test_what_an_action_intends_follows_from_its_effect_and_its_route(effect, method, intent, is_write):
+def test_the_intent_of_an_action_follows_from_its_effect_and_its_route(effect, method, intent, is_write):
     action = make_action(effect=effect, target=None) if method is None else make_route_action("a", {}, effect=effect)
     if method is not None:
         action = make_route_action("a", {}, effect=effect, method=method)
@@ -40,7 +40,7 @@ def test_an_action_is_offered_at_the_doors_that_are_named_and_always_as_a_route_
     assert {door for door in ("woa", "mcp", "route", "job") if action.is_exposed_at(door)} == at
 
 
-def test_what_names_a_hidden_action_is_left_out_with_it():
+def test_references_to_a_hidden_action_are_left_out():
     hidden = make_action("hidden", audience="known")
     page = Page("/", "Home", actions=("hidden", "seen"))
     after, free = make_action("seen", requires=("hidden",), depends_on=("hidden", "free")), make_action("free")
@@ -62,7 +62,7 @@ def test_what_names_a_hidden_action_is_left_out_with_it():
         ({}, None, {"open", "buy"}, {"open", "buy"}),
     ],
 )
-def test_who_is_told_of_an_action_that_needs_a_caller(own_server, only_allowed, unknown, known):
+def test_actions_that_need_a_caller_are_listed_as_the_site_says(own_server, only_allowed, unknown, known):
     facts: Any = {"authentication": Authentication(type="oauth2", own_server=own_server, scopes={"buy": "Buy."})}
     open_, buy, refund = (
         make_action("open"),

@@ -37,10 +37,10 @@ def pages_with(style: str) -> list[str]:
 
 
 @pytest.mark.parametrize("style", APPEARS)
-def test_what_comes_into_view_is_written(style: str) -> None:
+def test_elements_that_come_into_view_are_written(style: str) -> None:
     assert all("Tea from Assam" in write_markdown(page, URL) for page in pages_with(style))
 
 
 @pytest.mark.parametrize("style", STAYS)
-def test_what_waits_for_something_else_is_not(style: str) -> None:
+def test_text_that_waits_for_something_else_is_not_written(style: str) -> None:
     assert all(write_markdown(page, URL) == "Shown\n" for page in pages_with(style))

@@ -25,7 +25,7 @@ def test_a_rule_hides_what_it_names_beside_what_depends_on_the_visitor(rule):
 @pytest.mark.parametrize(
     ("selector", "tags"), [("li:last-child + *", []), ("li + *", ["li"]), ("body + *", []), ("ul + *", ["p"])]
 )
-def test_what_is_the_last_has_nothing_beside_it(selector, tags):
+def test_the_last_element_has_no_following_sibling(selector, tags):
     tree = parse("<main><ul><li>1<li>2</ul><p>3</p></main>")
     nodes = [tree.node_at(path) for path in tree.select(selector)]
     assert [node.tag for node in nodes if node is not None] == tags
@@ -47,5 +47,5 @@ def test_what_is_the_last_has_nothing_beside_it(selector, tags):
         ("<dl><dt>Name<dd><p>Ann</p></dl>", "- **Name**\n\n  Ann\n"),
     ],
 )
-def test_what_follows_a_control_or_a_term_is_no_part_of_it(body, written):
+def test_text_after_a_control_or_a_term_is_not_part_of_it(body, written):
     assert write_markdown(f"<main><p>x</p>{body}</main>", URL) == f"x\n\n{written}"

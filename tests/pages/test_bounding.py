@@ -36,7 +36,7 @@ DEEP = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("html", DEEP.values(), ids=DEEP)
-def test_what_is_nested_too_deep_is_flattened_and_loses_no_text(html):
+def test_a_page_that_is_nested_too_deep_is_flattened_without_losing_text(html):
     page = parse(html)
     assert depth_of(page) <= MAX_DEPTH * 4 / 3 + MAX_FORMATTING + 8, "a table has a body that no tag says"
     assert any(node.text.endswith("kept") for node in page.walk())
@@ -270,6 +270,6 @@ def test_the_names_of_items_take_no_longer_in_a_row_of_many_cells(cell):
 
 
 @pytest.mark.parametrize("around", ["<div role=button>", "<div contenteditable>", "<button><table><tr><td>"])
-def test_what_is_said_in_many_elements_is_not_said_in_each_of_them(around):
+def test_a_common_part_of_names_is_not_repeated_in_each(around):
     html = around * 100 + "some words " * 1_000
     assert len(compile_som(html, "https://example.com/", Budget.FULL).dump()) < 15 * len(html)

@@ -63,7 +63,7 @@ def test_the_article_is_kept_whatever_is_around_it():
     assert 3 <= counted(document)["button"] < 100, "what is left goes to what says the same"
 
 
-def test_of_links_to_one_address_the_most_telling_one_is_kept():
+def test_the_most_descriptive_of_several_links_to_one_address_is_kept():
     story = (
         f"<tr class='{'a long name of a class ' * 20}'><td>"
         "<a href=https://ex.example/{0}>A story that is number {0} of them all</a><tr><td>"
@@ -175,7 +175,7 @@ def test_a_page_that_nearly_fits_is_condensed_before_anything_is_left_out():
     )
 
 
-def test_of_a_small_page_the_fields_of_its_form_are_kept_before_all_else():
+def test_a_small_budget_keeps_the_fields_of_a_form_before_all_else():
     page = as_long_as(int(compiled(FORM, Budget.FULL)["meta"]["som_bytes"] * 0.62), FORM)
     document = compiled(page)
     names = {one["attrs"].get("name", "") for one in elements_of(document) if "attrs" in one}
@@ -183,7 +183,7 @@ def test_of_a_small_page_the_fields_of_its_form_are_kept_before_all_else():
     assert 0.9 * len(page) < document["meta"]["som_bytes"] <= len(page), "room that is left is used"
 
 
-def test_whatever_was_tried_the_size_is_that_of_the_document():
+def test_the_reported_size_is_always_that_of_the_document():
     head = "<meta charset=utf-8><meta name=viewport content=width=device-width><meta name=description content=Teas>"
     whole = compiled(head + FORM, Budget.FULL)["meta"]["som_bytes"]
     for percent in range(50, 105, 5):
@@ -193,7 +193,7 @@ def test_whatever_was_tried_the_size_is_that_of_the_document():
         assert som.document["structured_data"]["meta"]["description"] == "Teas"
 
 
-def test_where_room_is_short_a_long_hidden_value_is_named_and_not_told():
+def test_a_tight_budget_names_a_long_hidden_value_without_its_text():
     html = (
         "<form action=/orders method=post><input type=hidden name=__VIEWSTATE value='"
         + "dDwtMTIz" * 200
@@ -229,7 +229,7 @@ ADDRESSES = {"/A/#x": "/a", "HTTP://X.example/": "http://x.example", "#top": "#t
 
 
 @pytest.mark.parametrize(("href", "same"), ADDRESSES.items())
-def test_what_links_to_the_same_page_have_in_common(href, same):
+def test_links_to_the_same_page_have_the_same_normalised_address(href, same):
     assert normalise_address(href) == same
 
 
@@ -299,7 +299,7 @@ def test_the_text_of_a_page_that_is_one_form_is_its_main_content():
     assert len(kept) == 60
 
 
-def test_where_room_is_short_a_description_that_is_seen_is_told_as_text_only():
+def test_a_tight_budget_keeps_a_visible_description_as_text_only():
     def fields(hidden: str) -> str:
         return "<h1>Settings</h1><form>" + "".join(
             f"<label for=i{n}>Field {n}</label><input id=i{n} name=n{n} aria-describedby=h{n}>"
@@ -329,7 +329,7 @@ def test_links_that_differ_are_kept_before_many_that_say_the_same():
     assert sum(text in {"hide", "flag"} for text in links) < 20
 
 
-def test_what_has_no_text_takes_nothing_from_the_count_of_what_is_left_out():
+def test_elements_without_text_do_not_change_the_count_of_omitted_ones():
     item = "<p>Words of a paragraph that fill some room.</p><details><p>More.</p></details>"
     html = f"<main>{item * 2_000}</main>"
     document = compile_som(html, "https://shop.example/", Budget.TIGHT).document

@@ -56,7 +56,7 @@ PREVIEW = "<meta property=og:type content=article>"
 PUBLISHED = f"{PREVIEW}<meta property=article:published_time content=2026-11-28>"
 
 
-def test_what_is_beside_an_article_in_main_is_not_in_its_region():
+def test_blocks_beside_an_article_in_main_are_not_in_its_region():
     comments = "".join(f"<li><div><p>Comment {number}: I was there.</p></div></li>" for number in range(3))
     more = f"<div><h2>More</h2><ul>{LINKS}</ul></div>"
     html = f"{PREVIEW}{CHROME}<main><article><h1>Storm</h1>{STORY}{more}</article><ol>{comments}</ol></main>{FOOTER}"
@@ -79,7 +79,7 @@ BESIDE = {
 
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
 @pytest.mark.parametrize(("says", "date"), [(PUBLISHED, ""), (PREVIEW, "<time>28 November</time>")])
-def test_what_is_appended_to_an_article_is_not_in_its_markdown(says, date, beside):
+def test_appendices_of_an_article_are_not_in_its_markdown(says, date, beside):
     article = f"<article><h1>Storm</h1>{date}<div class=text>{STORY}</div>{beside}</article>"
     html = f"{says}{CHROME}<main>{article}</main>{FOOTER}"
     written = write_content(html, NEWS)
@@ -363,7 +363,7 @@ def test_fields_and_buttons_stay_when_what_is_around_them_is_left_out(page):
     assert not any(f"[button: {name}]" in written for name in ("Menu", "Sections", "Cookies"))
 
 
-def test_what_is_between_the_heading_of_a_thread_and_its_text_is_about_it():
+def test_lines_between_the_heading_of_a_thread_and_its_text_are_metadata():
     menu = "".join(f"<a href=/m/{number}>M{number}</a>" for number in range(5))
     title = "<div><h1>Storm</h1><div><a href=/c/boats>Boats</a> <a href=/t/sea>sea</a></div></div>"
     html = f"{CHROME}<div><main>{title}<nav>{menu}</nav><div>{STORY}</div></main></div>{FOOTER}"

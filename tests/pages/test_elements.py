@@ -43,7 +43,7 @@ ROLES = {
 
 
 @pytest.mark.parametrize(("html", "expected"), ROLES.items())
-def test_roles_and_actions(html, expected):
+def test_elements_have_roles_and_actions(html, expected):
     element = only(html)
     assert (element["role"], element.get("actions")) == expected
     assert "n" in (element.get("text"), element.get("label"))
@@ -74,7 +74,7 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize("html", HIDDEN)
-def test_what_is_not_to_be_seen_is_not_there(html):
+def test_invisible_elements_are_left_out(html):
     assert elements_in(html) == []
 
 
@@ -101,7 +101,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("html", SHOWN)
-def test_what_is_to_be_seen_is_there(html):
+def test_visible_elements_are_kept(html):
     assert said(html) == [("paragraph", "x")]
 
 
@@ -130,7 +130,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("html", "name"), NAMES.items())
-def test_names(html, name):
+def test_elements_have_names(html, name):
     assert elements_in(html)[-1]["label"] == name
 
 
@@ -211,7 +211,7 @@ ATTRS = {
 
 
 @pytest.mark.parametrize(("html", "attrs"), [(html, attrs) for html, attrs in ATTRS.items() if attrs is not None])
-def test_attributes(html, attrs):
+def test_elements_have_attributes(html, attrs):
     assert only(html)["attrs"] == attrs
 
 
@@ -230,7 +230,7 @@ def test_a_select_says_its_options_and_what_is_selected():
     assert (several["selected_values"], several["multiple"], several["size"]) == (["a", "c"], True, 3)
 
 
-def test_what_a_fieldset_and_an_inert_part_say_holds_for_what_is_in_them():
+def test_disabled_fieldsets_and_inert_parts_disable_their_controls():
     controls = elements_in(
         "<fieldset disabled><input><a href=/>x</a></fieldset><div inert><p><button>y</button></p></div>"
     )
@@ -299,7 +299,7 @@ def test_lists_say_their_items_and_lists_with_a_structure_are_taken_apart():
     ]
 
 
-def test_what_is_in_a_link_or_a_paragraph_and_can_be_operated_is_not_lost():
+def test_controls_in_links_and_paragraphs_are_not_lost():
     assert said("<p>Read <a href=/a>this <img src=i alt=icon></a> or <button>that</button></p>") == [
         *[("paragraph", "Read this or that"), ("link", "this"), ("button", "that")],
     ]

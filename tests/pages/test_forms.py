@@ -126,7 +126,7 @@ def test_addresses_are_those_of_the_base_of_the_page():
         ("<h2 role=link>x</h2>", "link"),
     ],
 )
-def test_what_can_be_operated_stays_so_unless_its_role_can_be_too(html, role):
+def test_an_operable_element_keeps_its_role_unless_the_given_one_is_operable_too(html, role):
     assert only(html)["role"] == role
     if "href" in html:
         assert only(html)["attrs"]["href"] == "/x"
@@ -189,7 +189,7 @@ def test_a_form_in_a_shadow_root_says_what_sending_it_needs():
         assert [one["attrs"]["min"] for one in inside if one["role"] == "text_input"] == [1]
 
 
-def test_what_stands_outside_of_a_form_that_is_but_a_button_finds_it():
+def test_fields_outside_of_a_form_that_has_only_a_button_belong_to_it():
     html = """<p><label><input type=radio name=size value=s form=buy> Small</label></p>
     <label>How many <input name=n form=buy></label>
     <form id=buy action=/buy method=post><input type=hidden name=sku value=1><button>Buy</button></form>

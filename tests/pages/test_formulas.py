@@ -48,6 +48,6 @@ def test_a_formula_that_is_nested_very_deeply_ends_somewhere() -> None:
     assert write_markdown("<math>" + f"<msup>{X}" * 3_000, URL)
 
 
-def test_what_is_above_a_text_is_written_after_it() -> None:
+def test_ruby_annotations_are_written_after_their_text() -> None:
     ruby = "<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>"
     assert write_markdown(f"<p>{ruby}</p>", URL) == "\u6f22(kan)\n"

@@ -82,7 +82,7 @@ RULES = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("part", HIDDEN.values(), ids=HIDDEN)
-def test_what_the_page_hides_is_given_to_nobody(form, part):
+def test_text_hidden_by_the_page_is_left_out(form, part):
     written = form(page(part))
     assert SECRET not in written
     assert "Emma costs 7.50" in written
@@ -90,20 +90,20 @@ def test_what_the_page_hides_is_given_to_nobody(form, part):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
-def test_what_a_style_hides_is_given_to_nobody(form, style):
+def test_text_hidden_by_a_style_attribute_is_left_out(form, style):
     assert SECRET not in form(page(f"<div style='{style}'><p>{SECRET}</p></div>"))
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
 @pytest.mark.parametrize(("rule", "given"), RULES.values(), ids=RULES)
-def test_what_a_rule_of_the_page_hides_is_given_to_nobody(form, rule, given, style):
+def test_text_hidden_by_a_style_rule_is_left_out(form, rule, given, style):
     assert SECRET not in form(page(f"<p {given}>{SECRET}</p>", f"<style>body {{margin: 0}} {rule % style}</style>"))
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("style", SHOWN_STYLES.values(), ids=SHOWN_STYLES)
-def test_what_only_looks_hidden_is_there(form, style):
+def test_text_that_only_looks_hidden_is_kept(form, style):
     assert "in small print" in form(page(f"<p style='{style}'>in small print</p>"))
     assert "in small print" in form(page("<p class=x>in small print</p>", f"<style>.x {{{style}}}</style>"))
 

@@ -385,7 +385,7 @@ SEEN = """([pages, text]) => pages.map(page => {
 """Whether the text is seen on each of some pages, which are written into one document: to load them takes long."""
 
 
-def test_what_chromium_does_not_show_is_not_given_and_what_it_shows_is(tab: Any) -> None:
+def test_visible_text_is_the_same_as_in_chromium(tab: Any) -> None:
     pages = [f"<!doctype html><title>Shop</title><main>{trick}</main>" for trick in TRICKS]
     wrong = [
         f"{what}, {'shown' if is_seen else 'hidden'} in Chromium: {trick}"

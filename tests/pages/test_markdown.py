@@ -192,7 +192,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize(("body", "expected"), WRITTEN.values(), ids=WRITTEN)
-def test_it_is_written_as_a_person_would(body, expected):
+def test_markdown_is_written_as_a_person_would(body, expected):
     assert write(body) == expected
 
 
@@ -258,7 +258,7 @@ def test_white_space_that_browsers_do_not_show_does_not_change_the_text(body):
 
 @settings(deadline=None)
 @given(st.text() | st.binary())
-def test_whatever_is_given_has_a_markdown(anything):
+def test_every_html_has_a_markdown(anything):
     assert isinstance(write_markdown(anything, URL), str)
 
 
@@ -310,7 +310,7 @@ def test_an_item_of_a_list_that_is_a_control_is_written_as_one():
     assert write("<ul><li role=tab><a href='/x'>Overview</a></li></ul>") == "- [Overview](https://shop.example/x)\n"
 
 
-def test_what_a_bar_or_a_slider_shows_is_its_value():
+def test_a_bar_or_a_slider_has_the_value_that_it_shows():
     assert write("<p>Done: <progress value=3 max=10>30%</progress></p>") == "Done: 3 of 10\n"
     assert write("<p>Full: <meter value=.5>half</meter>.</p>") == "Full: .5 of 1.\n"
     assert write("<p><meter value=.6></meter><output>42</output></p>") == ".6 of 1 42\n"

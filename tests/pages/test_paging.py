@@ -74,13 +74,13 @@ def test_links_to_other_pages_are_found(html, texts):
 
 
 @pytest.mark.parametrize("html", OTHERS)
-def test_other_links_and_numbers_are_not(html):
+def test_other_links_and_numbers_are_no_pagination(html):
     assert not find_paging(parse(html))
 
 
 @pytest.mark.parametrize("budget", Budget)
 @pytest.mark.parametrize(("html", "texts"), PAGERS.values(), ids=PAGERS)
-def test_they_are_kept_at_every_budget_under_their_own_text(html, texts, budget):
+def test_links_to_next_pages_are_kept_at_every_budget_under_their_own_text(html, texts, budget):
     stories = "".join(
         f"<div><h3>A headline of some length, number {number}</h3><p>{'Words and words. ' * 20}</p>"
         f"<a href=/story/{number}>The story of number {number}</a></div>"

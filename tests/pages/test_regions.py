@@ -44,7 +44,7 @@ BEGUN = {
 
 
 @pytest.mark.parametrize(("html", "region"), BEGUN.items())
-def test_what_begins_a_region(html, region):
+def test_an_element_begins_the_region_of_its_role_and_content(html, region):
     html = html if "<ul" not in html else html.replace("here", "<p>here</p><h2>x</h2>")
     assert region_of(f"<body>{html}") == region
 
@@ -166,7 +166,7 @@ def test_the_list_that_a_navigation_is_about_is_no_region_beside_it():
     assert [one["text"] for one in region["elements"]] == ["Menu", "A", "B"]
 
 
-def test_what_is_beside_an_article_stays_what_it_is() -> None:
+def test_blocks_beside_an_article_keep_their_regions() -> None:
     text = "<p>A sentence that is as long as this one, and says little.</p>" * 20
     beside = {
         "button": "<button aria-label=Next></button>",

@@ -96,6 +96,6 @@ def test_a_selector_that_browsers_take_passes(selector: str) -> None:
         ":not(" * 40 + "a" + ")" * 40,
     ],
 )
-def test_what_is_certainly_no_selector_is_told(text: str) -> None:
+def test_a_certainly_invalid_selector_is_reported(text: str) -> None:
     fault = selector_fault(text)
     assert fault

@@ -57,7 +57,7 @@ def test_a_selector_means_what_the_standard_says(selector, found):
         *("p::before", "p:dir(rtl)", "svg|p", ":nonesuch", ":is(p", ", ".join(["main *" * 20] * 20)),
     ],
 )
-def test_what_is_no_selector_or_is_not_supported_is_refused(selector):
+def test_invalid_and_unsupported_selectors_are_refused(selector):
     with pytest.raises(ValueError, match="selector"):
         texts(selector)
 

@@ -63,7 +63,7 @@ ORIGINS = {
 
 
 @pytest.mark.parametrize(("url", "origin"), ORIGINS.items())
-def test_origins(url, origin):
+def test_origins_of_pages_are_named(url, origin):
     assert origin_of(url) == origin
 
 
@@ -236,7 +236,7 @@ def test_a_hostile_page_is_a_page(html, som_schema):
         assert document["meta"]["interactive_count"] > 0
 
 
-def test_what_is_no_unicode_in_a_url_is_replaced():
+def test_invalid_unicode_in_a_url_is_replaced():
     assert compile_som("<p>x", "https://a.example/\ud800").document["url"] == "https://a.example/?"
 
 

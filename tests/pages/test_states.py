@@ -41,7 +41,7 @@ def test_a_control_is_written_with_its_state(html: str) -> None:
     assert write_markdown(html, URL) == f"{WRITTEN[html]}\n"
 
 
-def test_what_is_in_the_first_legend_of_a_disabled_group_can_be_operated() -> None:
+def test_controls_in_the_first_legend_of_a_disabled_fieldset_are_enabled() -> None:
     legends = "<legend><button>Unlock</button></legend><legend><button>Other</button></legend>"
     (region,) = compile_som(f"<fieldset disabled>{legends}<input name=a></fieldset>", URL).document["regions"]
     disabled = {one["text"]: "disabled" in one["attrs"] for one in region["elements"] if one["role"] == "button"}

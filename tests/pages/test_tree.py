@@ -49,7 +49,7 @@ def test_a_selector_gives_paths_in_the_order_of_the_page():
 
 
 @pytest.mark.parametrize("selector", ["", "p >", "[[", "p:no-such", "*" * 2000])
-def test_what_is_no_selector_is_a_value_error(selector):
+def test_an_invalid_selector_is_a_value_error(selector):
     with pytest.raises(ValueError, match=r"selector"):
         parse("<p>x</p>").select(selector)
 
@@ -126,13 +126,13 @@ def test_bytes_are_read_in_their_charset(source, charset, text):
 
 @settings(deadline=None)
 @given(st.one_of(st.text(), st.binary()), st.one_of(st.none(), st.text(max_size=12)))
-def test_whatever_is_given_has_a_tree_with_good_paths(source, charset):
+def test_every_html_has_a_tree_with_valid_paths(source, charset):
     tree = parse(source, charset)
     assert all(tree.node_at(node.path() or "") is node for node in tree.walk())
     assert tree.html_bytes >= 0
 
 
-def test_of_elements_with_one_id_the_first_one_has_it():
+def test_an_id_that_occurs_twice_belongs_to_the_first_element():
     tree = parse("<i id=a>1</i><b id=a>2</b><i id=a>3</i><b id=b>4</b><i id=b>5</i><p id=''>")
     assert [tree.texts[(tree.find_id(name) or 0) + 1] for name in ("a", "b")] == ["1", "4"]
     assert tree.find_id("") is None

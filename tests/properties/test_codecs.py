@@ -110,7 +110,7 @@ def test_a_record_is_read_as_the_job_that_was_written(job):
 
 
 @given(JOBS, JSON, st.sampled_from([2**70, "\ud800", b"raw", {1: (2,)}, {"a": [object]}]), st.integers(0, 300))
-def test_what_json_cannot_represent_costs_a_record_nothing_else(job, value, odd, levels):
+def test_a_value_that_json_cannot_represent_costs_a_record_nothing_else(job, value, odd, levels):
     for _ in range(levels):
         odd = [odd]
     again = read_job(write_job(replace(job, input={"value": value, "odd": odd})))

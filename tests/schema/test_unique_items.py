@@ -41,7 +41,7 @@ def test_items_are_unique_unless_two_are_equal(items):
     assert IS_UNIQUE(items) is not any(are_equal(one, other) for one, other in pairs)
 
 
-def test_what_is_no_list_and_what_need_not_be_unique_is_valid():
+def test_values_that_need_not_be_unique_are_valid():
     assert IS_UNIQUE("aa")
     assert compile_schema({"uniqueItems": False}).is_valid([1, 1])
 

@@ -87,7 +87,7 @@ async def test_an_answer_in_place_of_its_claim_is_one_page_of_the_log(sqlite, pa
     assert os.path.getsize(f"{path}-wal") - size == 24 + 4096  # noqa: ASYNC240
 
 
-async def test_what_was_put_off_by_minutes_is_not_forgotten_at_its_old_time(sqlite, clock):
+async def test_a_postponed_job_is_not_forgotten_at_its_old_time(sqlite, clock):
     await sqlite.run([Add("key", b"1", 10), Count("count", 2, 10)])
     await sqlite.run([Swap("key", b"1", b"2", 1000)])
     clock.pass_time(20)
@@ -303,7 +303,7 @@ async def test_members_that_were_asked_for_in_vain_are_not_leased_later(shared, 
 
 
 @pytest.mark.slow
-async def test_what_is_written_under_a_claim_is_written_however_late(shared, hasty, server):
+async def test_a_write_under_a_claim_succeeds_however_late(shared, hasty, server):
     assert await is_well_at_last(hasty)
     await shared.run([Add("claim", b"running", 60)])
     server.pause()
@@ -438,7 +438,7 @@ async def test_a_pool_of_postgresql_is_opened_by_the_first_call_bounded_and_clos
             await asyncio.sleep(0.01)
 
 
-async def test_what_waits_for_a_lock_of_postgresql_keeps_nothing_else_waiting(postgres_url):
+async def test_a_request_that_waits_for_a_lock_of_postgresql_delays_no_other(postgres_url):
     store = make_postgres(postgres_url, "waiting")
     try:
         await store.run([Add("one", b"1", 60), Add("other", b"2", 60)])

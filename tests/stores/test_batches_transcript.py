@@ -152,7 +152,7 @@ def _outcome(answer: Any) -> str:
     return str(answer.seen[0], "ascii") if isinstance(answer, Ran) else str(getattr(answer, "detail", answer))  # type: ignore[arg-type]
 
 
-def test_how_long_a_request_is_waited_for(request, monkeypatch):
+def test_requests_to_a_store_are_waited_for_as_in_the_transcript(request, monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(batches, "time", clock)
     compare(TEXTS / "requests.txt", {"request": globals()["request"]}, request)
@@ -175,7 +175,7 @@ def run(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Ca
     return run
 
 
-def test_which_requests_are_carried_out_together(request, run):
+def test_requests_are_batched_as_in_the_transcript(request, run):
     def single(largest: int, rounds: list[list[str]], words: str = "") -> list[Any]:
         backend = Backend(words.split())
         return run(backend, lambda: BatchThread(backend), largest, rounds)
@@ -184,7 +184,7 @@ def test_which_requests_are_carried_out_together(request, run):
 
 
 @pytest.mark.needs("postgres")
-def test_which_requests_are_carried_out_at_the_same_time(request, run, monkeypatch):
+def test_requests_run_at_the_same_time_as_in_the_transcript(request, run, monkeypatch):
     from awp_publish.plugins.postgres import pool
 
     def pooled(largest: int, most: int, rounds: list[list[str]], words: str = "") -> list[Any]:

@@ -61,7 +61,7 @@ async def test_a_count_for_all_callers_that_does_not_hold_keeps_the_claim_from_b
     assert await look(store, f"{ANN}key") == (None,)
 
 
-async def test_what_was_added_and_reserved_is_taken_back_where_a_later_place_refuses(store):
+async def test_additions_and_reservations_are_undone_if_a_later_step_refuses(store):
     await store.run([Add(f"{BEN}there", b"old", 60)])
     ran = await store.run(
         [
@@ -79,7 +79,7 @@ async def test_what_was_added_and_reserved_is_taken_back_where_a_later_place_ref
 
 
 @pytest.mark.parametrize("step", [Swap(f"{ANN}key", b"1", b"2", 60), Schedule(f"{ANN}q", "m", 0), Unschedule("q", "m")])
-async def test_what_cannot_be_taken_back_does_not_stand_before_what_may_fail(store, step, caplog):
+async def test_irrevocable_steps_come_after_those_that_may_fail(store, step, caplog):
     await store.run([Add(f"{ANN}key", b"1", 60)])
     may_fail = Add(f"{BEN}key", b"1", 60), Swap(f"{BEN}key", b"1", b"2", 60)
     for later in (*((each,) for each in may_fail), (Look(f"{BEN}key"), Add(f"{ANN}new", b"1", 60))):

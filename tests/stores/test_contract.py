@@ -67,7 +67,7 @@ async def test_nothing_is_not_the_empty_value(store):
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, -1])
-async def test_what_is_put_for_no_time_is_not_there(store, seconds):
+async def test_a_value_with_no_time_to_live_is_not_found(store, seconds):
     assert (await store.run([Add("key", b"one", seconds)])).failed is None
     assert await look(store, "key") is None
     await store.run([Add("key", b"one", 60)])
@@ -81,7 +81,7 @@ async def test_a_value_can_be_put_for_ever(store):
 
 
 @by_the_clock
-async def test_what_has_expired_is_not_there(store, pass_time, second, name):
+async def test_expired_values_are_not_found(store, pass_time, second, name):
     kept = f"{name} is kept"
     await store.run([Add(name, b"one", 0.5 * second), Add(kept, b"one", 0.5 * second)])
     await store.run([Swap(kept, b"one", b"two", 60)])
@@ -141,7 +141,7 @@ async def test_a_window_opens_with_the_first_event_and_closes_after_its_seconds(
     assert 0.5 * second < third.seconds_left <= second
 
 
-async def test_where_nothing_is_allowed_nothing_is_counted(store):
+async def test_a_call_that_is_not_allowed_is_not_counted(store):
     assert await store.run([Count("key", 0, 60)]) == Ran(0, (Counted(0, 0.0),))
 
 
@@ -165,7 +165,7 @@ async def test_a_count_stays_counted_whatever_the_later_steps_say(store):
         assert ran.seen[0].events == events
 
 
-async def test_of_two_counts_the_first_stays_counted_when_the_second_does_not_hold(store):
+async def test_the_first_count_stands_when_the_second_is_refused(store):
     await store.run([Count("small", 1, 60)])
     ran = await store.run([Count("large", 5, 60), Count("small", 1, 60)])
     assert ran.failed == 1
@@ -272,7 +272,7 @@ async def test_a_member_waits_for_days_if_it_is_to(store, kind, clock):
 # --- Many at once ---
 
 
-async def test_of_two_hundred_at_once_one_adds(store):
+async def test_one_of_two_hundred_simultaneous_additions_succeeds(store):
     ran = await asyncio.gather(*(store.run([Add("key", b"%d" % n, 60)]) for n in range(200)))
     (winner,) = [n for n, one in enumerate(ran) if one.failed is None]
     assert await look(store, "key") == b"%d" % winner
@@ -341,7 +341,7 @@ async def test_a_store_that_was_closed_opens_again_and_has_what_it_had(store):
     assert await look(store, "key") == b"one"
 
 
-async def test_what_waits_is_done_before_a_store_closes(store):
+async def test_pending_steps_are_done_before_a_store_closes(store):
     running = [asyncio.create_task(store.run([Add(f"key {n}", b"one", 60)])) for n in range(20)]
     await asyncio.sleep(0)
     await store.close()
@@ -407,7 +407,7 @@ async def test_an_amount_is_reserved_only_where_the_total_stays_within_its_bound
     assert await store.run([reserve(1, 0, "other")]) == Ran(0, (Counted(0, 0.0),))
 
 
-async def test_what_is_given_back_can_be_reserved_again_and_a_total_never_falls_below_nothing(store):
+async def test_a_released_amount_can_be_reserved_again_and_a_total_is_never_negative(store):
     await store.run([reserve(10, 10)])
     assert (await store.run([reserve(-4, 1)])).failed is None  # whatever the bound has become
     assert await store.run([reserve(4, 10)]) == Ran(None, (Counted(6, 0.0),))

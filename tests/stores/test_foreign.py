@@ -45,6 +45,6 @@ async def test_one_that_works_is_passed_through():
 
 
 @pytest.mark.parametrize("given", [7, object(), None])
-def test_what_is_no_store_is_refused(given):
+def test_a_value_that_is_not_a_store_is_refused(given):
     with pytest.raises(DeclarationError, match="is not a store"):
         Site("Shop", "Sells things.", "https://shop.example", store=given)

@@ -137,12 +137,12 @@ def scene(postgres_url: str, clock: Clock, monkeypatch: Any) -> Iterator[Scene]:
         scene.drop()
 
 
-def test_what_postgresql_is_told(scene, request):
+def test_statements_for_postgresql_are_as_in_the_transcript(scene, request):
     names = [*("open", "carry", "fails", "sleep", "rows", "drop", "cut", "close")]
     compare(TEXTS / "postgres.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_which_database_an_address_names(request):
+def test_postgresql_addresses_name_databases_as_in_the_transcript(request):
     def opened(url: str) -> Any:
         made: Any = PLUGIN.stores[url.partition(":")[0]](url, "shop")
         return type(made).__name__, made.is_shared

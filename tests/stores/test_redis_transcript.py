@@ -125,7 +125,7 @@ def _answer(answer: Any) -> Any:
     return f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
 
 
-def test_what_redis_is_told(request, monkeypatch):
+def test_commands_for_redis_are_as_in_the_transcript(request, monkeypatch):
     server = Server()
     now = SimpleNamespace(monotonic=lambda: server.seconds)
     monkeypatch.setattr(store, "time", now)
@@ -278,7 +278,7 @@ def test_a_cluster_whose_slots_move(request, monkeypatch):
     compare(TEXTS / "cluster.txt", functions, request)
 
 
-def test_what_an_address_of_redis_means(request):
+def test_redis_addresses_are_read_as_in_the_transcript(request):
     def address(url: str) -> Any:
         read = read_address(url)
         return [read.kind, read.url, read.hosts, read.primary, read.options]

@@ -128,7 +128,7 @@ asyncio.run(work())
 """
 
 
-def test_what_was_durable_is_there_after_a_process_was_killed(url, tmp_path):
+def test_durable_values_survive_a_killed_process(url, tmp_path):
     namespace, output = uuid4().hex, tmp_path / "output"
     (tmp_path / "killed.py").write_text(KILLED)
     process = Process("killed", url, namespace, cwd=tmp_path, output=output)

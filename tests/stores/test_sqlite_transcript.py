@@ -221,7 +221,7 @@ def scene(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, monkey
     scene.backend.close()
 
 
-def test_what_sqlite_is_told(scene, request):
+def test_statements_for_sqlite_are_as_in_the_transcript(scene, request):
     names = [
         "open",
         "carry",
@@ -241,7 +241,7 @@ def test_what_sqlite_is_told(scene, request):
     compare(TEXTS / "sqlite.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_which_file_an_address_names(request, tmp_path, monkeypatch):
+def test_sqlite_addresses_name_files_as_in_the_transcript(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def address(url: str) -> Any:

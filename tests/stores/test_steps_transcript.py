@@ -98,19 +98,19 @@ def scene(make_store: Callable[[], Store], clock: Clock, runner: asyncio.Runner)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"], indirect=True)
-def test_what_steps_find_and_change(scene, request, monkeypatch):
+def test_steps_find_and_change_values_as_in_the_transcript(scene, request, monkeypatch):
     monkeypatch.setattr(values, "MAX_TRIES", 3)
     names = ["run", "durable", "take", "sleep", "change"]
     compare(TEXTS / "steps.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_what_memory_holds(clock, runner, request):
+def test_the_memory_store_keeps_as_much_as_in_the_transcript(clock, runner, request):
     scene = Scene(None, clock, runner)
     names = ["open", "run", "take", "sleep", "used"]
     compare(TEXTS / "memory.txt", {name: getattr(scene, name) for name in names}, request)
 
 
-def test_names(request):
+def test_keys_and_values_are_written_as_in_the_transcript(request):
     functions: dict[str, Callable[..., Any]] = {
         "session_key": session_key,
         "encode": lambda text: list(encode(text)),

@@ -25,7 +25,7 @@ def test_functions_run_each_in_a_thread_or_all_in_the_same_one_in_order(is_singl
 
 
 @pytest.mark.parametrize("is_single", [False, True])
-def test_what_a_function_raises_is_its_results(is_single):
+def test_an_exception_of_a_function_is_its_result(is_single):
     threads = ThreadsOfTheirOwn(is_single=is_single)
     with pytest.raises(ZeroDivisionError):
         threads.submit(lambda: 1 / 0).result(timeout=60)

@@ -40,13 +40,13 @@ def limited(most: int, of_address: int, of_strangers: int) -> Crowd:
         ((0, 0, 0), ["strangers are not served", "a stranger of another address", "a caller who is known"]),
     ],
 )
-def test_who_is_refused_because_of_others_is_seen(shop, shares, wrong):
+def test_callers_refused_because_of_others_are_noticed(shop, shares, wrong):
     told = list(judge(shop, limited(*shares)))
     assert len(told) == len(wrong), told
     assert all(said.startswith(words) for said, words in zip(told, wrong, strict=True)), told
 
 
-def test_what_fills_the_store_is_seen(shop, tmp_path):
+def test_a_store_that_fills_up_is_noticed(shop, tmp_path):
     def act(shop: Shop, number: int) -> bool:
         with (tmp_path / "agents.db-more").open("ab") as file:
             file.truncate((number + 1) << 20)

@@ -72,7 +72,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-async def test_what_an_application_does_wrong_is_seen(words):
+async def test_a_misbehaving_application_is_noticed(words):
     async with Attack(WRONG[words], World(), late=0.1).going_on() as attack:
         verdict = await attack.answer(ASKED)
     assert [told for told in verdict.wrong if words in told], verdict

@@ -32,7 +32,7 @@ def ledger_of(**runs: Mapping[str, int]) -> dict[tuple[str, str], Counter[str]]:
         ("charge", TWO, False),
     ],
 )
-def test_what_was_accepted_has_been_done_and_once_where_once_is_promised(kind, runs, is_good):
+def test_the_judge_wants_accepted_calls_done_and_once_where_promised(kind, runs, is_good):
     tally = Tally()
     tally.accepted[kind].add("1")
     tally.ended[kind] += 1

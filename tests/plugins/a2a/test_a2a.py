@@ -185,7 +185,7 @@ def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
         AgentPublisher(FastAPI(), site=site).open()
 
 
-def test_it_says_what_an_inclusion_has_left_out_where_that_is_all():
+def test_the_refusal_lists_routes_that_were_left_out_where_those_are_all():
     site, app = make_shop(plugins=["a2a"]), FastAPI()
     app.post("/orders")(lambda: None)
     site.include()

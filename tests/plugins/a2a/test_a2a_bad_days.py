@@ -290,7 +290,7 @@ async def test_an_answer_does_not_wait_for_what_is_done_after_it(client):
         await asyncio.wait_for(done.wait(), 20)
 
 
-async def test_of_two_messages_at_once_one_goes_on_with_the_task():
+async def test_one_of_two_simultaneous_messages_continues_the_task():
     go = asyncio.Event()
     ran: list[str] = []
     site = make_site()
@@ -354,7 +354,7 @@ async def test_a_store_that_is_away_is_told_to_the_log_and_not_to_the_caller():
         )  # an answer is worth more than its record
 
 
-def test_what_json_cannot_say_is_told_all_the_same(client):
+def test_a_value_that_json_cannot_represent_is_described(client):
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "fly\u0000\u2028" + "y" * 500}}]}
     task = client.post("/a2a", json=make_call(message=message), headers=VERSION).json()["result"]["task"]
     assert task["status"]["message"]["parts"][1]["data"]["code"] == "UNKNOWN_OPERATION"

@@ -172,7 +172,7 @@ async def test_the_file_of_a_site_does_not_grow_by_what_is_refused(tmp_path):
 
 
 @EVERYTHING
-async def test_what_is_refused_for_good_is_not_kept_at_all(spoken):
+async def test_a_final_refusal_is_not_kept(spoken):
     shop = Shop()
     async with open_caller(shop.app, spoken) as caller, open_caller(shop.app, spoken, streaming=True) as streaming:
         await caller.call("limited")

@@ -67,7 +67,7 @@ async def test_an_answer_without_a_stream_has_no_progress():
     assert "half" not in str(task)
 
 
-async def test_who_leaves_a_stream_ends_the_call():
+async def test_leaving_a_stream_ends_the_call():
     site, app, begun, ended = make_shop(plugins=["a2a"]), FastAPI(), asyncio.Event(), asyncio.Event()
 
     @site.agent("wait")

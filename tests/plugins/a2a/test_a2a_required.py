@@ -47,7 +47,7 @@ def test_an_empty_request_of_any_kind_is_judged_as_the_sdk_judges_it(name):
     assert verdict(check_required_fields, request) == verdict(validate_proto_required_fields, request)
 
 
-def test_whatever_is_missing_of_a_message_is_missed_as_the_sdk_misses_it():
+def test_missing_members_of_a_message_are_refused_as_by_the_sdk():
     verdicts = set()
     for told in [WHOLE, *cut(WHOLE)]:
         request = ParseDict(told, a2a_pb2.SendMessageRequest())

@@ -103,7 +103,7 @@ async def test_a_task_that_waits_keeps_no_password_and_is_told_it_again(headers)
 
 
 @BOTH
-async def test_what_is_given_once_is_in_the_answer_and_not_in_its_task(headers):
+async def test_one_time_values_are_in_the_answer_and_not_in_its_task(headers):
     vault = Vault()
     async with open_caller(vault.app, headers=headers) as caller:
         task = await caller.call("make_key")

@@ -35,7 +35,7 @@ def test_a_message_names_its_skill_in_a_part(parts, named, member):
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"message": None}, {"message": []}])
-def test_what_is_no_message_names_no_skill(params):
+def test_an_invalid_message_names_no_skill(params):
     assert SkillSelector(make_catalog(ORDER, ODD), None).named_skill(params) == ("", {})
 
 

@@ -82,7 +82,7 @@ class Wire:
 
 
 @pytest.mark.parametrize("name", ["jobs", "events", "pushes", "odd"])
-def test_conversations(name, tmp_path, monkeypatch, request):
+def test_conversations_about_tasks_go_as_in_the_transcripts(name, tmp_path, monkeypatch, request):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(hook, "PAUSES", (0.02, 0.02, 0.02))
     monkeypatch.setattr(pushes, "FIRST_PAUSE", 0.02)

@@ -89,7 +89,7 @@ async def test_the_end_of_a_task_is_sent_and_signed(receiver, spoken):
 
 
 @pytest.mark.parametrize(("statuses", "count"), [([500, 503], 4), ([410], 1), ([413], 1), ([500] * 9, 4)])
-async def test_what_fails_is_sent_again_unless_it_is_gone(receiver, statuses, count):
+async def test_a_failed_delivery_is_repeated_unless_its_event_is_gone(receiver, statuses, count):
     app, _, _ = publish()
     async with running(app), open_caller(app) as caller:
         task = await caller.call("add", {"numbers": [1]})
@@ -120,7 +120,7 @@ async def test_a_task_has_only_so_many_configs(receiver, monkeypatch):
 # --- Events ---
 
 
-async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event(receiver, monkeypatch):
+async def test_a_caller_with_fewer_permissions_than_before_is_told_less_of_a_tasks_event(receiver, monkeypatch):
     monkeypatch.setattr(event_tasks, "LOOK_SECONDS", 0.05)
     scopes = {"staff"}
     app, site, _ = publish(authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))

@@ -141,7 +141,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-async def test_what_a_page_declares_is_published_word_for_word():
+async def test_the_declaration_of_a_page_is_published_word_for_word():
     app, site = bookshop(title="Search", guide="Search before opening a book.", map=WHOLE)
     site.page("/orders", map={"states": [state("form", {"selector": "form"})]})
     app.get("/orders")(lambda: None)
@@ -153,7 +153,7 @@ async def test_what_a_page_declares_is_published_word_for_word():
     assert list(found) == list(expected)
 
 
-async def test_what_names_a_hidden_action_is_left_out_with_it():
+async def test_references_to_a_hidden_action_are_left_out():
     moves = [{"name": name, "from": "a", "to": "b", "tool": name} for name in ("hidden", "seen")]
     opening = [
         {"id": tool, "target": {"selector": "h1"}, "affordance": {"opens": {"tool": tool}}}
@@ -247,7 +247,7 @@ async def test_a_workflow_without_a_form_of_its_own_is_ready_when_its_button_is_
     assert ready["args"]["locator"] == {"selector": "#press"}
 
 
-async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkbox_is_clicked():
+async def test_controls_beyond_portable_primitives_use_the_handler_and_a_checkbox_is_clicked():
     site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
     fields = {name: f"[name={name}]" for name in ("text", "number", "flag")}
     form = {"targets": {"form": "form", "submit": "form button", "done": "p"}}
@@ -493,6 +493,6 @@ async def test_a_site_says_who_has_reviewed_its_map():
         ({"source": ""}, "source"),
     ],
 )
-def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words: str):
+def test_a_public_map_with_secrets_is_refused(said: dict[str, str], words: str):
     with pytest.raises(DeclarationError, match=words):
         Site("Shop", "Sells.", "https://shop.example", about=About(provenance=said))

@@ -276,7 +276,7 @@ def test_a_page_in_process_has_cookies_of_its_own(use):
         ({"mode": "state_read", "projection_name": "nothing"}, None),
     ],
 )
-def test_what_cannot_be_done_has_a_clear_code(use, arguments, codes):
+def test_an_impossible_request_has_a_clear_code(use, arguments, codes):
     told = use(arguments["mode"], **{name: value for name, value in arguments.items() if name != "mode"})
     assert "code" in told, told
     assert codes is None or told["code"] in codes
@@ -321,7 +321,7 @@ def test_pages_of_one_address_make_room_among_themselves():
         assert [use("list", target_runtime_id=one).get("code") for one in ids] == ["runtime_not_found", None, None]
 
 
-def test_what_is_wrong_with_arguments_is_pointed_at():
+def test_errors_point_at_the_wrong_arguments():
     with TestClient(make_app(), base_url="https://shop.example") as client:
         given = {"mode": "call", "action": "order_book", "arguments": {"slug": 5}}
         answer = client.post("/agents/actions_site/invoke", json={"input": given})

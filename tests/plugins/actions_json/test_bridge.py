@@ -79,7 +79,7 @@ async def ends(app, stack):
     return tab, agent
 
 
-async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
+async def test_one_time_values_are_not_kept_for_a_replay(stack):
     site = make_bridge()
 
     @site.agent("issue", outputs={"type": "object", "properties": {"token": {"type": "string", "readOnce": True}}})
@@ -156,7 +156,7 @@ async def test_too_many_messages_are_told_when_to_come_back(stack):
     assert all(error["evidence"]["retry_after_ms"] >= 1 for error in refused)
 
 
-async def test_of_too_many_messages_the_answer_that_is_awaited_is_still_taken(stack):
+async def test_an_awaited_answer_is_taken_even_if_there_are_too_many_messages(stack):
     published = publish(make_bridge(Bridge(messages_per_second=5)))
     await stack.enter_async_context(running(published))
     tab = await stack.enter_async_context(connected(published, ANN))

@@ -157,7 +157,7 @@ async def test_a_link_that_a_visitor_follows_does_not_end_a_call(opened):
         assert (await call)["matched"] is True
 
 
-async def test_what_a_page_cannot_do_is_told(opened):
+async def test_an_impossible_step_is_reported(opened):
     url, tab = opened
     async with agent_of(url, await pair(tab)) as use:
         for name, arguments, code in (

@@ -15,5 +15,5 @@ def drift(changes: dict[str, object]) -> list[object]:
     return told
 
 
-def test_what_has_drifted(request):
+def test_drift_is_reported_as_in_the_transcript(request):
     compare(Path(__file__).parent / "drift.txt", {"drift": drift}, request)

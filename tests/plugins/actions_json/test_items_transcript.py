@@ -58,7 +58,7 @@ def _runtime(facts: dict[str, Any]) -> Any:
     return made
 
 
-def test_what_items_are_read_and_written_as(request):
+def test_items_are_read_and_written_as_in_the_transcript(request):
     constants = ("PROTOCOL", "VERSION", "SEVERITIES", "ANSWERS", "ITEMS", "STATUSES", "REFUSAL_HEADERS", "MEMBERS")
     functions: dict[str, Callable[..., Any]] = {
         "constants": lambda: {name: getattr(items, name) for name in constants},

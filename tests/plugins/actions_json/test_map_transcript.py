@@ -45,5 +45,5 @@ def site(actions: dict[str, Any], *pages: Any) -> Any:
 
 
 @pytest.mark.skipif(bool(taken_out()), reason="the bridge and what actions ask for is needed")
-def test_maps_of_sites(request):
+def test_maps_of_sites_are_written_as_in_the_transcript(request):
     compare(Path(__file__).parent / "maps.txt", {"site": site}, request)

@@ -53,5 +53,5 @@ def text(document: str) -> Any:
     return [_found(read), read.is_valid, composed is read]
 
 
-def test_what_readers_say(request):
+def test_readers_report_as_in_the_transcript(request):
     compare(Path(__file__).parent / "reading.txt", {"change": change, "text": text}, request)

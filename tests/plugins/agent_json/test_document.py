@@ -49,7 +49,7 @@ def _outputs(outputs: JsonObject) -> Any:
 # --- The document ----------------------------------------------------------------------------------------------------
 
 
-def test_it_is_served_as_the_specification_says() -> None:
+def test_agent_json_is_served_as_the_specification_says() -> None:
     assert (DOCUMENT.path, DOCUMENT.media_type) == ("/agent.json", "application/json")
 
 
@@ -174,7 +174,7 @@ def test_the_field_of_the_idempotency_key_is_the_declared_one() -> None:
     assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == told
 
 
-def test_what_a_call_does_follows_from_its_effect_in_both_documents() -> None:
+def test_both_documents_derive_the_kind_of_a_call_from_its_effect() -> None:
     awas_manifest = awas.PROTOCOL.documents[0]
     for effect, sensitivity, side_effect in (
         ("read", None, "safe"),

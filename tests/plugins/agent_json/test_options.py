@@ -46,7 +46,7 @@ def test_entities_are_published(open_client, kind, fields):
         ({"number": int}, ".number: int has no fields. Give a model."),
     ],
 )
-def test_what_is_no_entity_is_refused_by_its_name(entities, refusal):
+def test_an_unknown_entity_is_refused_by_its_name(entities, refusal):
     with pytest.raises(DeclarationError) as refused:
         make_site(entities)
     assert str(refused.value).startswith(f"site: plugins.agent_json.entities{refusal}")

@@ -46,7 +46,7 @@ def published(client: TestClient) -> list[str]:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_is_not_approved_is_called_at_no_door(tmp_path, door):
+def test_an_unapproved_action_is_called_at_no_door(tmp_path, door):
     file = tmp_path / "approved.json"
     open_shop(str(file))[1].approve("search")
     client, _ = open_shop(str(file))

@@ -71,7 +71,7 @@ def tools(client: httpx2.Client) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_one_worker_approves_all_publish(tmp_path: Path):
+def test_an_approval_by_one_worker_is_published_by_all(tmp_path: Path):
     (tmp_path / "shop.py").write_text(SHOP)
     with ExitStack() as stack:
         one, other = (stack.enter_context(worker(tmp_path)) for _ in range(2))

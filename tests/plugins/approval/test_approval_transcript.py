@@ -139,7 +139,7 @@ def _action(options: Mapping[str, Any]) -> Action:
     return next(action for action in site.catalog.actions if action.id == "buy")
 
 
-def test_what_is_published_and_when(tmp_path, request, caplog, monkeypatch):
+def test_approved_actions_are_published_as_in_the_transcript(tmp_path, request, caplog, monkeypatch):
     async def call(function: Callable[[], bool]) -> bool:
         return function()  # while a thread works, virtual seconds would pass
 
@@ -162,11 +162,11 @@ def test_what_is_published_and_when(tmp_path, request, caplog, monkeypatch):
     compare(TEXTS / "published.txt", {name: getattr(shop, name) for name in names}, request)
 
 
-def test_what_the_file_has_of_each_option(request):
+def test_the_file_has_a_digest_of_each_option(request):
     compare(TEXTS / "digests.txt", {"digests": _digests}, request)
 
 
-def test_what_the_command_says(tmp_path, request):
+def test_the_command_reports_as_in_the_transcript(tmp_path, request):
     def shop(actions: Mapping[str, str], plugins: Any = ("approval",)) -> None:
         head = f"ACTIONS, PLUGINS = {dict(actions)!r}, {list(plugins)!r}"
         (tmp_path / "shop.py").write_text(head + COMMAND)

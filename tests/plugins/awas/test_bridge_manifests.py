@@ -16,7 +16,7 @@ QUIET = make_catalog(doors=())
 BOTH = pytest.mark.parametrize("document", [MCP, A2A])
 
 
-def test_they_are_served_where_and_as_awas_says() -> None:
+def test_bridge_manifests_are_served_as_awas_says() -> None:
     assert (MCP.path, A2A.path) == ("/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json")
     for document in (MCP, A2A):
         assert document.media_type == "application/json; charset=utf-8"
@@ -24,7 +24,7 @@ def test_they_are_served_where_and_as_awas_says() -> None:
 
 
 @BOTH
-def test_they_introduce_the_site(document: Document) -> None:
+def test_bridge_manifests_introduce_the_site(document: Document) -> None:
     manifest = read(document, BOOKSHOP)
     assert (manifest["name"], manifest["version"]) == ("Bookshop", "2.1")
     assert manifest["description"] == "Find and order books."
@@ -32,12 +32,12 @@ def test_they_introduce_the_site(document: Document) -> None:
 
 
 @BOTH
-def test_they_refer_to_no_schema_that_belongs_to_nobody(document: Document) -> None:
+def test_bridge_manifests_refer_to_no_foreign_schema(document: Document) -> None:
     assert "$schema" not in read(document, BOOKSHOP)
 
 
 @BOTH
-def test_they_list_the_doors_that_are_open(document: Document) -> None:
+def test_bridge_manifests_list_the_doors_that_are_open(document: Document) -> None:
     endpoints = read(document, BOOKSHOP)["endpoints"]
     doors = {"woa": "/agents/{agent_id}/invoke", "mcp": "/mcp", "a2a": "/a2a", "awp": "/awp"}
     assert endpoints.items() >= (doors | {"openapi": "/openapi.json"}).items()

@@ -46,7 +46,7 @@ def test_a_level_that_is_met_or_not_claimed_passes(level: object, action: dict[s
         ("L3", {**WRITE, **COMPLETE, "dryRunSupported": True}, "idempotencyKeySupported true"),
     ],
 )
-def test_what_an_action_lacks_for_its_level_is_listed(level: str, action: dict[str, object], lacking: str) -> None:
+def test_missing_requirements_of_a_level_are_listed(level: str, action: dict[str, object], lacking: str) -> None:
     document = {"conformanceLevel": level, "actions": [action], "security": {"csrfRequired": False}}
     assert [found.message for found in unmet_levels(document)] == [
         f"{level} is claimed, for which this action lacks {lacking}."

@@ -28,7 +28,7 @@ def on_a_page(site: Any, awas: Any) -> FastAPI:
         ({"dry_run": True}, {"dryRunSupported": True}),
     ],
 )
-def test_what_is_said_is_published(site, start, awas, members):
+def test_the_given_members_are_published(site, start, awas, members):
     read = published(start(on_a_page(site, awas)), "order")
     assert {name: read.get(name) for name in members} == members
 

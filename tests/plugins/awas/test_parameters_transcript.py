@@ -62,7 +62,7 @@ def operation(schema: dict[str, Any]) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = {"value": value, "route": route, "call": call, "operation": operation}
 
 
-def test_parameters(request):
+def test_parameters_are_written_as_in_the_transcript(request):
     compare(Path(__file__).parent / "parameters.txt", FUNCTIONS, request)
 
 

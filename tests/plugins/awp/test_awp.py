@@ -111,7 +111,7 @@ def test_the_handshake_may_be_sent_again(client):
         assert caller.do("session.list")["count"] == 1
 
 
-def test_what_follows_the_handshake_need_not_wait_for_it(client):
+def test_messages_may_follow_the_handshake_at_once(client):
     with AwpClient.open(client) as caller:
         asked = [caller.say("awp.hello"), caller.say("session.create"), caller.say("session.list")]
         told = {(answer := caller.hear())["id"]: answer for _ in asked}
@@ -129,7 +129,7 @@ def test_what_follows_the_handshake_need_not_wait_for_it(client):
         ("[" * 100_000, ""),
     ],
 )
-def test_what_is_no_request_is_refused_and_the_talk_goes_on(client, frame, request_id):
+def test_an_invalid_request_is_refused_and_the_connection_continues(client, frame, request_id):
     with AwpClient.open(client) as caller:
         caller.socket.send_text(frame)
         answer = caller.hear()
@@ -155,7 +155,7 @@ def test_what_is_no_request_is_refused_and_the_talk_goes_on(client, frame, reque
         b"\x81\xa2id\xa2\xff\xfe",
     ],
 )
-def test_what_is_no_message_pack_is_refused_in_message_pack(client, frame):
+def test_invalid_message_pack_is_refused_in_message_pack(client, frame):
     with AwpClient.open(client, is_packed=True) as caller:
         caller.socket.send_bytes(frame)
         answer = caller.hear()

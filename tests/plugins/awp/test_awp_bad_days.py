@@ -130,7 +130,7 @@ def test_a_silent_client_is_left(open_client, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_whoever_waits_for_a_slow_page_is_not_silent(monkeypatch):
+async def test_a_client_that_waits_for_a_slow_page_is_not_idle(monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.awp.sessions.IDLE_SECONDS", 2.0)
     go = asyncio.Event()
 
@@ -180,7 +180,7 @@ async def test_a_dropped_connection_ends_what_it_waits_for_and_keeps_its_session
 
 
 @pytest.mark.parametrize("moment", ["of the answer", "when the application ends"])
-async def test_what_goes_on_after_an_answer_is_finished_though_its_connection_is_gone(moment):
+async def test_work_after_an_answer_is_finished_even_if_the_connection_is_gone(moment):
     begun, ended, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
     connections: list[Socket] = []
 
@@ -220,7 +220,7 @@ async def test_what_goes_on_after_an_answer_is_finished_though_its_connection_is
         assert finished.is_set()
 
 
-async def test_what_does_not_finish_is_cut_when_the_application_ends(monkeypatch):
+async def test_unfinished_work_is_cancelled_when_the_application_ends(monkeypatch):
     monkeypatch.setattr(tasks, "FINISH_SECONDS", 0.01)
     cut = asyncio.Event()
 
@@ -315,7 +315,7 @@ async def test_a_server_that_cannot_send_any_more_is_no_error(caplog):
     assert "Traceback" not in caplog.text
 
 
-async def test_what_goes_wrong_in_the_door_is_told_to_the_log(monkeypatch, caplog):
+async def test_an_error_in_the_door_is_logged(monkeypatch, caplog):
     def fail(self: object) -> None:
         raise RuntimeError("a bug with a secret in it")
 

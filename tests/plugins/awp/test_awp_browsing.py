@@ -121,7 +121,7 @@ def test_a_page_that_takes_too_long_is_a_timeout_and_leaves_the_page_before(call
 @pytest.mark.parametrize(
     ("wait", "param"), [(7, "wait"), ({"until": "never"}, "wait.until"), ({"timeout_ms": -1}, "timeout_ms")]
 )
-def test_what_nobody_can_wait_for(caller, wait, param):
+def test_a_wait_that_cannot_end_is_refused(caller, wait, param):
     session = caller.create()
     error = caller.fail("page.navigate", session_id=session, url="/", wait=wait)
     assert (error["code"], error["details"]["param"]) == ("INVALID_REQUEST", param)
@@ -142,7 +142,7 @@ def test_a_large_page_is_a_page(caller):
     assert caller.do("page.navigate", session_id=session, url="/large")["html_bytes"] > 200_000
 
 
-def test_what_a_page_does_after_its_answer_is_done(caller):
+def test_work_after_the_answer_of_a_page_is_completed(caller):
     BACKGROUND_RUNS.clear()
     session = caller.create()
     caller.do("page.navigate", session_id=session, url="/mail")

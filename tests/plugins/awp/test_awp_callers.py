@@ -124,7 +124,7 @@ def test_a_wrong_token_is_no_handshake(open_client):
         {"method": "auth.hmac", "key_id": "warehouse"},
     ],
 )
-def test_what_is_no_authentication(open_client, auth):
+def test_an_invalid_authentication_is_refused(open_client, auth):
     client = open_site(open_client, TOKENS, SharedSecret({"warehouse": SECRET}))
     assert greet(client, auth)["error"]["code"] == "INVALID_REQUEST"
 
@@ -203,7 +203,7 @@ async def test_no_header_is_a_signature():
 
 
 @pytest.mark.parametrize("known", [{}, None, {"warehouse": "short"}, {"": SECRET}, {"warehouse": 7}, {7: SECRET}])
-def test_what_is_no_shared_secret(known):
+def test_an_unusable_shared_secret_is_refused(known):
     with pytest.raises(DeclarationError) as refused:
         SharedSecret(known)
     assert "short" not in str(refused.value)
@@ -249,7 +249,7 @@ def test_a_connection_is_known_for_as_long_as_its_token_is_good(open_client, mon
         assert caller.do("page.navigate", session_id=session, url="/")["status"] == 200
 
 
-def test_whoever_has_other_scopes_since_is_held_to_these(open_client, monkeypatch):
+def test_changed_scopes_of_a_caller_apply_at_once(open_client, monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.awp.callers.VERIFY_SECONDS", 0.0)
     tokens = {"Bearer one": Principal("ann", frozenset({"som:read", "session:write"}))}
     client, _ = open_held(open_client, tokens)

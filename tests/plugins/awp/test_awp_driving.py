@@ -63,7 +63,7 @@ async def test_a_page_that_is_large_already_is_not_looked_at_on_the_loop():
     assert watched.threads == [False, False]
 
 
-async def test_what_takes_too_long_is_closed():
+async def test_steps_that_take_too_long_are_closed():
     async def never(fetch: Fetch) -> Fetched:
         await asyncio.sleep(60)
         return SMALL_PAGE

@@ -210,6 +210,6 @@ def test_a_key_of_what_failed_is_free(client):
 
 
 @pytest.mark.parametrize("wrong", [{"network": "proxy"}, {"profile": 3}, {"network": []}])
-def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
+def test_session_options_have_to_be_an_object(client, wrong):
     with AwpClient.greeted(client) as caller:
         assert caller.fail("session.create", **wrong)["code"] == "INVALID_REQUEST"

@@ -79,7 +79,7 @@ def test_a_key_belongs_to_one_request_reading_ones_too(caller):
     assert "result" in caller.ask("page.observe", {"session_id": session}, meta=meta)
 
 
-def test_what_a_session_cannot_have_is_refused_and_what_it_has_is_told(caller):
+def test_an_unsupported_session_option_is_refused_and_the_supported_ones_are_reported(caller):
     for params, name in (
         ({"proxy": "http://proxy.example"}, "proxy"),
         ({"network": {"proxy": {"url": "http://proxy.example"}}}, "network.proxy"),
@@ -171,7 +171,7 @@ def shop_with_sessions(open_client, monkeypatch) -> TestClient:
     return open_client(publish(site))
 
 
-def test_who_signs_in_on_a_page_is_known_to_the_skills_of_that_session(shop_with_sessions):
+def test_signing_in_on_a_page_holds_for_the_skills_of_that_session(shop_with_sessions):
     with AwpClient.greeted(shop_with_sessions) as caller:
         session, other = caller.create(), caller.create()
         caller.do("page.navigate", session_id=session, url="/enter")
@@ -183,7 +183,7 @@ def test_who_signs_in_on_a_page_is_known_to_the_skills_of_that_session(shop_with
             assert error["details"]["code"] == "AUTHENTICATION_REQUIRED"
 
 
-def test_who_signs_in_by_a_skill_is_known_to_the_pages_of_that_session(shop_with_sessions):
+def test_signing_in_by_a_skill_holds_for_the_pages_of_that_session(shop_with_sessions):
     with AwpClient.greeted(shop_with_sessions) as caller:
         session = caller.create()
         told = caller.do("skills.invoke", session_id=session, skill="sign_in", args={"name": "Ann"})
@@ -207,7 +207,7 @@ def test_a_session_and_its_connection_are_two_visitors(shop_with_sessions):
         assert caller.do("skills.invoke", skill="who")["output"] == {"name": "Bob"}
 
 
-def test_what_is_given_once_is_not_kept_for_a_repeated_request(open_client):
+def test_one_time_values_are_not_kept_for_a_repeated_request(open_client):
     site = make_site()
 
     @site.agent("issue", outputs={"type": "object", "properties": {"token": {"type": "string", "readOnce": True}}})

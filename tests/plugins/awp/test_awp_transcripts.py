@@ -90,7 +90,7 @@ def compare(client, request):
     return compare
 
 
-def test_handshakes(compare):
+def test_handshakes_go_as_in_the_transcripts(compare):
     compare("handshakes")
 
 
@@ -98,13 +98,13 @@ def test_frames_that_are_requests_and_others(compare):
     compare("frames")
 
 
-def test_sessions(compare):
+def test_sessions_go_as_in_the_transcripts(compare):
     compare("sessions")
 
 
-def test_pages(compare):
+def test_pages_are_browsed_as_in_the_transcripts(compare):
     compare("pages")
 
 
-def test_skills(compare):
+def test_skills_are_run_as_in_the_transcripts(compare):
     compare("skills")

@@ -84,7 +84,7 @@ class Scene:
             yield f"  {self.name(each)} of {whose}, {times}"
 
 
-def test_open_sessions(request):
+def test_open_sessions_are_limited_as_in_the_transcript(request):
     path, lines = TRANSCRIPTS / "open_sessions.txt", list[str]()
     scene = Scene(1)
     for line in path.read_text().splitlines():
@@ -124,5 +124,5 @@ def turns(*requests: Any) -> list[str]:
     return told
 
 
-def test_turns(request):
+def test_turns_of_sessions_go_as_in_the_transcript(request):
     compare_functions(TRANSCRIPTS / "turns.txt", {"turns": turns}, request)

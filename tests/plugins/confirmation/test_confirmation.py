@@ -246,7 +246,7 @@ def test_a_call_that_is_asked_about_claims_no_key(shop):
 
 
 @pytest.mark.parametrize("has_keys", [False, True])
-async def test_of_many_calls_with_one_confirmation_one_runs(has_keys):
+async def test_one_of_many_calls_with_the_same_confirmation_runs(has_keys):
     site, orders = make_shop(authenticate=known_callers(), secret_keys=KEYS), []
 
     async def ask_slowly(given: dict[str, object]) -> str:

@@ -107,7 +107,7 @@ def declare(site: Site) -> AsgiApp:
 
 
 @pytest.mark.needs("limits", "idempotency")
-def test_transcripts(request):
+def test_confirmations_go_as_in_the_transcripts(request):
     compare_timed(TRANSCRIPTS / "questions.txt", declare, request, plugins=[Confirmation("1m")])
 
 

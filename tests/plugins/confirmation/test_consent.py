@@ -131,14 +131,14 @@ def test_the_routes_own_scheme_says_which_credentials_count(open_client, scheme)
         ({"cookie": "sessionid=ann"}, {}),
     ],
 )
-def test_what_looks_like_credentials_counts_where_the_route_says_nothing(open_client, ann, ben):
+def test_apparent_credentials_count_where_the_route_declares_none(open_client, ann, ben):
     client = open_client(knowing()[0])
     token = ask(client, headers=ann)
     assert told(confirm(client, token, headers=ben)) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(client, token, headers=ann).json() == "paid"
 
 
-def test_what_changes_with_each_request_and_says_nothing_of_its_caller_does_not_count(open_client):
+def test_headers_that_change_with_each_request_do_not_identify_a_caller(open_client):
     client = open_client(knowing()[0])
     token = ask(client, headers={"x-request-id": "1", "user-agent": "a", "cookie": "AWSALB=1; _ga=1; sid=ann"})
     again = {"x-request-id": "2", "user-agent": "b", "cookie": "sid=ann; AWSALB=2; _ga=2", "x-csrf-token": "2"}
@@ -454,7 +454,7 @@ def test_nobody_is_asked_about_an_input_that_no_address_can_carry(open_client):
         assert door(client).call("order", {"book": "a/b"}).code == "CONFIRMATION_REQUIRED"
 
 
-def test_so_many_inputs_that_nobody_would_read_them_are_counted(open_client):
+def test_inputs_too_many_to_be_read_are_counted(open_client):
     summary = summary_of(open_client, {f"n{n:04}": n for n in range(5000)})
     assert summary.endswith('"n0019": 19, and 4980 more inputs.')
     wide = summary_of(open_client, {"title": {f"n{n}": "v" * 300 for n in range(3000)}}, "{title}", **NAMED)
@@ -484,7 +484,7 @@ def test_names_are_matched_in_linear_time_and_secrets_behind_patterns_stay_hidde
     assert summary.count("(hidden)") == 3
 
 
-def test_what_a_pattern_that_cannot_be_read_may_leave_to_others_stays_hidden(open_client):
+def test_members_behind_an_unreadable_pattern_stay_hidden(open_client):
     schema = {"patternProperties": {"^(?!pin)": {}}, "additionalProperties": {"writeOnly": True}}
     assert "4711" not in summary_of(open_client, {"title": {"pin": "4711"}}, "{title}", properties={"title": schema})
 

@@ -110,7 +110,7 @@ def test_a_name_with_accents_is_an_address_and_a_realm_in_ascii(open_client):
     assert refused.headers["www-authenticate"].startswith('Bearer realm="shop.example"')
 
 
-def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
+def test_llms_txt_suffices_to_sign_in_and_order(open_client):
     site = Site("Shop", "Sells.", url=SHOP, authenticate=SessionUser("user", endpoints={"login": "/sign-in"}))
     app = FastAPI()
 
@@ -362,7 +362,7 @@ def test_a_markdown_file_of_the_applications_own_is_left_alone(open_client):
     assert open_client(app).get("/index.md").text == "ours"
 
 
-def test_what_is_left_out_is_nowhere(open_client):
+def test_an_action_that_is_left_out_is_nowhere(open_client):
     app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), plugins=["mcp"])
     client = open_client(app)
     for path in ("/llms.txt", "/.well-known/ard.json", "/.well-known/ai-catalog.json", "/sitemap.xml"):

@@ -56,7 +56,7 @@ def test_a_page_that_is_not_listed_or_has_a_query_is_left_as_it_is(path):
     assert client_of(lambda request: HTMLResponse(PAGE)).get(path).text == PAGE
 
 
-def test_what_a_page_says_itself_stands():
+def test_head_elements_of_the_page_itself_are_kept():
     own = (
         "<link rel='canonical' href='/other'><meta property=og:title content=Mine>"
         '<script type="application/ld+json">{}</script>'

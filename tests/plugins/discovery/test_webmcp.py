@@ -182,7 +182,7 @@ def test_a_form_of_the_page_is_a_tool_whose_call_submits_it(page, address):
 
 
 @pytest.mark.slow
-def test_what_a_form_that_is_a_tool_answers_is_the_json_ld_of_the_page_it_leads_to(page, address):
+def test_a_form_that_is_a_tool_answers_with_the_json_ld_of_the_next_page(page, address):
     session, answers = page.context.new_cdp_session(page), []
     session.on("WebMCP.toolResponded", lambda told: answers.append(told))
     session.send("WebMCP.enable")

@@ -111,7 +111,7 @@ async def test_a_cursor_that_somebody_has_written_leads_nowhere(app, site, told)
 
 
 @pytest.mark.parametrize(("emitted", "kept"), [(250, 250), (1_000, 1_000), (2_050, 1_000)])
-async def test_what_is_emitted_at_once_is_read_once_and_in_order_and_what_is_too_old_is_gone(emitted, kept):
+async def test_simultaneous_events_are_read_once_in_order_and_old_ones_are_gone(emitted, kept):
     store = MemoryStore(most_entries=1_500)  # what is gone makes room
     site = make_shop(plugins=["mcp"], store=store)
     site.event("order_shipped", payload=Shipped)
@@ -133,7 +133,7 @@ async def test_what_is_emitted_at_once_is_read_once_and_in_order_and_what_is_too
 # --- Emitting ---
 
 
-async def test_what_is_not_declared_is_not_emitted(site):
+async def test_an_undeclared_event_is_not_emitted(site):
     with pytest.raises(DeclarationError, match='Did you mean "order_shipped"'):
         await site.emit("order_shiped", {"order_id": "1"})
     with pytest.raises(InvalidOutput, match="/order_id: Field required"):
@@ -153,7 +153,7 @@ async def test_a_payload_that_no_json_can_have_is_refused(site):
         await site.emit("order_lost", {"order_id": object()})
 
 
-async def test_of_many_mistakes_in_a_payload_the_first_are_told_in_words():
+async def test_the_first_of_many_mistakes_in_a_payload_are_described():
     site = make_shop()
     needed = list("abcde")
     site.event("order_lost", payload={"type": "object", "required": needed})
@@ -202,7 +202,7 @@ async def test_a_payload_is_a_model_a_schema_or_any_object(payload, given):
         await site.emit("order_dropped", [1])
 
 
-async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
+async def test_a_decorated_function_is_unchanged_and_describes_the_event():
     site = make_shop(plugins=["mcp"])
 
     @site.event("order_paid")

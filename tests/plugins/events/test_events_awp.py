@@ -51,7 +51,7 @@ def test_events_are_told_to_who_wants_them(client, site, is_packed):
         assert [shop.hear()["params"]["data"]["order_id"] for _ in range(2)] == ["2", "3"]
 
 
-def test_who_is_not_known_sees_public_events_of_kinds_that_are_public(client, site):
+def test_an_anonymous_caller_sees_public_events_of_public_kinds(client, site):
     with AwpClient.open(client) as shop:
         greeted = shop.do("awp.hello", wants={"events": ["order_shipped", "stock_low"]})
         assert (greeted["events"], greeted["available_events"]) == (["order_shipped"], ["order_shipped"])
@@ -61,7 +61,7 @@ def test_who_is_not_known_sees_public_events_of_kinds_that_are_public(client, si
         assert shop.hear()["params"]["data"]["order_id"] == "3"
 
 
-def test_who_greets_again_is_told_what_they_want_now(client, site):
+def test_a_second_handshake_replaces_the_wanted_events(client, site):
     with open_shop(client) as shop:
         shop.do("awp.hello", wants={})
         emit(client, site, "1")
@@ -78,7 +78,7 @@ def test_wrong_wishes_are_refused(client):
 
 
 @pytest.mark.parametrize("since", [None, Principal("ann", frozenset({"other"}))])
-def test_whose_token_is_not_good_any_more_is_told_nothing_and_left(open_client, since):
+def test_a_caller_whose_token_has_ended_is_told_nothing_and_disconnected(open_client, since):
     tokens: dict[str, Principal | None] = {"Bearer ann": Principal("ann", claims={"exp": 1})}
     site = make_shop(plugins=["awp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
     site.event("order_shipped", payload=Shipped)

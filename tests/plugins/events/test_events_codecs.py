@@ -142,7 +142,7 @@ def posted(status: int) -> Posted:
         *[(failure, failure, False) for failure in ("timeout", "connection_refused", "tls_error")],
     ],
 )
-def test_what_an_answer_means_for_a_webhook(answer, reason, is_final):
+def test_an_answer_decides_whether_a_webhook_is_tried_again(answer, reason, is_final):
     assert reason_of(answer) == reason
     hook = webhook(last_error="timeout", failed_since=5.0, failures=3)
     assert hook.note(answer) is is_final
@@ -212,7 +212,7 @@ def test_a_secret_has_24_to_64_bytes(length):
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "x", f"whsec_{'a' * 33}", f"whsec_{'A' * 32}==="])
-def test_what_is_no_secret_is_refused(secret):
+def test_an_invalid_secret_is_refused(secret):
     with pytest.raises(RefusedCallback):
         read_secret(secret)
 

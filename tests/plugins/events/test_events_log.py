@@ -23,7 +23,7 @@ def numbers(batch) -> list[int]:
     return [one.facts["data"]["n"] for one in batch.occurrences]
 
 
-async def test_what_is_emitted_is_read_by_its_audience(events):
+async def test_an_event_is_read_by_its_audience(events):
     [event] = events.all()
     begun = [(await events.read(event, logs_for(event, one), None)).positions for one in (ANN, BEN, None)]
     for number, audience in enumerate(("public", "known", "principal:ann", "scope:buy", Principal("ben"))):

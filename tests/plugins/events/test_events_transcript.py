@@ -95,7 +95,7 @@ def _audience(audience: Any, people: str | None = "", issuer: str = "") -> Any:
     return read_audience("site.emit()", Principal(audience, issuer=issuer) if issuer else audience, people)
 
 
-def test_what_becomes_of_a_webhook_and_who_sees_an_event(request, monkeypatch):
+def test_webhooks_and_audiences_of_events_are_as_in_the_transcript(request, monkeypatch):
     scene = Scene()
     monkeypatch.setattr(hook, "time", SimpleNamespace(time=lambda: scene.now))
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "R" * size)

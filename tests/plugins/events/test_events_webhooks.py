@@ -97,7 +97,7 @@ async def test_a_subscription_is_verified_and_sent_what_happens(app, site, ann, 
     assert orders(await ann.poll(granted["cursor"])) == ["1"]
 
 
-async def test_what_fails_is_sent_again_with_a_new_signature(app, site, ann, receiver):
+async def test_a_failed_delivery_is_repeated_with_a_new_signature(app, site, ann, receiver):
     async with running(app):
         await subscribe(ann, receiver.url)
         receiver.statuses = [500, 429, 302]
@@ -109,7 +109,7 @@ async def test_what_fails_is_sent_again_with_a_new_signature(app, site, ann, rec
         assert (await receiver.wait_for(5))[4].json["data"]["order_id"] == "2"
 
 
-async def test_what_fails_too_often_is_given_up_and_keeps_nothing_else_waiting(app, site, ann, receiver):
+async def test_a_delivery_that_fails_too_often_is_given_up_and_delays_no_other(app, site, ann, receiver):
     async with running(app):
         await subscribe(ann, receiver.url)
         receiver.statuses = [500] * 2
@@ -126,7 +126,7 @@ async def test_what_fails_too_often_is_given_up_and_keeps_nothing_else_waiting(a
 
 
 @pytest.mark.parametrize("status", [410, 413])
-async def test_what_is_gone_or_too_large_is_not_sent_again_and_the_next_event_is(app, site, ann, receiver, status):
+async def test_a_lost_or_too_large_event_is_skipped_and_the_next_one_is_sent(app, site, ann, receiver, status):
     async with running(app):
         await subscribe(ann, receiver.url)
         receiver.statuses = [status]
@@ -310,7 +310,7 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
     assert [one["data"] for one in told["events"]] == [sent.json["data"]]
 
 
-async def test_who_has_missed_too_much_is_told_of_the_gap(app, site, ann, receiver, monkeypatch):
+async def test_a_subscriber_who_missed_too_much_is_told_of_the_gap(app, site, ann, receiver, monkeypatch):
     monkeypatch.setattr(events, "MAX_KEPT", 3)
     async with running(app):
         await subscribe(ann, receiver.url)
@@ -348,7 +348,7 @@ async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes
                 await asyncio.sleep(0.02)
 
 
-async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(receiver, tmp_path, monkeypatch):
+async def test_an_endless_subscription_is_forgotten_after_days_without_a_delivery(receiver, tmp_path, monkeypatch):
     site = make_shop(plugins=["mcp"], authenticate=known_callers(), store=f"sqlite:///{tmp_path}/agents.db")
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
@@ -406,7 +406,7 @@ async def test_only_so_many_addresses_are_asked_in_a_minute(app, ann, receiver, 
 
 
 @pytest.mark.parametrize("how", ["a scope is lost", "a cursor is made up"])
-async def test_what_happens_in_logs_of_others_keeps_no_subscription_busy(receiver, how):
+async def test_events_in_other_logs_do_not_wake_a_subscription(receiver, how):
     watched, scopes = Watched(MemoryStore()), {"buy", "staff"}
     site = make_shop(plugins=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     site.event("order_shipped", payload=Shipped)
@@ -449,7 +449,7 @@ async def test_addresses_that_do_not_answer_hold_up_nobody_else(app, site, ann, 
     assert sorted(paths) == [*(f"/never/{number}" for number in range(4)), "/soon"]
 
 
-async def test_what_happens_while_a_look_ends_that_saw_nothing_is_sent_at_once(receiver):
+async def test_an_event_that_occurs_while_an_empty_poll_ends_is_sent_at_once(receiver):
     class Store(Watched):
         emit: Any = None
 
@@ -471,7 +471,7 @@ async def test_what_happens_while_a_look_ends_that_saw_nothing_is_sent_at_once(r
         assert (await receiver.wait_for(1))[0].json["data"]["order_id"] == "1"
 
 
-async def test_what_failed_is_not_sent_again_to_who_may_not_see_it_any_more(receiver):
+async def test_a_failed_event_is_not_sent_again_to_a_caller_who_may_no_longer_see_it(receiver):
     scopes = {"staff"}
     site = make_shop(plugins=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     site.event("order_shipped", payload=Shipped)

@@ -148,7 +148,7 @@ def _named(text: str) -> str:
     return text
 
 
-def test_what_the_store_is_told_of_webhooks(request, monkeypatch):
+def test_the_store_keeps_webhooks_as_in_the_transcript(request, monkeypatch):
     clock = Clock()
     now = SimpleNamespace(time=clock)
     monkeypatch.setattr(hook, "time", now)

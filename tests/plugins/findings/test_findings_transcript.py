@@ -40,7 +40,7 @@ def route_of(text: str) -> BaseRoute:
 
 
 @pytest.mark.skipif(bool(taken_out()), reason="they name what all plug-ins have")
-def test_findings(request, caplog, monkeypatch, tmp_path):
+def test_findings_are_reported_as_in_the_transcript(request, caplog, monkeypatch, tmp_path):
     objects = {**VALUES, "shared": f"sqlite:///{tmp_path / 'agents.db'}"}
 
     def started(

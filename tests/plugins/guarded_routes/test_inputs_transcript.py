@@ -149,7 +149,7 @@ def make_asking() -> FastAPI:
     return app
 
 
-def test_what_gates_see_of_requests(request, open_client):
+def test_gates_see_the_inputs_of_requests_as_in_the_transcript(request, open_client):
     client = open_client(make_asking())
 
     def ask(line: str, body: str = "", fields: Mapping[str, str] | None = None) -> list[Any]:
@@ -203,7 +203,7 @@ def make_streaming() -> AgentPublisher:
     return AgentPublisher(Starlette(routes=paths), site=site)
 
 
-def test_how_answers_are_passed_on(request):
+def test_answers_of_guarded_routes_are_passed_on_as_in_the_transcript(request):
     app = make_streaming()
 
     def send(method: str, path: str, fields: Mapping[str, str], parts: tuple[str, ...] = ("",)) -> list[Any]:

@@ -101,7 +101,7 @@ def test_a_route_that_knows_its_callers_itself_never_has_one_callers_answer_repl
     assert invoke(client, "order", headers=BEN | {"idempotency-key": "k-2"}).json() == "the order of ben-secret-token"
 
 
-def test_nor_is_one_sessions_answer_replayed_to_another(open_client):
+def test_the_answer_of_one_session_is_not_replayed_to_another(open_client):
     site, app = make_shop(), FastAPI()
 
     @app.get("/login/{name}")

@@ -35,7 +35,7 @@ FREE, UNKNOWN = "free", "unknown"
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_becomes_of_a_key_after_a_failure(open_client, kind, how, status, fates):
+def test_the_kind_of_failure_decides_whether_a_key_can_be_used_again(open_client, kind, how, status, fates):
     site, app, runs = make_shop(limits=Limits(timeout=1.0 if how == "overdue" else 30.0)), FastAPI(), []
 
     @app.post("/orders")

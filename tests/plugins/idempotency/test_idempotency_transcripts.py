@@ -68,7 +68,7 @@ def declare(site: Site) -> AsgiApp:
     return app
 
 
-def test_transcripts(request):
+def test_keys_are_kept_as_in_the_transcripts(request):
     compare_timed(TRANSCRIPTS / "keys.txt", declare, request)
 
 

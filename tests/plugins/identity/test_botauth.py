@@ -193,7 +193,7 @@ def test_without_a_signature_nobody_is_known(client):
     assert call(client, other).json() == {"id": "", "label": ""}  # another use of signatures
 
 
-def test_what_was_changed_after_it_was_signed_is_refused(client):
+def test_a_request_changed_after_signing_is_refused(client):
     headers = signed()
     for name, changed in (
         ("Signature", "sig1=:AAAA:"),
@@ -322,7 +322,7 @@ def test_a_limit_names_only_what_somebody_knows():
         site.agent("other", rate_limit="1/hour for nobody-at-all")(word)
 
 
-def test_where_a_signature_is_the_only_way_to_be_known_it_is_asked_for_with_a_403(client):
+def test_a_site_that_knows_callers_only_by_signatures_asks_for_one_with_a_403(client):
     answer = call(client, action="known_only")
     assert (answer.status_code, answer.json()["code"]) == (403, "AUTHENTICATION_REQUIRED")
     assert "Accept-Signature" in answer.headers
@@ -426,7 +426,7 @@ def test_a_signature_that_covers_the_digest_holds_for_the_body(open_client, name
         assert "INVALID_CREDENTIALS" in told, told
 
 
-def test_of_a_request_without_a_body_the_digest_is_that_of_nothing(open_client):
+def test_the_digest_of_a_request_without_a_body_is_that_of_an_empty_one(open_client):
     site = Site("Shop", "Sells.", url=SHOP, authenticate=WebBotAuth(keys=OWN_KEYS, signers=[SIGNER]))
 
     async def who(request: Request) -> JSONResponse:

@@ -167,7 +167,7 @@ def test_a_site_may_take_bound_tokens_alone_and_says_so(open_client):
 
 
 @pytest.mark.parametrize("audience", [MCP, "https://shop.example/mcp/", None])
-def test_who_connects_where_nothing_is_public_is_asked_for_a_token_for_this_very_address(open_client, audience):
+def test_a_client_of_a_site_without_public_actions_is_asked_for_a_token_for_this_address(open_client, audience):
     client = make_client(open_client)
     asked = ask(client)
     assert asked.status_code == 401
@@ -185,7 +185,7 @@ def test_who_connects_where_nothing_is_public_is_asked_for_a_token_for_this_very
     assert ask(client, f"Bearer {shown}").status_code == (200 if audience == MCP else 401)
 
 
-def test_where_something_is_public_everybody_may_connect(open_client):
+def test_everybody_may_connect_if_an_action_is_public(open_client):
     assert ask(make_client(open_client, audience="public")).status_code == 200
 
 
@@ -232,7 +232,7 @@ def test_a_websocket_has_shown_its_proof_once_for_all_its_calls(open_client):
         assert "already been used for a request" in caller.fail("awp.hello", client_name="tests")["message"]
 
 
-def test_who_has_a_bound_token_is_told_of_missing_scopes_in_its_own_scheme(open_client):
+def test_a_bound_token_is_told_of_missing_scopes_in_its_own_scheme(open_client):
     client, bound = make_client(open_client), token()
     answer = ask(client, f"DPoP {bound}", proof(bound), method="tools/call", params={"name": "buy"})
     assert answer.status_code == 403

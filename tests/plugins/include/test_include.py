@@ -41,7 +41,7 @@ def test_included_routes_are_discovered_and_called(site, start, shop):
     assert all(front.action(agent).auth_required for agent in front.agents())
 
 
-def test_what_is_declared_already_is_not_included_again(site, start):
+def test_declared_routes_are_not_included_again(site, start):
     site.declare("find", method="GET", path="/books", description="Find books.")
     site.include(tags=["books"])
     site.include()

@@ -51,7 +51,7 @@ def test_a_route_of_a_job_sees_the_session_and_the_credentials_of_its_caller(ope
     assert "the-routes-own" not in refused.text
 
 
-def test_what_a_job_knows_of_its_callers_request_is_forgotten_when_it_has_ended():
+def test_a_finished_job_forgets_its_callers_request():
     kept: dict[str, bytes] = {}
 
     class Noting(MemoryStore):

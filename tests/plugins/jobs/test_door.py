@@ -67,7 +67,7 @@ async def test_pauses_between_polls_grow_with_the_age_of_a_job(house):
 
 @pytest.mark.parametrize("job_id", ["", "x", "A" * 22, "A" * 22 + "/..", "é\x00", "%2e" * 1000, "A" * 100_000])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
-async def test_whatever_is_no_job_is_unknown(house, job_id, method):
+async def test_every_invalid_job_id_is_unknown(house, job_id, method):
     assert (await ask(open_door(house.jobs), job_id, method)).status == 404
 
 

@@ -85,7 +85,7 @@ def compare(path: Path, text: str, request: Any) -> None:
     assert text == path.read_text()
 
 
-def test_jobs_over_http(client, request):
+def test_jobs_over_http_go_as_in_the_transcript(client, request):
     compare_answers(HERE / "jobs.txt", client, request, *CHANGING)
 
 

@@ -86,7 +86,7 @@ async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_
     assert sorted(lines_of(diary)) == sorted([f"again {again.id} 1", f"again {again.id} 2", f"once {once.id} 1"])
 
 
-async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, namespace: str, start):
+async def test_a_job_accepted_by_a_killed_process_runs_in_the_next(house: House, url: str, namespace: str, start):
     script = (
         "import asyncio, os, signal\n"
         "from awp_publish.plugins.jobs.jobs import JobStore\n"
@@ -109,7 +109,7 @@ async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House,
         assert (await house.until(job)).status == "done"
 
 
-async def test_of_many_jobs_none_is_lost_when_one_of_two_processes_is_killed_again_and_again(house, start, diary):
+async def test_no_job_is_lost_when_one_of_two_processes_is_killed_again_and_again(house, start, diary):
     accepting = [house.jobs.accept("again" if number % 2 else "once", {}) for number in range(400)]
     jobs = await asyncio.gather(*accepting)
     start(0.005)

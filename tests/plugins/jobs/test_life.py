@@ -60,7 +60,7 @@ def test_a_fraction_that_is_none_is_refused(fraction):
         report_progress(fraction)
 
 
-async def test_what_cannot_be_a_job_id_never_reaches_the_store():
+async def test_an_impossible_job_id_never_reaches_the_store():
     class NoStore(MemoryStore):
         async def run(self, steps, *, durable=False):
             raise AssertionError("the store was asked")
@@ -101,7 +101,7 @@ def test_a_process_may_have_a_worker_in_each_of_its_event_loops(store_url, caplo
 
 
 @pytest.mark.parametrize("kind", [list, dict])
-def test_what_is_nested_without_end_is_printed_up_to_a_depth(kind):
+def test_endlessly_nested_values_are_printed_up_to_a_depth(kind):
     nested: object = "end"
     for _ in range(500):
         nested = [nested] if kind is list else {"inner": nested}

@@ -8,7 +8,7 @@ from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.problems import JobEnded
 
 
-async def test_of_workers_that_race_for_a_job_exactly_one_runs_it(house):
+async def test_exactly_one_of_the_workers_that_race_for_a_job_runs_it(house):
     ran = []
 
     async def run(job):
@@ -24,7 +24,7 @@ async def test_of_workers_that_race_for_a_job_exactly_one_runs_it(house):
     assert sorted(ran) == sorted(job.id for job in jobs)
 
 
-async def test_of_many_who_begin_or_cancel_at_once_one_does(house):
+async def test_one_of_many_simultaneous_requests_to_begin_or_cancel_succeeds(house):
     for _ in range(20):
         job = await house.jobs.accept("once", {})
         stored = await house.jobs.look(job.id)

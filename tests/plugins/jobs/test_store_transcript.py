@@ -133,7 +133,7 @@ def ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("awp_publish.plugins.jobs.jobs._absent_pause", lambda: 1.5)
 
 
-async def test_what_the_store_has_of_jobs(ids: None, request: pytest.FixtureRequest) -> None:
+async def test_the_store_keeps_jobs_as_in_the_transcript(ids: None, request: pytest.FixtureRequest) -> None:
     path, lines = Path(__file__).parent / "store.txt", list[str]()
     scene = Scene()
     for line in path.read_text().splitlines():

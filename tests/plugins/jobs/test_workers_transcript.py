@@ -320,7 +320,7 @@ def log() -> Iterator[Log]:
     logger.setLevel(level)
 
 
-def test_what_workers_do_side_by_side(request, monkeypatch, log):
+def test_workers_act_side_by_side_as_in_the_transcript(request, monkeypatch, log):
     numbers = count(1)
     monkeypatch.setattr("awp_publish.plugins.jobs.jobs.new_id", lambda: f"job-{next(numbers):018}")
     monkeypatch.setattr("awp_publish.plugins.jobs.jobs._absent_pause", lambda: 1.5)

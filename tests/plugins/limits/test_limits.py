@@ -44,7 +44,7 @@ def often_switched() -> Iterator[None]:
     sys.setswitchinterval(usual)
 
 
-def test_of_limits_that_leave_as_many_calls_the_one_that_ends_first_is_told(open_client):
+def test_the_limit_that_resets_first_is_reported_where_two_leave_as_many_calls(open_client):
     site = make_shop(limits=Limits(rate_limit="2/minute"))
     declare(site, "say", rate_limit="2/hour")
     answer = invoke(publish(site, open_client), "say")
@@ -157,7 +157,7 @@ def test_a_header_that_nobody_is_believed_in_is_refused(proxies):
         make_shop(proxies=proxies)
 
 
-def test_who_is_no_trusted_proxy_is_not_believed():
+def test_an_untrusted_proxy_is_not_believed():
     site = make_shop(proxies=Proxies(trusted=["10.0.0.0/8"]))
     declare(site, "say", rate_limit="1/minute")
     client = from_address(AgentPublisher(Starlette(), site=site), "192.0.2.1")
@@ -169,7 +169,7 @@ def test_who_is_no_trusted_proxy_is_not_believed():
 
 
 @pytest.mark.parametrize("declared", ["2/minute", "2 per 5 minutes", "2/hour by ip"])
-def test_what_is_published_is_what_is_enforced(open_client, declared):
+def test_the_published_limits_are_enforced(open_client, declared):
     site = make_shop(limits=Limits(rate_limit="90/minute"))
     declare(site, "say", rate_limit=declared)
     client = publish(site, open_client)

@@ -40,5 +40,5 @@ SITES = {
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_transcripts(name, request):
+def test_limits_apply_as_in_the_transcripts(name, request):
     compare_timed(TRANSCRIPTS / f"{name}.txt", declare_each, request, limits=SITES[name])

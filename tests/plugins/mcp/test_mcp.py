@@ -209,20 +209,20 @@ async def test_a_resource_is_as_fresh_as_the_document(app, site):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_works_where_no_lifespan_runs(app, mode):
+async def test_the_door_works_where_no_lifespan_runs(app, mode):
     async with connect(app, mode, lifespan=False) as client:
         assert (await client.call_tool("count", {})).is_error is False
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_works_through_several_starts(app, mode):
+async def test_the_door_works_through_several_starts(app, mode):
     for _ in range(3):
         async with connect(app, mode) as client:
             assert (await client.call_tool("count", {})).is_error is False
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_works_in_an_event_loop_other_than_that_of_the_lifespan(app, open_client, version):
+def test_the_door_works_in_another_event_loop_than_that_of_the_lifespan(app, open_client, version):
     open_client(app)
 
     async def call_once() -> bool:
@@ -233,7 +233,7 @@ def test_it_works_in_an_event_loop_other_than_that_of_the_lifespan(app, open_cli
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_works_below_a_prefix(app, open_client, version):
+def test_the_door_works_below_a_prefix(app, open_client, version):
     client = open_client(Starlette(routes=[Mount("/shop", app)]))
     sent = message("tools/call", {"name": "find_book", "arguments": {"title": "Emma"}}, version=version)
     headers = {"accept": "application/json", "mcp-protocol-version": version}
@@ -242,7 +242,7 @@ def test_it_works_below_a_prefix(app, open_client, version):
     assert told["structuredContent"]["title"] == "Emma"
 
 
-def test_it_is_where_the_site_puts_it(open_client):
+def test_the_door_is_where_the_site_puts_it(open_client):
     site = make_shop(plugins=["mcp"], paths={"mcp": "/ai/mcp"})
     client = open_client(AgentPublisher(Starlette(), site=site))
     assert client.get("/ai/mcp/server-card").json()["remotes"][0]["url"] == "https://shop.example/ai/mcp"

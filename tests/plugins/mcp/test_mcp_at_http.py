@@ -73,7 +73,7 @@ def test_ports_and_all_addresses_of_a_site_count(open_client):
     assert [answer.status_code for answer in asked] == [200, 200, 403, 403]
 
 
-def test_what_is_no_message_is_refused_to_foreign_pages_like_any_other(client):
+def test_an_invalid_message_of_a_foreign_page_is_refused_like_any_other(client):
     for host in ("shop.example", "evil.example"):
         headers = headers_of(LIST) | JSON | {"origin": "https://evil.example", "host": host}
         assert client.post("/mcp", content=b"{", headers=headers).status_code == 403

@@ -105,7 +105,7 @@ def _send(client, params, capabilities):
 
 
 @pytest.mark.parametrize("meta", [{"awp/confirmation": 1}, {"awp/receipts": "one"}, {"awp/idempotencyKey": []}])
-def test_what_is_ours_in_meta_has_to_have_the_right_type(shop, open_client, meta):
+def test_our_members_of_meta_have_to_have_the_right_type(shop, open_client, meta):
     assert call(open_client(publish(shop)), "pay", meta=meta)["_meta"]["awp/problem"]["code"] == "INVALID_ENVELOPE"
 
 

@@ -247,7 +247,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 }
 
 
-def test_whatever_an_answer_holds_is_text_that_can_be_read(browser, open_client):
+def test_every_answer_becomes_readable_text(browser, open_client):
     page, card = open_card(browser, make_client(open_client), "sales", {"days": 2})
     card.get_by_role("table").wait_for()
     for case, (value, words) in HOSTILE.items():

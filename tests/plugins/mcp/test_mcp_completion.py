@@ -96,7 +96,7 @@ def test_at_most_a_hundred_values_are_told_and_how_many_there_are(site, client):
     assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 250, True)
 
 
-def test_what_there_is_not_is_invalid_params_and_a_failure_tells_nothing(site, client, caplog):
+def test_an_unknown_name_is_invalid_params_and_a_failure_tells_nothing(site, client, caplog):
     def broken(value):
         raise RuntimeError("secret")
 

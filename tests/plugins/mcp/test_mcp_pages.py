@@ -96,7 +96,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_is_no_page_for_everybody_is_no_resource(mode):
+async def test_a_page_that_is_not_public_is_not_a_resource(mode):
     async with connect(make_app(), mode) as client:
         for uri in REFUSED:
             with pytest.raises(MCPError) as refused:
@@ -114,7 +114,7 @@ async def test_a_page_that_fails_is_an_error_of_the_site(mode):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_where_pages_are_html_only_there_is_nothing_to_read(open_client, version):
+def test_pages_that_are_html_only_have_no_representations(open_client, version):
     client = open_client(make_app(plugins=["no:pages"]))
     listed = post(client, message("resources/list", version=version), version).json()["result"]["resources"]
     assert f"{OWN}/about" not in [one["uri"] for one in listed]

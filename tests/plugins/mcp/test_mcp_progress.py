@@ -185,9 +185,7 @@ async def test_a_hundred_reports_at_once_are_one_notification(site, version):
         (TOKEN, "application/json"),
     ],
 )
-async def test_who_does_not_ask_for_progress_or_takes_no_stream_is_answered_with_json(
-    site, count, version, meta, accept
-):
+async def test_a_client_without_progress_or_streams_is_answered_with_json(site, count, version, meta, accept):
     app = publish(site)
     caller = Streamed(app, "count", version, {"steps": 1}, meta, {"accept": accept})
     await caller.call()

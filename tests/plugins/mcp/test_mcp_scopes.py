@@ -108,7 +108,7 @@ def test_the_same_is_read_with_the_scopes(client, asked, version):
 
 
 @pytest.mark.parametrize("asked", [STOCK, COUNT])
-def test_what_is_for_some_is_there_for_nobody_else(client, asked):
+def test_resources_for_some_callers_are_hidden_from_all_others(client, asked):
     unknown = ("prompts/get", {"name": "other"}) if asked is COUNT else ("resources/read", {"uri": f"{OWN}/other"})
     for token in (None, LOW):
         answer, other = ask(client, asked, token), ask(client, unknown, token)

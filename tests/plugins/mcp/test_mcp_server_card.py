@@ -46,13 +46,13 @@ def test_the_hybrid_has_the_members_that_scanners_look_for() -> None:
     assert hybrid["tools"] == [{"name": "ping", "description": "Say hello."}]
 
 
-def test_it_is_published_while_the_door_is_open() -> None:
+def test_the_server_card_is_published_while_the_door_is_open() -> None:
     assert is_published(BOOKSHOP)
     assert not is_published(make_catalog(make_action()))
     assert all(document.condition is is_published for document in PROTOCOL.documents)
 
 
-def test_it_is_below_the_endpoint_wherever_that_is() -> None:
+def test_the_server_card_is_below_the_endpoint_wherever_that_is() -> None:
     catalog = make_catalog(
         make_action(), paths=Paths(mcp="/ai/mcp"), doors=(DoorFacts("mcp", "2026-07-28", "/ai/mcp"),)
     )

@@ -121,7 +121,7 @@ async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monk
     assert ran == ["Emma"]
 
 
-async def test_of_two_yeses_at_once_one_counts(app, ran):
+async def test_one_of_two_simultaneous_consents_counts(app, ran):
     async with running(app):
         client = Client(app, ASKS)
         task_id = (await client.call("burn_book", title="Emma"))["taskId"]
@@ -138,7 +138,7 @@ async def sign_in(client) -> str:
     return session
 
 
-async def test_whoever_a_session_alone_has_told_finds_the_task_by_its_id():
+async def test_a_caller_known_only_by_a_session_finds_the_task_by_its_id():
     _, shop = sessions_app()
     async with running(shop):
         client, other = Client(shop), Client(shop, authorization="Bearer ben-secret")
@@ -180,7 +180,7 @@ def listening(app, *task_ids, capabilities=TASKS, **headers):
     return open_stream(app, "subscriptions/listen", wanted, headers, capabilities)
 
 
-async def test_who_listens_for_a_task_is_told_what_becomes_of_it(app, monkeypatch):
+async def test_a_subscriber_of_a_task_is_told_how_it_ends(app, monkeypatch):
     monkeypatch.setattr(tasks, "MAX_POLL_MS", 10)
     async with running(app):
         client, other = Client(app, ASKS), Client(app, authorization="Bearer ann-secret-token")
@@ -206,7 +206,7 @@ async def test_who_listens_for_a_task_is_told_what_becomes_of_it(app, monkeypatc
     assert all(states.count(one) == 1 for one in states), "nobody is told twice of the same"
 
 
-async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeypatch):
+async def test_a_caller_who_may_no_longer_see_a_task_is_told_nothing_of_it(monkeypatch):
     monkeypatch.setattr(tasks, "MAX_POLL_MS", 10)
     tokens, over = {"t": "ann"}, asyncio.Event()
 
@@ -234,7 +234,7 @@ async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeyp
         over.set()
 
 
-async def test_what_waits_for_a_person_is_kept_in_bounds_and_the_call_is_answered_all_the_same(app, monkeypatch):
+async def test_pending_decisions_are_limited_and_the_call_is_answered(app, monkeypatch):
     monkeypatch.setattr(pending, "MAX_ANONYMOUS_TASKS", 2)
     async with running(app):
         client, known = Client(app, ASKS), Client(app, ASKS, **ANN)

@@ -17,5 +17,5 @@ def client() -> Iterator[TestClient]:
 
 
 @pytest.mark.parametrize("name", ["classic", "modern"])
-def test_transcripts(name, client, request):
+def test_the_mcp_door_answers_as_in_the_transcripts(name, client, request):
     compare(Path(__file__).parent / "transcripts" / f"{name}.txt", client, request, *CHANGING)

@@ -80,7 +80,7 @@ class Wire:
 
 
 @pytest.mark.parametrize("name", ["tasks", "events", "webhooks", "reading"])
-def test_conversations(name, tmp_path, monkeypatch, request):
+def test_conversations_about_tasks_go_as_in_the_transcripts(name, tmp_path, monkeypatch, request):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(hook, "PAUSES", (0.02, 0.02, 0.02))
     monkeypatch.setattr(events, "STREAM_SECONDS", -1.0)

@@ -47,7 +47,7 @@ async def test_listening_is_offered():
     assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
 
 
-async def test_who_listens_is_told_first_what_they_will_be_told():
+async def test_a_subscriber_is_first_told_what_is_subscribed():
     app = AgentPublisher(FastAPI(), site=make_site())
     document, other = "https://shop.example/agent.json", "https://shop.example/nothing"
     async with listening(app, **ALL, resourceSubscriptions=[document, other], eventsListChanged=True) as next_message:
@@ -91,7 +91,7 @@ async def test_nobody_is_told_what_they_have_not_asked_for():
         assert (await next_message())["method"] == RESOURCES
 
 
-async def test_who_may_call_more_than_before_is_told(monkeypatch):
+async def test_a_caller_with_new_permissions_is_notified(monkeypatch):
     monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
     scopes = {"ann": frozenset[str]()}
     site = make_site(
@@ -113,7 +113,7 @@ async def test_who_may_call_more_than_before_is_told(monkeypatch):
         assert (await next_message())["method"] == TOOLS
 
 
-async def test_who_is_not_known_any_more_is_not_told_anything(monkeypatch):
+async def test_a_caller_who_is_no_longer_known_is_told_nothing(monkeypatch):
     monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
     tokens = {"Bearer ann": "ann"}
 
@@ -193,7 +193,7 @@ async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path
             assert await methods(next_message, 1) == [TOOLS]
 
 
-async def test_those_who_listen_are_let_go_when_the_application_stops():
+async def test_subscribers_are_disconnected_when_the_application_stops():
     app = AgentPublisher(FastAPI(), site=make_site())
     async with AsyncExitStack() as stack:
         application = await stack.enter_async_context(AsyncExitStack())

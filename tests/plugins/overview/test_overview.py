@@ -88,7 +88,7 @@ def answers_of(answer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("plugins", [[], ["no:overview"]])
-def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, plugins):
+def test_the_overview_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, plugins):
     monkeypatch.delenv("AWP_PUBLISH_OVERVIEW", raising=False)
     monkeypatch.delitem(sys.modules, "awp_publish.plugins.overview.door", raising=False)
     own = [Route("/agents", lambda request: PlainTextResponse("estate agents"))]
@@ -114,7 +114,7 @@ def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
         make_site()
 
 
-def test_its_first_screen_says_what_is_degraded(open_client):
+def test_the_first_screen_says_what_is_degraded(open_client):
     site = make_site(plugins=["overview"])
     client = open_client(make_app(site))
     site.set_status(degraded_actions=["find"])
@@ -139,7 +139,7 @@ def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
     assert "Buy buy Does it. changes a person confirms only MCP" in actions
 
 
-def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
+def test_the_overview_lists_findings_and_routes_that_were_left_out(open_client):
     site = Site(name="Shop", description="Sells books.", url="http://shop.test", plugins=["overview"])
     site.include()
     routes = [Route("/logout", lambda request: PlainTextResponse("bye"), methods=["POST"])]
@@ -176,7 +176,7 @@ def test_every_page_keeps_strict_rules(open_client):
         ({}, "/agents/try/order_book.md", "text/markdown; charset=utf-8"),
     ],
 )
-def test_it_is_given_in_the_formats_of_pages(open_client, headers, path, kind):
+def test_the_overview_is_given_in_the_formats_of_pages(open_client, headers, path, kind):
     answer = open_client(make_app(make_site(plugins=["overview"]))).get(path, headers=headers)
     assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
     assert "Order a book by its slug." in answer.text
@@ -261,7 +261,7 @@ def test_a_large_file_is_sent_and_not_shown(open_client):
 
 
 @pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
-def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
+def test_answers_are_the_same_at_every_door(open_client, given):
     site = make_site(plugins=[*DOORS, "overview"])
 
     @site.agent("echo", effect="read")
@@ -407,7 +407,7 @@ def test_a_scope_that_nobody_can_have_is_refused_at_the_start(open_client):
         open_client(make_app(make_site(plugins=[Overview("operator")])))
 
 
-def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
+def test_the_overview_shows_what_a_caller_with_a_scope_sees(open_client):
     site = make_site(plugins=["overview", Mcp(list_only_allowed=True)], authenticate=BearerToken({"secret": "ann"}))
     client = open_client(make_app(site))
     shown = {}
@@ -418,7 +418,7 @@ def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
     assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
 
 
-def test_it_shows_what_an_agent_that_signs_may_call(open_client):
+def test_the_overview_shows_what_an_agent_that_signs_may_call(open_client):
     site = make_site(plugins=["overview"], authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
 
     @site.agent("buy", allow_agents=["https://signer.example"])
@@ -435,7 +435,7 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
     assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
 
 
-def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
+def test_the_comparison_of_many_actions_lists_those_that_differ(open_client):
     site = make_site(plugins=["overview"], authenticate=BearerToken({"t": "ann"}))
     for number in range(150):
         scopes = [f"scope_{number}"] if number < 20 else []
@@ -448,7 +448,7 @@ def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
     assert "<code>do_100</code>" in page
 
 
-async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
+async def test_the_overview_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(plugins=[*DOORS, "overview"])
     client = open_client(make_app(site))
     assert "No calls and no page reads in 30 days." in text_of(client.get("/agents"))
@@ -497,7 +497,7 @@ def section_of(page: str, ident: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", found[1]))) if found is not None else ""
 
 
-def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_path, monkeypatch):
+def test_the_overview_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_path, monkeypatch):
     monkeypatch.setattr(approval, "LOOK_EVERY", 3600)  # seconds
     file = tmp_path / "approved.json"
 
@@ -626,7 +626,7 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
     assert "approved.json cannot be" in broken.text
 
 
-async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_second_is_told(tmp_path):
+async def test_the_second_of_two_operators_who_approve_at_once_is_told_that_it_is_decided(tmp_path):
     file = tmp_path / "approved.json"
     known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")}
     stored: Any = {"store": f"sqlite:///{tmp_path / 'agents.db'}", "secret_keys": ["k" * 32]}
@@ -682,13 +682,13 @@ def test_a_site_without_approval_shows_nothing_of_it(open_client):
     assert section_of(open_client(make_app(make_site(plugins=["overview"]))).get("/agents").text, "approval") == ""
 
 
-def test_it_leads_to_the_page_of_connected_agents(open_client):
+def test_the_overview_links_to_the_page_of_connected_agents(open_client):
     page = open_client(make_shop(settings={"plugins": ["overview"]})).get("/agents").text
     assert '<a href="/agents/connections">' in page
     assert "/agents/connections" not in open_client(make_app(make_site(plugins=["overview"]))).get("/agents").text
 
 
-def test_it_moves_with_the_paths_of_the_site(open_client):
+def test_the_overview_moves_with_the_paths_of_the_site(open_client):
     site = make_site(plugins=["overview"], paths=Paths(root="/for-agents"))
     client = open_client(make_app(site))
     assert client.get("/agents").status_code == 404

@@ -14,6 +14,6 @@ CHANGING = [
 ]
 
 
-def test_transcripts(request):
+def test_the_overview_answers_as_in_the_transcripts(request):
     with TestClient(make_everything(["overview", "mcp"]), base_url="https://shop.example") as client:
         compare(Path(__file__).parent / "transcripts" / "pages.txt", client, request, *CHANGING)

@@ -91,7 +91,7 @@ class Wire:
 
 
 @pytest.mark.parametrize("name", ["trials", "site", "approval"])
-def test_texts(name, tmp_path, monkeypatch, request):
+def test_texts_of_the_overview_are_as_in_the_transcript(name, tmp_path, monkeypatch, request):
     known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")} | {"eve": Principal("eve")}
     plugins: list[Any] = ["overview", "mcp", "a2a", "awp", "events", "pages", "prompts"]
     more: dict[str, list[Any]] = {"site": ["traffic"], "approval": [Approval(tmp_path / "approved.json")]}

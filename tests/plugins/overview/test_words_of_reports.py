@@ -58,7 +58,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "part"), CHANGES)
-def test_whatever_changes_about_an_action_is_approved_anew_under_its_part(change, part):
+def test_every_change_of_an_action_is_approved_anew_by_its_part(change, part):
     approved = {"ping": digests_of(make_action())}
     assert [one.state for one in compare([make_action()], approved)] == ["approved"]
     (standing,) = compare([make_action(**change)], approved)
@@ -67,7 +67,7 @@ def test_whatever_changes_about_an_action_is_approved_anew_under_its_part(change
     assert str(standing) == f"changed  ping ({part})"
 
 
-def test_what_is_new_or_gone_is_listed_without_parts():
+def test_added_and_removed_actions_are_listed_without_details():
     standing = compare([make_action("new")], {"old": digests_of(make_action("old"))})
     assert standing == (ActionApproval("new", "new"), ActionApproval("old", "gone"))
     assert [str(one) for one in standing] == ["new      new", "gone     old"]

@@ -152,7 +152,7 @@ PASSING: Mapping[str, tuple[Handler, int]] = {
 
 
 @pytest.mark.parametrize(("answer", "status"), PASSING.values(), ids=PASSING)
-def test_what_cannot_be_made_over_passes_whole(serve, answer, status):
+def test_a_page_that_cannot_be_converted_passes_whole(serve, answer, status):
     client = serve(answer)
     with client.stream("GET", "/", headers=MARKDOWN, follow_redirects=False) as asked:
         given = b"".join(asked.iter_raw())
@@ -324,7 +324,7 @@ def test_documents_and_doors_are_never_made_over(serve):
     assert client.get("/agents/problems/not-json", headers=MARKDOWN).headers["content-type"].startswith("text/html")
 
 
-def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
+def test_an_impossible_option_is_refused_where_it_is_written(monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'^site: plugins: "pages" needs .*pip install'):
         make_site(plugins=["pages"])

@@ -129,7 +129,7 @@ SITES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_transcripts(name, request, monkeypatch):
+def test_pages_are_negotiated_as_in_the_transcripts(name, request, monkeypatch):
     if name == "unequipped":
         monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     about = About(

@@ -28,7 +28,7 @@ def test_settings_of_a_deployment_cannot_leave_it_out_afterwards():
         site.freeze()
 
 
-def test_what_usually_comes_before_is_published_all_the_same(open_client):
+def test_usual_predecessors_are_published_without_being_required(open_client):
     site = make_shop(plugins=["no:prerequisites"])
 
     @site.agent("search")

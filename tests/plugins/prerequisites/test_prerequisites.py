@@ -57,7 +57,7 @@ def pay(client, *receipts, headers=None):
 # --- What is asked for ---
 
 
-def test_where_nothing_is_enforced_nothing_is_asked_for_and_no_receipts_are_given(open_client):
+def test_unenforced_prerequisites_ask_for_nothing_and_give_no_receipts(open_client):
     client = publish(make_site(enforced=False), open_client)
     assert pay(client).json() == "paid"
     assert "awp-receipt" not in invoke(client, "look").headers

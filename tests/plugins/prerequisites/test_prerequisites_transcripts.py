@@ -50,7 +50,7 @@ def declare(site: Site) -> AsgiApp:
 
 
 @pytest.mark.needs("idempotency")
-def test_transcripts(request):
+def test_prerequisites_are_enforced_as_in_the_transcripts(request):
     path = Path(__file__).parent / "transcripts" / "receipts.txt"
     compare_timed(path, declare, request)
 

@@ -89,7 +89,7 @@ async def test_a_prompt_is_written_with_what_a_person_fills_in(site, mode):
         ("review", {"tone": "loud"}, "/tone"),
     ],
 )
-async def test_what_cannot_be_written_is_an_error_of_the_protocol(site, mode, name, given, words):
+async def test_a_prompt_that_cannot_be_written_is_an_error_of_the_protocol(site, mode, name, given, words):
     async with connect(publish(site), mode) as client:
         with pytest.raises(MCPError) as refused:
             await client.get_prompt(name, given)

@@ -15,7 +15,7 @@ from tests.function_transcripts import compare
 TEXTS = Path(__file__).parent / "transcripts"
 
 
-def test_what_the_index_of_pages_finds(postgres_url, request):
+def test_the_index_of_pages_finds_as_in_the_transcript(postgres_url, request):
     indexes: dict[str, PostgresPageIndex] = {}
 
     def index_at(name: str) -> PostgresPageIndex:

@@ -252,7 +252,7 @@ def test_pages_come_from_sitemaps_and_never_from_other_sites():
     assert all(request.headers["host"] == "shop.example" for request in shop.asked)
 
 
-def test_what_changes_is_read_again_and_what_is_gone_is_forgotten():
+def test_changed_pages_are_read_again_and_removed_ones_are_forgotten():
     def tagged(request: Request) -> Response:
         if request.headers.get("if-none-match") == '"1"':
             return Response(status_code=304)
@@ -441,7 +441,7 @@ def test_no_query_is_an_error(index, query):
 
 
 @given(texts=st.lists(st.text(max_size=60), max_size=6))
-def test_what_is_indexed_is_found_again_and_leaves_no_word_behind(texts):
+def test_an_indexed_page_is_found_and_leaves_no_word_behind(texts):
     with closing(SqlitePageIndex(None, "x")) as index:
         for round_ in range(2):
             for number, text in enumerate(texts):

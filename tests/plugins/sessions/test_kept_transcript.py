@@ -151,7 +151,7 @@ def _short(raw: bytes) -> str:
     return json.dumps(record)
 
 
-async def test_what_the_store_has_of_sessions(monkeypatch, caplog, request):
+async def test_the_store_keeps_sessions_as_in_the_transcript(monkeypatch, caplog, request):
     numbers = count(1)
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: f"{next(numbers):0{size * 4 // 3}}")
     monkeypatch.setattr(bounds, "MAX_ANONYMOUS", 2)
@@ -191,5 +191,5 @@ def _identity(cookies: dict[str, str], *known: str) -> Any:
     return [[*key, value] for key, value in identity_of(jar, known).items()]
 
 
-def test_what_identifies_somebody(request):
+def test_cookies_identify_callers_as_in_the_transcript(request):
     compare(Path(__file__).parent / "identity.txt", {"identity": _identity, "own": has_own_cookies}, request)

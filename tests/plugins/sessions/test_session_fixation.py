@@ -19,7 +19,7 @@ def client(open_client):
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
 @pytest.mark.parametrize("door", DOORS)
-def test_who_signs_in_gets_another_session_than_the_one_that_others_know(open_client, door, placed):
+def test_signing_in_changes_the_session_id(open_client, door, placed):
     client = without_cookie_jar(open_client(make_app(placed)[1]))
     stranger, victim = DOORS[door](client), DOORS[door](client)
     planted = stranger.call("add", {"title": "emma"}).session
@@ -41,7 +41,7 @@ def test_a_change_of_what_identifies_nobody_keeps_the_session(open_client, door)
     assert caller.call("add", {"title": "ulysses"}, session=session).output == ["dune", "emma"]
 
 
-def test_who_has_lost_the_answer_with_the_new_session_is_told_what_to_do(client):
+def test_a_caller_who_lost_the_new_session_is_told_a_recovery(client):
     first = invoke_agent(client, "sign_in", {"name": "eve"}).headers["awp-session"]
     invoke_agent(client, "sign_in", {"name": "joe"}, headers={"awp-session": first})
     refused = invoke_agent(client, "whoami", headers={"awp-session": first})

@@ -64,7 +64,7 @@ def test_sessions_of_callers_whom_routes_know(request):
         ("sessions_of_doors", {"plugins": ("a2a", Overview())}),
     ],
 )
-def test_conversations_in_sessions(name, options, request):
+def test_conversations_in_sessions_go_as_in_the_transcript(name, options, request):
     _, app = make_app(secret_keys=KEYS, **options)
     with TestClient(app, base_url="https://shop.example") as client:
         path, has_tasks = Path(__file__).parent / f"{name}.txt", "a2a" in options["plugins"]

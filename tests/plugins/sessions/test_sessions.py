@@ -164,7 +164,7 @@ def sign_in(client) -> str:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
+def test_an_anonymous_caller_is_told_which_action_signs_in(open_client, door):
     caller = DOORS[door](without_cookie_jar(open_client(make_app()[1])))
     recovery = caller.call("mine").recovery
     assert all(
@@ -217,7 +217,7 @@ def test_sessions_of_the_application_itself_are_explained_where_an_action_begins
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
 @pytest.mark.parametrize("door", DOORS)
-def test_who_has_signed_in_is_known_until_they_sign_out_wherever_sessions_are_kept(open_client, door, placed):
+def test_a_signed_in_person_is_known_until_they_sign_out_in_every_kind_of_session(open_client, door, placed):
     caller = DOORS[door](without_cookie_jar(open_client(make_app(placed)[1])))
     begun = caller.call("sign_in", {"name": "eve"})
     session = begun.session
@@ -307,7 +307,7 @@ def test_a_site_without_cookies_keeps_no_sessions_and_asks_for_none(open_client)
     assert store.runs == []
 
 
-def test_what_proxies_and_statistics_set_begins_no_session(open_client):
+def test_cookies_of_proxies_and_statistics_begin_no_session(open_client):
     site = make_shop(authenticate=SessionUser())
 
     @site.action("look", method="GET")

@@ -61,7 +61,7 @@ async def test_a_session_whose_last_cookie_is_cleared_is_over_and_stays_so(sessi
     assert await sessions.find(session_id) is None
 
 
-async def test_what_calls_set_meanwhile_follows_a_session_to_its_new_id_unless_it_identifies_somebody_else(sessions):
+async def test_cookies_set_meanwhile_follow_a_session_to_its_new_id_unless_they_identify_somebody_else(sessions):
     session_id = await begin(sessions, "session=nobody")
     calls = [await sessions.find(session_id) for _ in range(3)]
     new_id = await sessions.update(calls[0], ["session=ann"], HOME)

@@ -275,7 +275,7 @@ def test_each_request_is_answered_once(agent):
         ("\u0110\u1ea1i l\u00fd", "\u0110\u1ea1i l\u00fd"),
     ],
 )
-def test_what_a_client_calls_itself_is_shown_as_one_line_that_passes_for_no_other_name(shop, name, shown):
+def test_a_clients_name_is_shown_on_one_line_and_cannot_imitate_another(shop, name, shown):
     agent = Agent(shop, browser_of(shop), client_name=name)
     page = agent.follow(agent.ask()).text
     assert f"<h1>Let {shown} act for you?</h1>" in page
@@ -296,7 +296,7 @@ def test_a_name_that_anybody_may_choose_stands_beside_the_host_that_gets_the_ans
 
 
 @pytest.mark.parametrize("local", ["http://127.0.0.1/callback", "cursor://agent/callback", "http://localhost/callback"])
-def test_whoever_may_take_over_the_answer_is_warned_of_and_asked_about_each_time(shop, local):
+def test_a_client_that_may_intercept_the_answer_is_warned_of_each_time(shop, local):
     agent = Agent(shop, browser_of(shop), client_name="Claude Code")
     listed = [BACK, local]
     agent.id = shop.post("/agents/sign-in/register", json={"redirect_uris": listed}).json()["client_id"]
@@ -348,7 +348,7 @@ def test_nobody_registers_clients_without_end(shop, agent):
 PROXY = Proxies(trusted=["10.0.0.1"], header="x-forwarded-for")
 
 
-def test_whoever_guesses_at_a_secret_is_refused_unheard_and_keeps_nobody_else_out(open_client):
+def test_guessing_at_a_secret_is_refused_and_keeps_nobody_else_out(open_client):
     clients = [Client(name, name, secret=name[0] * 40, scopes=["orders"]) for name in ("partner", "other")]
     shop = open_client(make_shop(clients=clients, settings={"proxies": PROXY}), client=("10.0.0.1", 50000))
 
@@ -381,7 +381,7 @@ def test_an_agents_cookies_are_not_the_persons(shop, agent):
     assert "set-cookie" not in answer.headers
 
 
-def test_what_an_agent_does_in_the_persons_session_stays_with_the_grant(shop, agent):
+def test_changes_of_an_agent_to_the_persons_session_stay_with_the_grant(shop, agent):
     token = agent.sign_in()["access_token"]
     assert invoke(shop, "add_book", token, title="Emma").json() == ["Emma"]
     assert invoke(shop, "add_book", token, title="Persuasion").json() == ["Emma", "Persuasion"]

@@ -198,7 +198,7 @@ def test_slow_documents_take_few_of_the_sites_threads(agent, publisher, monkeypa
     assert agent.ask().status_code == 303
 
 
-def test_what_a_person_has_allowed_holds_while_the_clients_server_is_down(agent, publisher, open_client, tmp_path):
+def test_a_consent_holds_while_the_clients_server_is_down(agent, publisher, open_client, tmp_path):
     store = f"sqlite:///{tmp_path / 'agents.db'}"
     first, second = (open_client(make_shop(settings={"store": store})) for _ in range(2))
     agent.browser = TestClient(first.app, base_url=URL)

@@ -27,7 +27,7 @@ from tests.function_transcripts import compare
 CLIENT = "https://agent.example/client.json"
 
 
-def test_what_functions_make_of_clients(request, monkeypatch):
+def test_functions_of_clients_answer_as_in_the_transcript(request, monkeypatch):
     def fetch(status: int, headers: dict[str, str], document: Any, client_id: str = CLIENT) -> Any:
         message = Message()
         for name, value in headers.items():

@@ -37,7 +37,7 @@ async def exchange(grants: Grants, code: str):
     return await grants.exchange(code, CLAUDE, BACK, VERIFIER)
 
 
-async def test_of_several_who_send_a_code_at_once_one_gets_tokens_and_nobody_keeps_them(grants):
+async def test_a_code_that_is_sent_several_times_at_once_gives_no_lasting_tokens(grants):
     code = await begin(grants)
     results = await asyncio.gather(*(exchange(grants, code) for _ in range(5)), return_exceptions=True)
     issued = [result for result in results if not isinstance(result, BaseException)]
@@ -149,7 +149,7 @@ async def test_the_owner_sees_the_newest_of_all_people_and_none_that_has_ended(g
     assert [one.person for one in await grants.recent()] == ["session 4", "session 2"]
 
 
-async def test_of_several_who_allow_at_once_the_owner_sees_all(grants):
+async def test_several_consents_at_once_are_all_listed(grants):
     codes = [await begin(grants, allowed(f"session {number}")) for number in range(8)]
     await asyncio.gather(*(exchange(grants, code) for code in codes))
     assert {one.person for one in await grants.recent()} == {f"session {number}" for number in range(8)}

@@ -41,7 +41,7 @@ def test_an_agent_acts_as_the_person_who_has_allowed_it(shop, agent):
     assert invoke(shop, "order_book", tokens["access_token"], title="Emma").json() == "Emma for ann"
 
 
-def test_what_was_not_ticked_is_not_granted_and_asked_for_when_it_is_needed(open_client):
+def test_an_unticked_scope_is_not_granted_and_asked_for_when_needed(open_client):
     shop = open_client(make_shop(scopes={"orders": "Place orders", "profile": "See your name"}))
     agent = Agent(shop, TestClient(shop.app, base_url=URL))
     page = agent.follow(agent.ask(scope="orders profile"))
@@ -195,7 +195,7 @@ def test_an_id_is_whatever_the_sites_database_has(open_client, known):
 
 
 @pytest.mark.parametrize("known", [True, 1.5, ["ann"], b"ann"])
-def test_what_is_no_person_signs_nobody_in(open_client, caplog, known):
+def test_a_value_that_is_not_a_person_signs_nobody_in(open_client, caplog, known):
     shop = open_client(make_shop(user=lambda request: known))
     assert TestClient(shop.app, base_url=URL).get("/agents/connections").status_code == 503
     assert f"user returned a value of type {type(known).__name__}" in caplog.text

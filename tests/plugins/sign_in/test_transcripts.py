@@ -50,5 +50,5 @@ def client() -> Iterator[TestClient]:
 
 
 @pytest.mark.parametrize("name", ["authorize", "clients", "connections", "consent", "tokens"])
-def test_transcripts(name, client, request):
+def test_signing_in_goes_as_in_the_transcripts(name, client, request):
     compare(TRANSCRIPTS / f"{name}.txt", client, request, *CHANGING)

@@ -156,7 +156,7 @@ def test_a_skill_with_the_name_of_the_site_replaces_its_own(open_client):
         "---\nname: how-to\ndescription: x\ndescription: y\n---\n",
     ],
 )
-def test_what_is_no_skill_stops_the_start_and_says_which(open_client, wrong):
+def test_an_invalid_skill_stops_the_start_and_is_named(open_client, wrong):
     site = make_site()
     site.skill("how_to", wrong)
     with pytest.raises(DeclarationError, match='skill "how_to"'):
@@ -219,7 +219,7 @@ def test_front_matter_is_read_as_yaml_says():
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True), st.text(max_size=40), min_size=1))
-def test_what_a_library_writes_is_read_the_same_or_refused(facts):
+def test_a_value_written_by_a_library_is_read_the_same_or_refused(facts):
     written = yaml.safe_dump(facts, default_style='"', width=10_000, allow_unicode=True)
     try:
         found, _ = read_front_matter("skill", f"---\n{written}---\n")

@@ -88,7 +88,7 @@ def probe_of(kind: str, weather: Weather):
 
 @pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
 @pytest.mark.parametrize("answer", [False, RuntimeError("down"), asyncio.CancelledError(), None])
-async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(shop, monkeypatch, kind, answer):
+async def test_a_failed_probe_is_published_and_enforced_until_it_succeeds(shop, monkeypatch, kind, answer):
     weather = Weather()
     shop.status("order", every="1h")(probe_of(kind, weather))
     app = AgentPublisher(Starlette(), site=shop)

@@ -97,7 +97,7 @@ def probes(seconds: int, declared: list[list[Any]], settings: Mapping[str, Any] 
     return [*told, *heard.told]
 
 
-def test_what_works_second_by_second(request, monkeypatch):
+def test_the_status_changes_second_by_second_as_in_the_transcript(request, monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(liveness, "time", clock)
     compare(Path(__file__).parent / "status.txt", {"probes": probes, "bare": bare, "late": late}, request)
@@ -156,7 +156,7 @@ def make_owned_shop(*, looks: bool = False) -> AsgiApp:
 
 
 @pytest.mark.parametrize("looks", [False, True], ids=["said", "found"])
-def test_what_callers_see_of_the_status(request, open_client, looks):
+def test_callers_see_the_status_as_in_the_transcript(request, open_client, looks):
     app = make_owned_shop(looks=looks)
     client = TestClient(app, base_url="https://shop.example") if looks else open_client(app)
     compare_answers(Path(__file__).parent / ("found.txt" if looks else "door.txt"), client, request)

@@ -62,7 +62,7 @@ async def test_days_are_forgotten_and_totals_stay(kept, clock):
         await store.close()
 
 
-async def test_what_is_damaged_begins_anew(kept, clock):
+async def test_a_damaged_record_begins_anew(kept, clock):
     today = datetime.fromtimestamp(clock(), UTC).date().isoformat()
     await kept[0].run([Add(f"{{traffic}}{today}:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
     record = TrafficRecord(partial(given, kept[1]), clock=clock)

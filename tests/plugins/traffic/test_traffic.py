@@ -111,7 +111,7 @@ async def test_every_http_door_is_counted_under_its_name():
     assert sum(row.calls for row in report.rows if row.action == "word") == 2
 
 
-async def test_who_hangs_up_is_counted_as_unanswered():
+async def test_a_call_whose_caller_disconnects_is_counted_as_unanswered():
     site, begun = make_site(), asyncio.Event()
 
     @site.agent("slow")

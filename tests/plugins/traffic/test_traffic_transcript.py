@@ -215,7 +215,7 @@ class Log(logging.Handler):
         self.scene.note(f"{entry.levelname.lower()}: {entry.getMessage()}")
 
 
-def test_what_is_recorded_of_calls_and_said_of_it(request, monkeypatch):
+def test_traffic_is_recorded_and_reported_as_in_the_transcript(request, monkeypatch):
     monkeypatch.setattr(TrafficRecord.__init__, "__defaults__", (90, now))
     monkeypatch.setattr(record, "time", SimpleNamespace(perf_counter=lambda: asyncio.get_running_loop().time()))
     monkeypatch.setattr(record, "random", SimpleNamespace(uniform=lambda low, high: high))

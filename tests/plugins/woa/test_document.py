@@ -104,7 +104,7 @@ def test_an_answer_that_several_actions_give_is_described_once() -> None:
     assert [one for one in check_document(_document(catalog)) if one.check == "woa-schema-external"] == []
 
 
-def test_it_is_described_where_it_is_given_if_the_other_document_has_it_not() -> None:
+def test_a_format_is_described_in_place_if_the_other_document_lacks_it() -> None:
     for catalog in (
         replace(_shelf(), protocols=frozenset({"awas", "woa"})),
         replace(_shelf(), documents=frozenset()),

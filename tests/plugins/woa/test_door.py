@@ -97,7 +97,7 @@ def test_a_failing_handler_is_opaque_and_its_log_has_the_same_id(site, open_clie
         assert "the secret is 42" in caplog.text
 
 
-def test_what_a_refusal_cannot_say_in_json_is_replaced_and_not_a_failure(site, open_client):
+def test_a_refusal_that_json_cannot_represent_is_replaced(site, open_client):
     @site.agent("odd")
     async def odd() -> str:
         """Refuse oddly."""

@@ -66,7 +66,7 @@ def test_the_command_line_calls_the_plain_door(tmp_path):
     assert 'Write Site(plugins=["woa"])' in refused.stderr
 
 
-def test_neither_document_nor_door_is_there(client):
+def test_without_the_plugin_there_is_neither_document_nor_door(client):
     for path in ("/agents/list_teas/invoke", "/.well-known/woa.json", "/agents/webmcp.tools.js"):
         assert client.request("POST" if path.endswith("invoke") else "GET", path).status_code == 404
     assert "x-woa" not in client.get("/agent.json").json()["protocols"]
