@@ -26,8 +26,6 @@ def _with_portable_patterns(action: Action, findings: list[Finding]) -> Action:
         for words in lost:
             message = f'Action "{action.id}" is published without a pattern of its {kind}: {words}.'
             findings.append(Finding(WARNING, "start-pattern", "", message, _REMEDY, "ECMA-262"))
-    if inputs is action.inputs and outputs is action.outputs:
-        return action
     return replace(action, inputs=inputs, outputs=outputs)
 
 

@@ -15,9 +15,10 @@ import warnings
 from typing import Final
 
 _SYNTAX: Final = frozenset("^$\\.*+?()[]{}|/")
+_CLASS_SYNTAX: Final = "\\]^[-"
 _CONTROLS: Final = {"a": "\\x07", "f": "\\f", "n": "\\n", "r": "\\r", "t": "\\t", "v": "\\v"}
 _ENDS: Final = {"A": "^", "Z": "$", "z": "$"}
-_REPEAT: Final = re.compile(r"\{(\d*)(,?)(\d*)\}")
+_REPEAT: Final = re.compile(r"\{(?=,?\d)(\d*)(,?)(\d*)\}")
 _FLAGS: Final = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])")
 _CODE: Final = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[xu]\{([0-9a-fA-F]{1,6})\}")
 _PROPERTY: Final = re.compile(r"([pP])(?:\{(\^?)([\w=]+)\}|([A-Z]))")
@@ -36,7 +37,7 @@ def to_ecma(expression: str, *, flags: int = 0, is_unicode: bool = False) -> str
 
     `flags` are those of `re`. Raises UntranslatablePattern.
     """
-    translated = _Translation(expression, flags & ~re.UNICODE, is_unicode and not flags & re.ASCII).whole()
+    translated = _Translation(expression, flags, is_unicode).whole()
     if translated != expression or is_unicode:
         try:
             with warnings.catch_warnings():
@@ -50,14 +51,14 @@ def to_ecma(expression: str, *, flags: int = 0, is_unicode: bool = False) -> str
 
 class _Translation:
     """One pass over an expression. `_open` has for each open group whether a quantifier may follow it, whether it is a
-    negative assertion, and the flags to go back to.
+    negative assertion, and the flags to go back to: for words of all scripts, ignored case and a dot that takes all.
     """
 
     def __init__(self, expression: str, flags: int, is_unicode: bool) -> None:
         self._text, self._at = expression, 0
         self._is_unicode = is_unicode
         self._ignores_case = self._dot_takes_all = self._is_negative = False
-        self._open: list[tuple[bool, bool, tuple[bool, bool]]] = []
+        self._open: list[tuple[bool, bool, tuple[bool, bool, bool]]] = []
         self._names: dict[str, int] = {}
         self._groups = 0
         self._set({letter for letter, flag in _LETTERS.items() if flags & flag}, set())
@@ -76,7 +77,7 @@ class _Translation:
         """Return the next piece, and whether it may be repeated."""
         text, at = self._text, self._at
         letter = text[at]
-        if letter in "*+?" or (letter == "{" and _is_repeat(_REPEAT.match(text, at))):
+        if letter in "*+?" or _REPEAT.match(text, at):
             return self._quantifier(is_atom), False
         self._at = at + 1
         if letter == "\\":
@@ -88,7 +89,8 @@ class _Translation:
         if letter == ")":
             if not self._open:
                 raise UntranslatablePattern("it has a parenthesis that is not opened")
-            repeats, self._is_negative, (self._ignores_case, self._dot_takes_all) = self._open.pop()
+            repeats, self._is_negative, flags = self._open.pop()
+            self._is_unicode, self._ignores_case, self._dot_takes_all = flags
             return ")", repeats
         if letter == ".":
             return "[\\s\\S]" if self._dot_takes_all else ".", True
@@ -112,7 +114,7 @@ class _Translation:
             self._at += 1
         else:
             least, comma, most = repeat.groups()
-            if comma and most and int(least or 0) > int(most):
+            if most and int(least or 0) > int(most):
                 raise UntranslatablePattern("it has a repetition whose minimum is above its maximum")
             written = f"{{{least or 0}{comma}{most}}}"
             self._at = repeat.end()
@@ -126,38 +128,38 @@ class _Translation:
 
     def _group(self) -> tuple[str, bool]:
         text, start = self._text, self._at - 1
-        before = (self._ignores_case, self._dot_takes_all)
+        before = (self._is_unicode, self._ignores_case, self._dot_takes_all)
 
-        def enter(opened: str, size: int, *, repeats: bool = True, is_negative: bool = False) -> tuple[str, bool]:
-            self._at = start + size
+        def enter(opened: str, end: int, *, repeats: bool = True, is_negative: bool = False) -> tuple[str, bool]:
+            self._at = end
             self._open.append((repeats, self._is_negative, before))
             self._is_negative = self._is_negative or is_negative
             return opened, False
 
         if not text.startswith("(?", start):
             self._groups += 1
-            return enter("(", 1)
+            return enter("(", start + 1)
         for opened in ("(?=", "(?!", "(?<=", "(?<!"):
             if text.startswith(opened, start):
-                return enter(opened, len(opened), repeats=False, is_negative=opened.endswith("!"))
+                return enter(opened, start + len(opened), repeats=False, is_negative=opened.endswith("!"))
         if text.startswith("(?#", start):
             end = text.find(")", start)
-            self._at = (len(text) if end < 0 else end) + 1
+            if end < 0:
+                raise UntranslatablePattern("it has a comment that is not closed")
+            self._at = end + 1
             return "", False
         if match := _GROUP_NAME.match(text, start):
             self._groups += 1
             self._names[match[1]] = self._groups
-            return enter("(" if match[0].startswith("(?P") else match[0], len(match[0]))
+            return enter("(" if match[0].startswith("(?P") else match[0], match.end())
         if match := re.compile(r"\(\?P=(\w+)\)").match(text, start):
             self._at = match.end()
             return self._reference(str(self._names.get(match[1], 0))), True
         if match := _FLAGS.match(text, start):
-            scoped = match[3] == ":"
-            if scoped:
-                enter("", match.end() - start)
             self._at = match.end()
+            piece = enter("(?:", match.end()) if match[3] == ":" else ("", False)
             self._set(set(match[1]), set(match[2] or ""))
-            return ("(?:", False) if scoped else ("", False)
+            return piece
         raise UntranslatablePattern(f"it has a group that ECMA-262 does not have: {text[start : start + 4]}")
 
     def _set(self, on: set[str], off: set[str]) -> None:
@@ -190,11 +192,11 @@ class _Translation:
         if letter in ("w", "W") and self._is_unicode:
             self._at += 1
             return self._members(f"[\\{letter}]"), True
-        if letter == "k" and (named := re.compile(r"k<(\w+)>").match(self._text, self._at)):
+        if named := re.compile(r"k<\w+>").match(self._text, self._at):
             self._at = named.end()
             return f"\\{named[0]}", True
         number = _NUMBER.match(self._text, self._at)
-        if number is not None and not _OCTAL.fullmatch(self._text[self._at : self._at + 3]):
+        if number is not None and not _OCTAL.match(self._text, self._at):
             self._at = number.end()
             return self._reference(number[0]), True
         escaped, plain = self._code()
@@ -235,12 +237,11 @@ class _Translation:
     def _character(self, code: int, written: str) -> tuple[str, str | None]:
         if code > 0x10FFFF:
             raise UntranslatablePattern("it has a character that Unicode does not have")
-        is_ecma = len(written) in (3, 5) and "{" not in written
-        if self._ignores_case or (not is_ecma and code >= 32 and not 0xD800 <= code < 0xE000):
-            return "", chr(code)
-        if is_ecma:
+        if len(written) in (3, 5) and "{" not in written and not self._ignores_case:
             return f"\\{written}", None
-        return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}", None
+        if 0xD800 <= code < 0xE000:
+            return f"\\u{code:04x}", None
+        return (f"\\x{code:02x}", None) if code < 32 else ("", chr(code))
 
     def _class(self) -> str:
         """Return a class: as it is with other escapes, or by its members where it means other ones in ECMA-262."""
@@ -270,8 +271,8 @@ class _Translation:
             else:
                 has_words = has_words or text.startswith(("w", "W"), self._at)
                 escaped, plain = self._code()
-                is_ascii = is_ascii and (plain or "").isascii() and not re.match(r"\\[uUpP]|\\x[89a-fA-F]", escaped)
-                made.append(escaped if plain is None else f"\\{plain}" if plain in "\\]^[" else plain)
+                is_ascii = is_ascii and (plain or "").isascii() and not re.match(r"\\[upP]", escaped)
+                made.append(escaped if plain is None else f"\\{plain}" if plain in _CLASS_SYNTAX else plain)
         if has_words and self._is_unicode:
             return self._members(text[start : self._at])
         if self._ignores_case:
@@ -285,7 +286,7 @@ class _Translation:
         has_words = self._is_unicode and re.search(r"\\[wW]", written) is not None
         if has_words and self._is_negative:
             raise UntranslatablePattern("it excludes what begins with a letter, of which ECMA-262 has others")
-        flags = re.IGNORECASE if self._ignores_case else 0
+        flags = re.IGNORECASE if self._ignores_case else re.NOFLAG
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -293,7 +294,7 @@ class _Translation:
         except re.error as error:
             raise UntranslatablePattern(f"it is not a regular expression: {error}") from error
         members = [code for code in range(128) if read.fullmatch(chr(code))]
-        is_open = has_words or written.startswith("[^")
+        is_open = has_words or read.fullmatch("\u2022") is not None  # it stands for all that is outside of ASCII
         listed = [code for code in range(128) if code not in members] if is_open else members
         if not listed:
             return "[\\s\\S]" if is_open else "[^\\s\\S]"
@@ -313,12 +314,8 @@ class _Translation:
 _LETTERS: Final = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "x": re.VERBOSE, "a": re.ASCII}
 
 
-def _is_repeat(repeat: re.Match[str] | None) -> bool:
-    return repeat is not None and bool(repeat[1] or (repeat[2] and repeat[3]))
-
-
 def _shown(code: int) -> str:
     letter = chr(code)
     if code < 32 or code == 127:
         return f"\\x{code:02x}"
-    return f"\\{letter}" if letter in "\\]^[-" else letter
+    return f"\\{letter}" if letter in _CLASS_SYNTAX else letter
