@@ -40,11 +40,14 @@ from awp_publish.documents.protocol import Document as Document, Protocol as Pro
 from awp_publish.model import Action, Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
 from awp_publish.schema.options import listing
-from awp_publish.stores import MemoryStore
+from awp_publish.stores import MemoryStore, read_store
 from awp_publish.stores.store import Store as Store
 
 ENTRY_POINTS: Final = "awp_publish.plugins"
 """The group of entry points with which packages announce their plug-ins, each by its name."""
+
+OWN_COMMANDS: Final = ("call", "check", "export", "init", "markdown", "show", "som", "synthesize")
+"""Verbs of the command line that are no plug-in's."""
 
 Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -475,10 +478,12 @@ def open_store(url: str, namespace: str, plugins: Iterable[Plugin] = ()) -> Stor
     if url in ("memory:", "memory://"):
         return MemoryStore()
     listed = [*installed().values(), *plugins]
-    openers = {scheme: opens for plugin in listed for scheme, opens in plugin.stores.items()}
-    if (opens := openers.get(url.partition(":")[0])) is None:
+    openers = {scheme: (plugin.name, opens) for plugin in listed for scheme, opens in plugin.stores.items()}
+    scheme = url.partition(":")[0]
+    if scheme not in openers:
         raise DeclarationError("site", "store= is not the URL of a store that is known here.", STORE_REMEDY)
-    return opens(url, namespace)
+    name, opens = openers[scheme]
+    return read_store(f'store: what the plug-in "{name}" opens for {scheme}:', opens(url, namespace))
 
 
 STORE_REMEDY: Final = (

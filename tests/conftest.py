@@ -139,12 +139,12 @@ ROOT = Path(__file__).parents[1]
 
 
 _make_parser = cli.make_parser
-_parsers: dict[tuple[str, ...], ArgumentParser] = {}
+_parsers: dict[tuple[plugin.Plugin, ...], ArgumentParser] = {}
 
 
 def _make_parser_once(arguments: Sequence[str] = ()) -> ArgumentParser:
     """Make the parser of commands that need no application once: that takes longer than most of them."""
-    plugins = tuple(plugin.installed())
+    plugins = tuple(plugin.installed().values())
     if plugins not in _parsers:
         _parsers[plugins] = _make_parser()
     [commands] = [list(action.choices or ()) for action in _parsers[plugins]._actions if action.dest == "command"]

@@ -4,6 +4,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,10 +90,10 @@ def run(console: Console, options: argparse.Namespace) -> int:
 
 def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
-    from awp_publish.cli import application, beginning, call, check, init, pages, show, synthesize
+    from awp_publish.cli import beginning, call, check, init, pages, show, synthesize
 
-    if (of_plugin := getattr(options, "of_plugin", None)) is not None:
-        return int(of_plugin.run(console, application.Application(options.target), options))
+    if hasattr(options, "of_plugin"):
+        return run_of_plugin(console, options)
     match options.command:
         case "check":
             return check.check(console, options)
@@ -156,12 +157,38 @@ def add_commands_of_plugins(
     commands: "argparse._SubParsersAction[Any]", plugins: Iterable[Plugin], project: str | None = None
 ) -> None:
     """Add the commands of plug-ins. With `project`, a module:app, all of them are about that application."""
-    of_plugins = {name: command for plugin in plugins for name, command in plugin.commands.items()}
-    for name, command in sorted(of_plugins.items()):
-        if name not in commands.choices:
+    of_plugins = [(name, plugin.name, command) for plugin in plugins for name, command in plugin.commands.items()]
+    for name, plugin_name, command in sorted(of_plugins, key=lambda named: named[:2]):
+        owner = f'the plug-in "{plugin_name}"'
+        if (other := commands.choices.get(name)) is None:
             parser = commands.add_parser(name, parents=[_of_application(project)], help=command.help)
-            command.arguments(parser)
-            parser.set_defaults(of_plugin=command)
+            try:
+                command.arguments(parser)
+            except Exception as error:
+                from awp_publish.cli.application import described
+
+                raise DeclarationError(owner, f'the arguments of "{name}" have failed: {described(error)}.') from error
+            parser.set_defaults(of_plugin=command, owner=owner)
+        elif other.get_default("owner") != owner:
+            warn(f'The command "{name}" of {owner} is left out: there is another command of this name.')
+
+
+def run_of_plugin(console: Console, options: argparse.Namespace) -> int:
+    """Run a plug-in's command. Raises FAILURES."""
+    from awp_publish.cli.application import Application
+
+    command, subject = options.of_plugin, f'the command "{options.command}" of {options.owner}'
+    application = Application(options.target)
+    try:
+        signature(command.run).bind(console, application, options)
+    except TypeError as error:
+        remedy = "It gets the console, the application and the arguments."
+        raise DeclarationError(subject, f"cannot be run: {error}.", remedy) from error
+    status: object = command.run(console, application, options)
+    if not isinstance(status, int):
+        remedy = "Return 0 if nothing is wrong, 1 if something was found."
+        raise DeclarationError(subject, f"returned {status!r}, which is not a status.", remedy)
+    return status
 
 
 def _of_all() -> argparse.ArgumentParser:

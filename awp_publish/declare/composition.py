@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from awp_publish.calls.wire import Wire
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.documents.protocol import Document, Protocol
-from awp_publish.plugin import Command, DeclaredSite, Door, Plugin, Setup
+from awp_publish.plugin import OWN_COMMANDS, Command, DeclaredSite, Door, Plugin, Setup
 from awp_publish.problems import DeclarationError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def refuse_wrong_parts(plugin: Plugin) -> None:
         listed(plugin, f'documents of "{protocol.name}"', protocol.documents, Document)
 
 
-def listed(plugin: Plugin, name: str, values: Iterable[T], kind: type[T]) -> list[T]:
+def listed(plugin: Plugin, name: str, values: Iterable[T], kind: Any) -> list[T]:
     """Return these values of a plug-in. Raises DeclarationError if they are no list, or one is of another type."""
     values = list(values) if isinstance(values, Iterable) else None
     if values is None or not all(isinstance(value, kind) for value in values):
@@ -43,13 +43,23 @@ def listed(plugin: Plugin, name: str, values: Iterable[T], kind: type[T]) -> lis
     return values
 
 
+def returned(plugin: Plugin, hook: str, value: T, kind: Any) -> T:
+    """Return what a hook of a plug-in has returned. Raises DeclarationError if it is of another type."""
+    if not isinstance(value, kind):
+        raise DeclarationError(
+            "site", f'plugins: "{plugin.name}": what {hook} returns must be of type {kind.__name__}.'
+        )
+    return value
+
+
 def refuse_shared_names(setups: Mapping[str, Setup], site: DeclaredSite) -> None:
-    """Refuse a method of the site, or an option of actions or pages, that two have, of the core and all plug-ins.
+    """Refuse a method of the site, an option of actions or pages, or a command that two have, of core and plug-ins.
 
     Raises DeclarationError.
     """
     core = {f'option "{option.name}" of actions' for option in fields(ActionSettings)}
     core |= {f'option "{name}" of pages' for name in PageSettings.__annotations__}
+    core |= {f'command "{name}"' for name in OWN_COMMANDS}
     owners = dict.fromkeys(core | {f'method "{name}"' for name in dir(type(site))}, "the core")
     for setup in setups.values():
         for claim, what in _claims(setup.plugin):
@@ -63,6 +73,7 @@ def _claims(plugin: Plugin) -> Iterator[tuple[str, str]]:
     yield from ((f'method "{name}"', "method") for name in plugin.declares)
     yield from ((f'option "{name}" of actions', "option") for name in plugin.action_options)
     yield from ((f'option "{name}" of pages', "option") for name in plugin.page_options)
+    yield from ((f'command "{name}"', "command") for name in plugin.commands)
 
 
 def refuse_shared_doors(doors: Mapping[str, Sequence[Door]]) -> None:

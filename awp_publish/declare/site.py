@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 from urllib.parse import urlsplit
 
 from awp_publish.calls.authenticators import read_authenticators
@@ -24,6 +24,7 @@ from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import refuse_private_memory
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.agents import ACTION_OPTIONS, AGENT_OPTIONS, AgentHandle, F
+from awp_publish.declare.composition import listed, returned
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
@@ -51,7 +52,7 @@ from awp_publish.model import DOORS, PUBLIC, Catalog, DoorFacts, LeftOut, SiteFa
 from awp_publish.plugin import Finding, FoundRoutes, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
 from awp_publish.schema.options import ID, check
-from awp_publish.stores import ForeignStore, Store
+from awp_publish.stores import ForeignStore, Store, read_store
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -84,9 +85,7 @@ def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:
     store = settings.store
     if isinstance(store, str):
         return open_store(store, settings.namespace, [setup.plugin for setup in plugins.values()])
-    if all(callable(getattr(store, verb, None)) for verb in ("run", "take", "close")):
-        return ForeignStore(cast(Store, store))
-    raise DeclarationError("site", f"store: {store!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
+    return ForeignStore(read_store(f"store: {store!r}", store))
 
 
 class Site:
@@ -214,8 +213,9 @@ class Site:
 
     def _ask_for_authenticators(self) -> None:
         """Put the plug-ins' ways to identify callers before those of the site."""
-        listed = (setup.plugin.authenticators(setup) for setup in self.plugins.values())
-        if of_plugins := [authenticator for authenticators in listed for authenticator in authenticators]:
+        plugins = ((setup.plugin, setup.plugin.authenticators(setup)) for setup in self.plugins.values())
+        asked = (listed(plugin, "what authenticators returns", found, Callable) for plugin, found in plugins)
+        if of_plugins := [authenticator for authenticators in asked for authenticator in authenticators]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = facts_of(self.settings, self.authenticators)
 
@@ -370,7 +370,7 @@ class Site:
         )
         self.left_out = tuple(found.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
-            catalog = setup.plugin.derive(setup, catalog)
+            catalog = returned(setup.plugin, "derive", setup.plugin.derive(setup, catalog), Catalog)
         self.findings = (*found.findings, *self._check(catalog))
         self.included = (*(action.id for action in found.actions), *found.pages)
         return catalog
@@ -419,7 +419,7 @@ class Site:
     def derive_again(self, plugin: str) -> None:
         """Derive a plug-in's part of the catalog again, and publish the site anew if it has changed."""
         setup, catalog = self.plugins[plugin], self.catalog
-        derived = setup.plugin.derive(setup, catalog)
+        derived = returned(setup.plugin, "derive", setup.plugin.derive(setup, catalog), Catalog)
         if derived is not catalog:
             self._catalogs = self._at_each_address(derived)
             for listener in self._listeners:

@@ -1,16 +1,18 @@
 """`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.hooks import CallHooks
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
+from awp_publish.declare.composition import returned
 from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
@@ -157,7 +159,9 @@ class AgentPublisher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
             for serving in self._plugins.values():
-                await stack.enter_async_context(serving.setup.plugin.running(serving))
+                plugin = serving.setup.plugin
+                context = returned(plugin, "running", plugin.running(serving), AbstractAsyncContextManager)
+                await stack.enter_async_context(context)
             for running in (running for published in self._published for running in published.running):
                 await stack.enter_async_context(running())
             await stack.enter_async_context(self._later_doors.running())
@@ -234,13 +238,17 @@ class AgentPublisher:
         guards = self._guards(catalog)
         contexts = self._contexts_at(catalog, guards)
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
-        hooks = [context.setup.plugin.calls(context) for context in plugins]
+        hooks = [
+            returned(context.setup.plugin, "calls", context.setup.plugin.calls(context), CallHooks)
+            for context in plugins
+        ]
         invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observer, hooks)
         forward = self.app
         for context in contexts.values():
             context.invoker = invoker
         for context in contexts.values():
-            forward = context.setup.plugin.around(context, forward)
+            plugin = context.setup.plugin
+            forward = returned(plugin, "around", plugin.around(context, forward), Callable)
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
         self._later_doors.open(running)
         return ServedAddress(

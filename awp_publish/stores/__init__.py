@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, cast
 
-from awp_publish.problems import StoreUnavailable
+from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore as MemoryStore
 from awp_publish.stores.store import (
     Add as Add,
@@ -28,6 +28,15 @@ logger: Final = logging.getLogger("awp_publish.stores")
 
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds that one method of a custom store may take. The built-in stores have their own timeouts."""
+
+
+def read_store(name: str, store: object) -> Store:
+    """Return a store that a site or a plug-in has made. Raises DeclarationError for what lacks a part of one."""
+    lacking = [part for part in ("is_shared", "run", "take", "close") if not hasattr(store, part)]
+    if not lacking and not isinstance(store, type):
+        return cast(Store, store)
+    why = f"it has no {', '.join(lacking)}" if lacking else "it is a class"
+    raise DeclarationError("site", f"{name} is not a store: {why}.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
 class ForeignStore:

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,7 @@ from awp_publish import (
 )
 from awp_publish.announced import scan
 from awp_publish.client import AgentClient, CallFailed
+from awp_publish.http.running import StartFailed
 from awp_publish.plugin import Ask, Gate, GateCheck, Problem
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
@@ -314,6 +315,50 @@ def test_a_command_is_a_verb_of_the_command_line(installed, named, capsys, monke
     assert capsys.readouterr().out.endswith("plug-ins, 3 times\n")
 
 
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ("return 0", ""),
+        ("pass", 'the command "tell" of the plug-in "queue": returned None, which is not a status.'),
+        ("raise KeyError(7)", "shop_of_strangers:app: has failed: KeyError: 7 ("),
+        (
+            "return 0\n\ndef tell(console, app): pass",
+            'the command "tell" of the plug-in "queue": cannot be run: too many positional arguments.',
+        ),
+    ],
+)
+def test_a_command_with_a_mistake_is_named_with_its_plug_in(installed, written, wrong, capsys):
+    own = f"\n\ndef tell(console, app, options):\n    {written}\n\n"
+    with (installed / "queue_of_strangers.py").open("a") as module:
+        module.write(f'{own}\nPLUGIN.commands["tell"] = Command(help="tell", run=tell)\n')
+    assert cli.main(["tell", "shop_of_strangers:app"]) == (2 if wrong else 0)
+    assert capsys.readouterr().err.startswith(f"awp-publish: {wrong}" if wrong else "")
+
+
+@pytest.mark.parametrize(
+    ("added", "wrong"),
+    [
+        ('"check": Command(help="check", run=count_actions)', 'The command "check" of the plug-in "queue" is left out'),
+        ('"dns": Command(help="dns", run=count_actions)', 'The command "dns" of the plug-in "queue" is left out'),
+        (
+            '"tell": Command(help="tell", run=count_actions, arguments=lambda: None)',
+            'the plug-in "queue": the arguments of "tell" have failed: TypeError',
+        ),
+    ],
+)
+def test_a_command_that_cannot_be_one_of_the_command_line_is_named(installed, added, wrong, capsys):
+    with (installed / "queue_of_strangers.py").open("a") as module:
+        module.write(f"\nPLUGIN.commands.update({{{added}}})\n")
+    cli.main(["--version"])
+    assert capsys.readouterr().err.startswith(f"awp-publish: {wrong}")
+
+
+def test_no_plug_in_may_have_a_command_of_ours():
+    named = {name for installed in plugin.installed().values() for name in installed.commands}
+    [commands] = [action.choices for action in cli.make_parser()._actions if isinstance(action.choices, dict)]
+    assert {*plugin.OWN_COMMANDS} == commands.keys() - named
+
+
 def test_two_plug_ins_may_not_read_the_same_option(installed):
     for other, wrong in (
         (plugin.Plugin(name="other", action_options={"quota": str}), '"quota" of actions, and so has "queue"'),
@@ -376,6 +421,10 @@ class NeverAsked(plugin.GateCheck[plugin.Ask]):
         raise AssertionError
 
 
+COUNT: Any = plugin.Command(help="count", run=lambda console, app, options: 0)
+closed: Any = plugin.Door(name="closed", path="/closed", open=lambda context: None)  # type: ignore[arg-type, return-value]
+
+
 def door(name: str, path: str) -> plugin.Plugin:
     opened = plugin.Door(name=name, path=path, open=lambda context: plugin.Endpoints())
     return plugin.Plugin(name="other", doors=lambda setup, paths: [opened])
@@ -412,6 +461,28 @@ def door(name: str, path: str) -> plugin.Plugin:
             'gate "other": what is returned for action "greet" is',
         ),
         (plugin.Plugin(name="other", gates=lambda setup: [gate(NeverAsked())]), "NeverAsked has judge but no ask"),
+        (plugin.Plugin(name="other", commands={"check": COUNT}), 'has the command "check", and so has the core'),
+        (plugin.Plugin(name="other", commands={"dns": COUNT}), 'has the command "dns", and so has "discovery"'),
+        (
+            plugin.Plugin(name="other", authenticators=lambda setup: None),  # type: ignore[arg-type, return-value]
+            "what authenticators returns must be a list of Callable",
+        ),
+        (
+            plugin.Plugin(name="other", derive=lambda setup, catalog: None),  # type: ignore[arg-type, return-value]
+            "what derive returns must be of type Catalog",
+        ),
+        (
+            plugin.Plugin(name="other", calls=lambda context: None),  # type: ignore[arg-type, return-value]
+            "what calls returns must be of type CallHooks",
+        ),
+        (
+            plugin.Plugin(name="other", around=lambda context, app: None),  # type: ignore[arg-type, return-value]
+            "what around returns must be of type Callable",
+        ),
+        (
+            plugin.Plugin(name="other", doors=lambda setup, paths: [closed]),
+            'what open of the door "closed" returns must be of type Endpoints',
+        ),
         (door("plain", "/other"), 'has the door "plain", and so has'),
         (door("other", "other"), "the path of the door \"other\" is 'other'"),
     ],
@@ -425,6 +496,26 @@ def test_a_plug_in_that_cannot_stand_beside_the_others_is_refused_at_the_start(o
     with pytest.raises(DeclarationError) as refused:
         start()
     assert wrong in str(refused.value)
+
+
+def test_a_plug_in_that_does_not_run_keeps_the_application_from_starting():
+    async def running(serving: Any) -> AsyncIterator[None]:
+        yield
+
+    other = plugin.Plugin(name="other", running=running)  # type: ignore[arg-type]
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[other])
+    with pytest.raises(StartFailed, match='"other": what running returns must be of type AbstractAsyncContext'):
+        AgentClient(AgentPublisher(Starlette(), site=site, check=False)).document("/agent.json")
+
+
+@pytest.mark.parametrize(
+    ("opened", "why"),
+    [(None, "it has no is_shared, run, take, close"), (MemoryStore, "it is a class"), ([], "it has no is_shared")],
+)
+def test_a_store_of_a_plug_in_is_refused_if_it_is_none(opened, why):
+    other = plugin.Plugin(name="other", stores={"other": lambda url, namespace: opened})
+    with pytest.raises(DeclarationError, match=f'what the plug-in "other" opens for other: is not a store: {why}'):
+        Site("Shop", "Sells books.", "https://shop.example", plugins=[other], store="other://ann:secret@host")
 
 
 def test_a_document_takes_the_place_of_one_that_is_left_out():
