@@ -20,7 +20,10 @@ from pydantic import (
     Field,
     PlainValidator,
     RootModel,
+    WithJsonSchema,
     WrapValidator,
+    create_model,
+    model_validator,
 )
 from typing_extensions import TypedDict
 
@@ -128,6 +131,54 @@ class Example(BaseModel):
     leaf: Leaf
 
 
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    leaf: Leaf
+
+
+class Wide(BaseModel):
+    """Further kinds that are known without a schema."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {}, "examples": [], "x-size": 1})
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")]
+    after: Annotated[Leaf, AfterValidator(lambda leaf: leaf)]
+    metres: Annotated[int, Field(json_schema_extra={"x-unit": "m"})]
+    many: tuple[Leaf, ...] | dict[str, list[Twig]] = ()
+
+
+class Checked(BaseModel):
+    leaf: Leaf
+
+    @model_validator(mode="after")
+    def check(self) -> "Checked":
+        return self
+
+
+class Mixed(BaseModel):
+    """Two shapes with the same member, of which one is open."""
+
+    closed: Closed
+    open: Open
+
+
+class OpenForNumbers(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int]
+    leaf: Leaf
+
+
+class Writer(BaseModel):
+    leaf: Leaf
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        return {**handler(core), "x-own": True}
+
+
 class Choosy(BaseModel):
     def __init__(self, **members: Any) -> None:
         super().__init__(**members)
@@ -174,6 +225,15 @@ TYPES: Final[Mapping[str, Any]] = {
     "Twig | None": Twig | None,
     "Leaf | Point": Leaf | Point,
     "Literal": Literal["a", 2],
+    **{kind.__name__: kind for kind in (Wide, Checked, Mixed, OpenForNumbers, Writer)},
+    **{
+        f"described {number}": create_model("Described", __config__=ConfigDict(json_schema_extra=extra), leaf=Leaf)
+        for number, extra in enumerate([{"additionalProperties": True}, {"x-list": []}, lambda schema: None])
+    },
+    **{
+        f"field {number}": create_model("Field", leaf=Leaf, own=Annotated[int, note])
+        for number, note in enumerate([WithJsonSchema({"type": "number"}), Field(json_schema_extra={"properties": {}})])
+    },
     "before": Annotated[Twig, BeforeValidator(_same)],
     "after": Annotated[Twig, AfterValidator(_same)],
     "wrap": Annotated[Twig, WrapValidator(lambda value, handler: handler(value))],
