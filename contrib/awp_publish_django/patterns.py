@@ -95,8 +95,13 @@ def _groups_of(expression: str) -> dict[str, str]:
     groups = {match[1]: _inside(expression, match.end()) for match in re.finditer(r"\(\?P<(\w+)>", expression)}
     if groups:
         return groups
-    opened = [match.end() for match in re.finditer(r"(?<!\\)\((?!\?)", expression)]
-    return {f"_{number}": _inside(expression, start) for number, start in enumerate(opened)}
+    insides: list[str] = []
+    end = 0
+    for match in re.finditer(r"(?<!\\)\((?!\?)", expression):
+        if match.start() >= end:  # Django leaves out a group within another
+            insides.append(_inside(expression, match.end()))
+            end = match.end() + len(insides[-1])
+    return {f"_{number}": inside for number, inside in enumerate(insides)}
 
 
 def _inside(expression: str, start: int) -> str:

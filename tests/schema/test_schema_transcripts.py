@@ -214,6 +214,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+DESCRIBED: Final[list[Any]] = [{"additionalProperties": True}, {"x-list": []}, lambda schema: None]
 TYPES: Final[Mapping[str, Any]] = {
     **{kind.__name__: kind for kind in (int, str, bytes, datetime, date, Twig, Leaf, Open, Closed, Tree)},
     **{
@@ -228,7 +229,7 @@ TYPES: Final[Mapping[str, Any]] = {
     **{kind.__name__: kind for kind in (Wide, Checked, Mixed, OpenForNumbers, Writer)},
     **{
         f"described {number}": create_model("Described", __config__=ConfigDict(json_schema_extra=extra), leaf=Leaf)
-        for number, extra in enumerate([{"additionalProperties": True}, {"x-list": []}, lambda schema: None])
+        for number, extra in enumerate(DESCRIBED)
     },
     **{
         f"field {number}": create_model("Field", leaf=Leaf, own=Annotated[int, note])
