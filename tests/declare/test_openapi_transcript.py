@@ -78,5 +78,5 @@ def read(operation: Any, path: str = "/", options: Any = None) -> dict[str, obje
     return {name: value for name, value in facts.items() if value not in (defaults[name], [])}
 
 
-def test_what_operations_become(request):
+def test_operations_become_what_the_transcript_says(request):
     compare(Path(__file__).parent / "transcripts" / "openapi.txt", {"read": read}, request)
