@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.declare.site import Site
 from awp_publish.documents.protocol import published
-from awp_publish.http.asgi import AgentPublisher
+from awp_publish.http.asgi import sites_of
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import INSPECTED, running
@@ -155,18 +155,7 @@ def load(target: str) -> AsgiApp:
 
 def site_of(app: object) -> Site | None:
     """Return the site that an application publishes, None if it has no AgentPublisher."""
-    seen: set[int] = set()
-    while app is not None and id(app) not in seen:
-        seen.add(id(app))
-        if isinstance(app, AgentPublisher):
-            return app.site
-        for middleware in getattr(app, "user_middleware", ()):
-            kwargs, args = getattr(middleware, "kwargs", {}), getattr(middleware, "args", ())
-            site = kwargs.get("site") or next((arg for arg in args if isinstance(arg, Site)), None)
-            if isinstance(site, Site):
-                return site
-        app = getattr(app, "app", None)
-    return None
+    return next(sites_of(app), None)
 
 
 def extra_of(error: ImportError) -> str | None:

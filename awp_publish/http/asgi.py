@@ -1,7 +1,7 @@
 """`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,8 +30,21 @@ from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.model import ROUTE_CALL, Catalog
-from awp_publish.plugin import Context, Door, RunningApplication, Serving, Setup, known_protocols, protocols_of
+from awp_publish.plugin import Context, Door, Finding, RunningApplication, Serving, Setup, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
+
+
+def sites_of(app: object) -> Iterator[Site]:
+    """Yield the sites that an application publishes with all its middleware, the outermost first."""
+    seen: set[int] = set()
+    while app is not None and id(app) not in seen:
+        seen.add(id(app))
+        if isinstance(app, AgentPublisher):
+            yield app.site
+        for middleware in getattr(app, "user_middleware", ()):
+            given = *getattr(middleware, "kwargs", {}).values(), *getattr(middleware, "args", ())
+            yield from (value for value in given if isinstance(value, Site))
+        app = getattr(app, "app", None)
 
 
 class AgentPublisher:
@@ -192,6 +205,7 @@ class AgentPublisher:
         called = self._called = self._position.called(scope, lambda: self._lifespan.get("state", {}))
         names = (protocol.name for protocol in protocols)
         site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, names)
+        site.findings += tuple(_shadowed(other) for other in sites_of(self.app) if other is not site)
         application = RunningApplication(
             observer=self._observer,
             app=self._position.whole(scope),
@@ -302,3 +316,11 @@ class AgentPublisher:
             codes=catalog.site.errors,
             gates=gates_of(site.plugins),
         )
+
+
+def _shadowed(other: Site) -> Finding:
+    message = (
+        f'The site "{other.facts.name}" of the same application is not reached: this one answers at its addresses.'
+    )
+    hint = "Declare the actions of both on one Site, or give each site an application of its own."
+    return Finding("warning", "start-shadowed", "", message, hint, "awp_publish")

@@ -41,7 +41,7 @@ def start(app: object, root_path: str = "") -> None:
 
 
 def make_site(**options: object) -> Site:
-    return Site("Shop", "Sells things.", **({"url": "https://shop.example"} | options))  # type: ignore[arg-type]
+    return Site(**({"name": "Shop", "description": "Sells things.", "url": "https://shop.example"} | options))  # type: ignore[arg-type]
 
 
 def test_a_site_in_order_is_started_without_a_word(caplog):
@@ -179,3 +179,21 @@ def test_a_schema_says_explicitly_that_an_action_takes_further_query_members(kin
         given = {"q": "emma", "extra.color": "red"}
         assert client.get("/agents/actions/find", params=given).json() == given
         assert client.post("/agents/find/invoke", json={"input": given}).json() == given
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_second_site_of_one_application_is_not_reached(caplog, is_inside):
+    shop, club, app = make_site(), make_site(name="Club"), FastAPI()
+    wrapped: object = app
+    for site in (club, shop):
+        if is_inside:
+            app.add_middleware(AgentPublisher, site=site)
+        else:
+            wrapped = AgentPublisher(wrapped, site=site)  # type: ignore[arg-type]
+    start(wrapped)
+    told = [line for line in lines(caplog) if "[start-shadowed;" in line]
+    assert ['The site "Club" of the same application is not reached' in line for line in told] == [True]
+    caplog.clear()
+    only = make_site()
+    start(AgentPublisher(AgentPublisher(Starlette(), site=only), site=only))
+    assert "start-shadowed" not in caplog.text
