@@ -32,7 +32,8 @@ class CallFailed(Exception):
         self.code = str(problem.get("code", ""))
         self.status = status_in(problem)
         self.headers = dict(headers or {})
-        super().__init__(f"{action}: {self.code} ({self.status}): {problem.get('detail', '')}")
+        reason = f"{self.code} ({self.status})" if self.code else f"HTTP {self.status}" if self.status else ""
+        super().__init__(": ".join(filter(None, (action, reason, str(problem.get("detail") or "")))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
