@@ -23,12 +23,16 @@ _MESSAGES: Final = frozenset({"debug", "info", "success", "warning", "error", "a
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """The names that a view reads by themselves, and whether it may read others, of the query and of the body."""
+    """The names that a view reads by themselves, and whether it may read others, of the query and of the body.
+
+    A view that `calls_itself` may read more in its other methods, such as `get_object` of the REST framework.
+    """
 
     query: frozenset[str]
     body: frozenset[str]
     more_of_query: bool
     more_of_body: bool
+    calls_itself: bool
 
 
 @lru_cache(maxsize=1024)
@@ -45,12 +49,13 @@ def reads_of(handler: object) -> Reads | None:
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     names: dict[frozenset[str], set[str]] = {QUERY: set(), BODY: set()}
     more = {QUERY: False, BODY: False}
+    calls_itself = False
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and node.id == "super":  # what it extends may read anything
             return None
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            is_called = isinstance(parents.get(node), ast.Call)
-            more = dict.fromkeys(more, True) if is_called or node.attr == "request" else more
+            more = dict.fromkeys(more, True) if node.attr == "request" else more
+            calls_itself |= isinstance(parents.get(node), ast.Call)
         if not isinstance(node, ast.Name) or node.id != "request":
             continue
         parent = parents.get(node)
@@ -67,7 +72,7 @@ def reads_of(handler: object) -> Reads | None:
                     names[place].add(name)
         if parent.attr in _RAW:
             more[BODY] = True
-    return Reads(frozenset(names[QUERY]), frozenset(names[BODY]), more[QUERY], more[BODY])
+    return Reads(frozenset(names[QUERY]), frozenset(names[BODY]), more[QUERY], more[BODY], calls_itself)
 
 
 def _is_harmless(parent: ast.AST | None) -> bool:
@@ -119,7 +124,7 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
         yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
     everything = reads.query | reads.body
     unread = sorted(name for name in declared if name not in everything and places.get(name) != "rows")
-    if declared and unread and not (reads.more_of_body or reads.more_of_query):
+    if declared and unread and not (reads.more_of_body or reads.more_of_query or reads.calls_itself):
         yield _finding(action, f"declares {', '.join(unread)}, which its view never reads from its {place}.")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from awp_publish_django.publication import get_publication
 from django import forms
+from django.contrib.auth.models import User
 from django.core.checks import run_checks
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -13,6 +14,9 @@ from django.test import Client, override_settings
 from django.urls import path
 from django.views import View
 from django.views.decorators.http import require_GET, require_POST
+from rest_framework import viewsets
+from rest_framework.decorators import action
+from rest_framework.response import Response
 
 from tests.django.sites import make_site
 
@@ -107,15 +111,41 @@ class SelfBlind(View):
         return JsonResponse({"title": self.request.POST.get("title")})
 
 
+class Tickets(viewsets.GenericViewSet):  # type: ignore[misc]
+    queryset = User.objects.all()
+
+    @action(detail=True, methods=["post"])
+    def close(self, request, pk=None):
+        """Close a ticket, which takes nothing."""
+        return Response({"closed": self.get_object().pk})
+
+    @action(detail=True)
+    def history(self, request, pk=None):
+        """Show what has happened to a ticket."""
+        return Response({"of": self.get_object().pk})
+
+    @action(detail=True, methods=["post"])
+    def discount(self, request, pk=None):
+        """Reduce what a ticket costs."""
+        return Response({"percent": request.data["percent"], "of": self.get_object().pk})
+
+
 VIEWS = (post_blind, post_json, get_unread, get_short, press, fine, handed_on, plain)
 urlpatterns = [
     *(path(view.__name__, view) for view in VIEWS),
     path("get_blind/<int:pk>", get_blind),
     path("blind", Blind.as_view()),
     path("self-blind", SelfBlind.as_view()),
+    *(
+        path(f"tickets/<int:pk>/{name}", Tickets.as_view({method: name}))
+        for method, name in (("post", "close"), ("get", "history"), ("post", "discount"))
+    ),
 ]
 site.declare("by_method", method="POST", path="/blind")
 site.declare("by_self", method="POST", path="/self-blind")
+site.declare("close", method="POST", path="/tickets/{pk}/close")
+site.declare("history", method="GET", path="/tickets/{pk}/history")
+site.declare("discount", method="POST", path="/tickets/{pk}/discount")
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +166,7 @@ def test_findings_name_the_action_and_what_its_view_reads():
         "post_json": "has no inputs=, and its view reads a body",
         "by_method": "of which it reads title",
         "by_self": "has no inputs=, and its view reads a body",
+        "discount": "has no inputs=, and its view reads a body, of which it reads percent",
         "get_blind": "reads page, q from its query",
         "get_unread": "declares limit, which its view never reads",
         "get_short": "does not declare page, which its view reads",
