@@ -1,12 +1,17 @@
 """The commands `show` and `export`."""
 
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from awp_publish.cli.application import CDN_HEADERS, Application, Published
 from awp_publish.cli.console import Console, write
-from awp_publish.model import Action
+from awp_publish.model import Action, LeftOut
 from awp_publish.problems import DeclarationError
+
+ADMIN: Final = "part of the admin"
+"""Words of the reason why routes of an admin panel are left out, of which there are hundreds."""
 
 
 def show(console: Console, options: Namespace) -> int:
@@ -34,7 +39,7 @@ def show(console: Console, options: Namespace) -> int:
         return 0
     site = application.site
     catalog = site.catalog
-    left_out = [f"left    {route.method} {route.path}  {route.name}: {route.why}" for route in site.left_out]
+    left_out = describe_left_out(site.left_out)
     if options.included:
         targets = {
             action.id: action.target
@@ -81,6 +86,24 @@ def show(console: Console, options: Namespace) -> int:
     documents = [facts_of(document) for document in application.documents.values()]
     console.json({"documents": documents, "actions": actions, "left_out": [route._asdict() for route in site.left_out]})
     return 0
+
+
+def describe_left_out(routes: Iterable[LeftOut]) -> list[str]:
+    """Return a line for each path and reason, and one for all routes below the first part of an admin's path."""
+    groups: dict[tuple[str, str], list[LeftOut]] = {}
+    for route in routes:
+        where = f"/{route.path.split('/')[1]}/" if ADMIN in route.why else route.path
+        groups.setdefault((where, route.why), []).append(route)
+    lines = []
+    for (where, why), group in groups.items():
+        methods = " ".join(dict.fromkeys(route.method for route in group))
+        count = len({route.path for route in group})
+        lines.append(
+            f"left    {count} routes below {where}: {why}"
+            if ADMIN in why
+            else f"left    {methods} {where}  {group[0].name}: {why}"
+        )
+    return lines
 
 
 def facts_of(document: Published) -> dict[str, object]:

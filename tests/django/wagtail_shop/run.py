@@ -15,7 +15,7 @@ from wagtail.models import Locale, Page, Site  # noqa: E402
 
 from tests.django.wagtail_shop.models import BlogPage, FormField, FormPage  # noqa: E402
 
-checks, listed = StringIO(), StringIO()
+checks, listed, shown = StringIO(), StringIO(), StringIO()
 call_command("check", stdout=checks, stderr=checks)
 call_command("migrate", run_syncdb=True, verbosity=0)
 Locale.objects.create(language_code="en")
@@ -27,6 +27,7 @@ contact = FormPage(title="Contact", slug="contact")
 contact.form_fields = [FormField(label="email", clean_name="email", field_type="email", required=True)]
 home.add_child(instance=contact)
 call_command("agents", "list", stdout=listed)
+call_command("agents", "show", stdout=shown)
 
 client = Client(SERVER_NAME="bakery.example", raise_request_exception=False)
 
@@ -45,6 +46,7 @@ json.dump(
     {
         "check": checks.getvalue(),
         "list": listed.getvalue(),
+        "show": shown.getvalue(),
         "read": call("read_page", path="bread/"),
         "read nothing": call("read_page", path="cake/"),
         "contact": call("contact", email="ann@bakery.example"),

@@ -18,7 +18,7 @@ from awp_publish import DeclarationError
 from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_rest
 from awp_publish.cli.call import read_inputs
 from awp_publish.cli.console import Console, is_asking, visible, write
-from awp_publish.model import LeftOut
+from awp_publish.cli.show import describe_left_out
 from awp_publish_django.checks import check_agents
 from awp_publish_django.publication import Publication, get_publication
 
@@ -135,18 +135,8 @@ class Command(BaseCommand):
             self._say(f"action  {way}  {line}")
         for page in catalog.pages:
             self._say(f"page    GET {page.path}  {page.title}")
-        apart: dict[tuple[str, str], list[LeftOut]] = {}  # by path, and an admin as a whole
-        for route in site.left_out:
-            is_admin = route.why.endswith("admin")
-            apart.setdefault(
-                (route.path.split("/")[1] if is_admin else route.path, route.why if is_admin else ""), []
-            ).append(route)
-        for (where, why), several in apart.items():
-            methods = " ".join(dict.fromkeys(route.method for route in several))
-            if why:
-                self._say(f"left    {len({route.path for route in several})} routes below /{where}/: {why}")
-            else:
-                self._say(f"left    {methods} {where}  {several[0].name}: {several[0].why}")
+        for line in describe_left_out(site.left_out):
+            self._say(line)
 
     def _client(self, publication: Publication, options: Namespace) -> Client:
         url = urlsplit(publication.site.catalog.url)
