@@ -15,9 +15,10 @@ MAX_NODES: Final = 500
 
 MAX_NAME_LENGTH: Final = 1_000
 
-VALUED: Final = frozenset(
-    ("input", "select", "meter", "progress", "listbox", "slider", "spinbutton", "progressbar", "scrollbar")
-)
+RANGES: Final = frozenset(("slider", "spinbutton", "progressbar", "scrollbar"))
+"""Roles whose value is a number in a range."""
+
+VALUED: Final = RANGES | {"input", "select", "meter", "progress", "listbox"}
 """Elements and roles that contribute their value to a name that contains them."""
 
 BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
@@ -115,7 +116,7 @@ class NamesFromContent:
                 options = (one for one in below if "option" in (tags[one], attributes[one].get("role")))
                 chosen = [one for one in options if attributes[one].get("aria-selected") == "true"]
             return " ".join(text_of(self.visibility, one, max_nodes=MAX_NODES) for one in chosen)
-        if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
+        if role in RANGES or tag in ("meter", "progress"):
             return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
         return None
 
@@ -190,7 +191,7 @@ class _Reading:
         if parted:
             pieces.append(" ")
         if own is not None:
-            pieces.append(f" {own} " if tag == "svg" else own)
+            pieces.append(own and f" {own} ")
         elif not is_changed and (only := tree.only(node)) is not None:
             pieces.append(only)
         elif is_changed or tree.ends[node] > node + 1:
@@ -214,9 +215,10 @@ class _Reading:
                 return name
         if role == "menu":
             return ""
+        label = collapse(given.get("aria-label"))
         if (tag in VALUED or role in VALUED) and (value := page.value(node)) is not None:
-            return value
-        if label := collapse(given.get("aria-label")):
+            return value or (label if role in RANGES else "")
+        if label:
             return label
         if tag not in _PICTURES:
             return None

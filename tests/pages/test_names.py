@@ -16,7 +16,7 @@ NAMED: dict[str, tuple[str, str]] = {
     "a reference to what has a name": ("<b id=x aria-label=Teas>y</b><button aria-labelledby=x>z</button>", "Teas"),
     "a reference to an image": ("<img id=x alt=Teas><button aria-labelledby=x>z</button>", "Teas"),
     "a reference to a field": ("<input id=x value=Teas aria-label=''><button aria-labelledby=x>z</button>", "Teas"),
-    "an image beside text": ("<a href=/><img alt='Widget Pro'><span>$49.99</span></a>", "Widget Pro$49.99"),
+    "an image beside text": ("<a href=/><img alt='Widget Pro'><span>$49.99</span></a>", "Widget Pro $49.99"),
     "an image within text": ("<a href=/>Buy <img alt=tea> now</a>", "Buy tea now"),
     "an image alone": ("<a href=/><img alt=Teas></a>", "Teas"),
     "a drawing with a title": ("<button><svg><title>Search</title></svg></button>", "Search"),
