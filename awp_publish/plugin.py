@@ -190,8 +190,8 @@ class RunningApplication:
 
     `app` is the application with all of its middleware, `called` says how its routes are called
     (`http.position.CalledApplication`). `has_sessions` says whether it is known to keep sessions in cookies. `wires`
-    are the client's sides of the site's doors, by name, those first that every site has. `plugins` are all plug-ins of
-    the site, by name. `is_checked` says whether findings are reported.
+    are the client's sides of the site's doors, by name. `plugins` are all plug-ins of the site, by name. `is_checked`
+    says whether findings are reported.
     """
 
     observer: Observer
@@ -518,6 +518,12 @@ def _load(point: EntryPoint) -> Plugin | None:
 def known_protocols() -> tuple[Protocol, ...]:
     """Return the protocols of every installed plug-in."""
     return tuple(protocol for plugin in installed().values() for protocol in plugin.documents)
+
+
+def wires_of(plugins: Iterable[Plugin]) -> dict[str, Wire]:
+    """Return the client's sides of these plug-ins' doors, by name, in their order."""
+    wires = (wire for plugin in plugins for wire in plugin.wires)
+    return {wire.name: wire for wire in sorted(wires, key=lambda wire: wire.order)}
 
 
 def protocols_of(setups: Mapping[str, Setup]) -> tuple[Protocol, ...]:

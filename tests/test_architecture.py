@@ -28,7 +28,6 @@ RANKS = {
     "plugin": 4,
     "declare": 5,
     "http": 6,
-    "doors": 6,
     "plugins": 7,
     "cli": 8,
     "client": 8,

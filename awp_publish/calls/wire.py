@@ -154,7 +154,8 @@ class Wire:
     `name` chooses it (`AgentClient(door=...)`), `door` is that of the door if several wires lead to it, which differ by
     their `version`. `write` makes the request of a call for the door's path, and `read` reads the response: it may
     raise any error that strange data cause. `find` returns the door's address in the documents of a site; `path` is
-    where it is if they do not say. `path_in` returns its path in a catalog, None if the site does not have it.
+    where it is if they do not say. `path_in` returns its path in a catalog, None if the site does not have it. Of
+    several wires, callers prefer that of the lowest `order`.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Wire:
     version: str = ""
     find: Callable[[ReadDocument], object] | None = None
     path_in: Callable[[Catalog], str | None] | None = None
+    order: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "door", self.door or self.name)

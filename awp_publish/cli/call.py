@@ -15,8 +15,7 @@ from awp_publish.cli.application import Application, is_application, load
 from awp_publish.cli.console import Console, ask, is_asking, warn, write
 from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.documents.members import WOA_PATH
-from awp_publish.doors.wires import wires_of
-from awp_publish.plugin import DeclaredSite
+from awp_publish.plugin import DeclaredSite, wires_of
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import compile_schema, is_secret
 from awp_publish.schema.reading import members, resolved

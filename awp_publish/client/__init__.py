@@ -32,10 +32,9 @@ from awp_publish.calls.wire import (
 from awp_publish.client.in_process import InProcess
 from awp_publish.client.network import Network
 from awp_publish.documents.members import WOA_PATH
-from awp_publish.doors.wires import wires_of
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.talk import TalkFailed
-from awp_publish.plugin import installed
+from awp_publish.plugin import installed, wires_of
 
 Confirm: TypeAlias = Callable[[str], bool] | bool
 
@@ -54,7 +53,7 @@ ASKED_AGAIN: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "C
 
 
 def doors() -> Mapping[str, Wire]:
-    """Return the doors through which `AgentClient` calls, by name: of every site, and of installed plug-ins."""
+    """Return the doors through which `AgentClient` calls, by name: those of installed plug-ins."""
     return wires_of(installed().values())
 
 

@@ -48,8 +48,8 @@ from awp_publish.declare.settings.keywords import Options, takes, takes_id
 from awp_publish.declare.settings.pages import PageOptions
 from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.declare.site_facts import facts_of, session_of
-from awp_publish.model import DOORS, PUBLIC, Catalog, DoorFacts, LeftOut, SiteFacts
-from awp_publish.plugin import Finding, FoundRoutes, Setup, installed, open_store
+from awp_publish.model import DOORS, PUBLIC, Catalog, LeftOut, SiteFacts
+from awp_publish.plugin import Door, Finding, FoundRoutes, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
 from awp_publish.schema.options import ID, check
 from awp_publish.stores import ForeignStore, Store, read_store
@@ -311,14 +311,14 @@ class Site:
     def freeze(
         self,
         app: object = None,
-        doors: Sequence[DoorFacts] = (),
+        doors: Sequence[Door] | None = None,
         documents: Iterable[str] = (),
         protocols: Iterable[str] | None = None,
     ) -> Catalog:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
-        `doors` are the live endpoints and `documents` the paths that the publisher serves, `protocols` the names of
-        those that it serves (None: all). `AgentPublisher` calls it at start-up.
+        `doors` are those of the site (None: any), `documents` the paths that the publisher serves, `protocols` the
+        names of those that it serves (None: all). `AgentPublisher` calls it at start-up.
         """
         if not self._catalogs:
             declared = dict(self._declarations)
@@ -330,7 +330,7 @@ class Site:
         return self._catalogs[0]
 
     def _resolve(
-        self, app: object, doors: Sequence[DoorFacts], documents: Iterable[str], protocols: Iterable[str] | None
+        self, app: object, doors: Sequence[Door] | None, documents: Iterable[str], protocols: Iterable[str] | None
     ) -> Catalog:
         setups, before = self.plugins.values(), self._declarations.keys() | set()
         for setup in setups:
@@ -362,7 +362,8 @@ class Site:
             agents=agents,
             pages=pages,
             paths=self.settings.paths,
-            doors=tuple(doors),
+            doors=tuple(door.facts for door in doors or () if door.facts is not None),
+            open_doors=None if doors is None else frozenset(door.name for door in doors),
             documents=frozenset(documents),
             protocols=None if protocols is None else frozenset(protocols),
             openapi=find_openapi(app),

@@ -18,8 +18,6 @@ from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import published
-from awp_publish.doors import EVERY_SITE
-from awp_publish.doors.wires import wires_of
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.collector import collector_paused
 from awp_publish.http.dispatch import RouteCaller
@@ -30,7 +28,16 @@ from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.model import ROUTE_CALL, Catalog
-from awp_publish.plugin import Context, Door, Finding, RunningApplication, Serving, Setup, known_protocols, protocols_of
+from awp_publish.plugin import (
+    Context,
+    Door,
+    Finding,
+    RunningApplication,
+    Serving,
+    known_protocols,
+    protocols_of,
+    wires_of,
+)
 from awp_publish.problems import DeclarationError
 
 
@@ -199,12 +206,11 @@ class AgentPublisher:
         protocols = [protocol for protocol in self._protocols if protocol.name not in settings.about.leave_out]
         documents = (document for protocol in protocols for document in protocol.documents)
         paths = [document.path for document in documents if document.condition is None]
-        setups = {EVERY_SITE.name: Setup(EVERY_SITE, None, site), **site.plugins}
-        self._doors = doors_of(setups, settings.paths)
-        facts = [door.facts for listed in self._doors.values() for door in listed]
+        self._doors = doors_of(site.plugins, settings.paths)
+        doors = [door for listed in self._doors.values() for door in listed]
         called = self._called = self._position.called(scope, lambda: self._lifespan.get("state", {}))
         names = (protocol.name for protocol in protocols)
-        site.freeze(called.routes, [fact for fact in facts if fact is not None], paths, names)
+        site.freeze(called.routes, doors, paths, names)
         site.findings += tuple(_shadowed(other) for other in sites_of(self.app) if other is not site)
         application = RunningApplication(
             observer=self._observer,
@@ -221,7 +227,7 @@ class AgentPublisher:
             routes=partial(find_routes, called.routes),
             entrance=self._position.entrance,
         )
-        self._plugins |= {name: Serving(setup=setup, application=application) for name, setup in setups.items()}
+        self._plugins |= {name: Serving(setup=setup, application=application) for name, setup in site.plugins.items()}
         site.on_refresh(self._publish)
         self._publish(site)
 

@@ -93,11 +93,12 @@ class SiteFacts:
 class Catalog:
     """Everything about the site for one of its public addresses, frozen. Protocol files read nothing else.
 
-    `documents` are the paths of the documents that every such site publishes, `protocols` the names of the protocols
-    that it publishes (None: all), so that no document refers to one that does not exist. `metadata_path` is that of the
-    metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt,
-    `recoveries` are those of the problems that plug-ins add, by code. `is_observed` means that somebody has watched the
-    site and nothing of ours answers there. A catalog is equal only to itself.
+    `doors` are those that documents announce, `open_doors` the names of all of them (None: any). `documents` are the
+    paths of the documents that every such site publishes, `protocols` the names of the protocols that it publishes
+    (None: all), so that no document refers to one that does not exist. `metadata_path` is that of the metadata which
+    challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt, `recoveries` are those of
+    the problems that plug-ins add, by code. `is_observed` means that somebody has watched the site and nothing of ours
+    answers there. A catalog is equal only to itself.
     """
 
     url: str
@@ -111,6 +112,7 @@ class Catalog:
     status: Status = Status()
     paths: Paths = Paths()
     doors: tuple[DoorFacts, ...] = ()
+    open_doors: frozenset[str] | None = None
     documents: frozenset[str] = frozenset()
     protocols: frozenset[str] | None = None
     openapi: OpenApi | None = None
@@ -178,7 +180,16 @@ class Catalog:
 
     def exposed_at(self, door: str) -> "Catalog":
         """Return the catalog with only the actions that a door offers."""
-        return self._with(tuple(action for action in self.actions if action.is_exposed_at(door)))
+        return self._with(tuple(action for action in self.actions if self.offers(door, action)))
+
+    def has_door(self, door: str) -> bool:
+        """Return True if the site has a door of this name, announced or not."""
+        return self.open_doors is None or door in self.open_doors
+
+    def offers(self, door: str, action: Action) -> bool:
+        """Return True if a door takes calls of an action, or, for plain clients, the route of the action itself."""
+        is_there = door != "plain" or self.has_door(door) or self.own_route(action) is not None
+        return is_there and action.is_exposed_at(door)
 
     def _with(self, actions: tuple[Action, ...]) -> "Catalog":
         """Return the catalog with only these of its actions, and without any mention of the others.

@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Limits, Paths
 from awp_publish.http.exchange import AsgiApp
 from tests.client import TestClient
-from tests.doors.test_plain import make_shelves
 from tests.guarded import known_callers, make_shop
+from tests.plugins.plain.test_door import make_shelves
 from tests.transcript import compare
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

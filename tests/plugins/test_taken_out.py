@@ -49,7 +49,8 @@ from starlette.testclient import TestClient
 
 with TestClient(app, base_url=site.catalog.url if site.is_frozen else "http://127.0.0.1:8000") as client:
     action = site.catalog.actions[0]
-    assert client.request(action.method, f"/agents/actions/{action.id}").status_code in (200, 422)
+    if "plain" in site.plugins:
+        assert client.request(action.method, f"/agents/actions/{action.id}").status_code in (200, 422)
     if "woa" in site.plugins:
         document = client.get("/.well-known/woa.json").json()
         assert [agent["id"] for agent in document["agents"]]

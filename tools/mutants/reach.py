@@ -36,6 +36,7 @@ ELSEWHERE: Final = {
     "plugins/postgres": "stores",
     "plugins/redis": "stores",
     "plugins/woa": "plugins/woa|doors",
+    "plugins/plain": "plugins/plain|doors",
     "awp_publish_django": "django",
     "awp_publish_fastapi": "declare",
     "awp_publish_openapi": "declare",

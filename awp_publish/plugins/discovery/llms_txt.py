@@ -89,9 +89,10 @@ def usage(catalog: Catalog) -> Sequence[str]:
     One line an action: `search_books {q, page?: 1..50}: Search the books. [30/minute, confirm]`
     """
     also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
-    if not catalog.actions:
+    has_envelope = catalog.door("woa") is not None
+    if not catalog.actions or not (has_envelope or catalog.has_door("plain")):
         return [f"Call by {also}."] if also else []
-    if catalog.door("woa") is not None:
+    if has_envelope:
         template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
         named = "" if "{agent_id}" in catalog.paths.invoke else '"agent": "NAME", '
         called = f'Call: POST {template} with JSON {{{named}"input": {{...}}}}'

@@ -77,6 +77,6 @@ def _facts(catalog: Catalog, wire: Wire) -> dict[str, str]:
 
 def _shown_action(catalog: Catalog, wire: Wire) -> Action | None:
     """Return the action of the request to copy: rather one that only reads and needs no credentials."""
-    offered = [action for action in catalog.actions if action.is_exposed_at(wire.door)]
+    offered = catalog.exposed_at(wire.door).actions
     easy = (action for action in offered if action.effect == "read" and not action.auth_required and not action.scopes)
     return next(easy, offered[0] if offered else None)

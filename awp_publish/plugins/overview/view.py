@@ -99,7 +99,7 @@ class View:
 
     def wires_of(self, action: Action) -> tuple[Wire, ...]:
         """Return the protocols whose doors offer an action."""
-        return tuple(wire for wire in self.wires if action.is_exposed_at(wire.door))
+        return tuple(wire for wire in self.wires if self.door.catalog.offers(wire.door, action))
 
     def doors_of(self, action: Action) -> list[str]:
         """Return the names of the doors that offer an action."""

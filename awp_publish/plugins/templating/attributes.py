@@ -15,7 +15,7 @@ def action_attributes(
     agents.
     """
     action = find_action(catalog, action_id)
-    if not is_visible(action):
+    if not is_visible(catalog, action):
         return ""
     method, path = catalog.endpoint_of(action)
     names: dict[Style, dict[str, object]] = {
@@ -45,7 +45,7 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
         choices = ", ".join(properties if isinstance(properties, Mapping) else ()) or "none"
         raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {choices}.')
     schema = properties[name] if isinstance(properties[name], Mapping) else {}
-    if not is_visible(action):
+    if not is_visible(catalog, action):
         return ""
     required = action.inputs.get("required")
     names: dict[Style, dict[str, object]] = {
@@ -69,15 +69,15 @@ def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
 def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
     """Return the attributes of the element in which an action's result appears."""
     action = find_action(catalog, action_id)
-    if not is_visible(action):
+    if not is_visible(catalog, action):
         return ""
     attributes = {"content": "primary", "id": action.id}
     return _attributes({"data-awas": {"result": action.id}, "data-ai": attributes, "tool": {}}, styles)
 
 
-def is_visible(action: Action) -> bool:
+def is_visible(catalog: Catalog, action: Action) -> bool:
     """Return True if pages may mention an action: everybody may call it, without an envelope."""
-    return action.is_public and action.is_exposed_at("plain")
+    return action.is_public and catalog.offers("plain", action)
 
 
 def find_action(catalog: Catalog, action_id: str) -> Action:

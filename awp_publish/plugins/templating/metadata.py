@@ -100,7 +100,7 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
     declare are left out.
     """
     action = find_action(catalog, action_id)
-    if not is_visible(action):
+    if not is_visible(catalog, action):
         return ""
     try:
         value = to_jsonable_python(result, by_alias=True)

@@ -69,7 +69,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     schemas = dict[bytes, str]()
     if are_schemas_published(catalog):
         for action in reversed(catalog.actions):
-            if action.is_exposed_at("plain"):
+            if catalog.offers("plain", action):
                 schemas[orjson.dumps(answer_schema(action))] = action.id
     document: dict[str, object] = {
         "woa_version": VERSION,

@@ -25,4 +25,4 @@ def _find(read: ReadDocument) -> object:
     return f"{str(rest.get('base') or '').rstrip('/')}{rest.get('invoke_path') or Paths().invoke}" if rest else None
 
 
-WIRE: Final = Wire(name="woa", title="WoA", path=Paths().invoke, write=_write, read=read_http, find=_find)
+WIRE: Final = Wire(name="woa", title="WoA", path=Paths().invoke, write=_write, read=read_http, find=_find, order=0)

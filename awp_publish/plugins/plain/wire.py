@@ -1,6 +1,5 @@
-"""The client's side of the plain door, and of all doors by name."""
+"""The client's side of the plain door."""
 
-from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -17,7 +16,6 @@ from awp_publish.calls.wire import (
 )
 from awp_publish.documents.plain_request import query_fields
 from awp_publish.model import QUERY_METHODS, Paths
-from awp_publish.plugin import Plugin
 
 METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
@@ -41,23 +39,13 @@ def _read_plain(call: WireCall, request: WireRequest, response: WireResponse) ->
     return read_http(call, request, response)
 
 
-PLAIN: Final = Wire(
+WIRE: Final = Wire(
     name="plain",
     title="Plain HTTP",
+    order=1,
     path=Paths().actions,
     write=_write_plain,
     read=_read_plain,
     find=lambda read: f"{root_in(read)}/actions" if actions_in(read) else None,
-    path_in=lambda catalog: catalog.paths.actions,
+    path_in=lambda catalog: catalog.paths.actions if catalog.has_door("plain") else None,
 )
-
-
-def wires_of(plugins: Iterable[Plugin]) -> dict[str, Wire]:
-    """Return the wires of these plug-ins and that of the plain door, by name. Who has the choice takes the first.
-
-    Those of default plug-ins come first: most sites have their doors.
-    """
-    defaults, others = list[Wire](), list[Wire]()
-    for plugin in plugins:
-        (defaults if plugin.is_default else others).extend(plugin.wires)
-    return {wire.name: wire for wire in (*defaults, PLAIN, *others)}

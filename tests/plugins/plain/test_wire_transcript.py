@@ -1,4 +1,4 @@
-"""How calls are written for the plain door, and how its answers are read: `transcripts/wires.txt`."""
+"""How calls are written for the plain door, and how its answers are read: `wire.txt`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,9 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from awp_publish.calls.wire import Answer, CallFailed, WireCall, WireRequest, WireResponse
-from awp_publish.doors import wires
-from awp_publish.doors.wires import PLAIN, wires_of
-from awp_publish.plugin import Plugin, installed
+from awp_publish.plugin import Plugin, installed, wires_of
+from awp_publish.plugins.plain.wire import METHODS, WIRE as PLAIN
 from tests.function_transcripts import compare
 from tests.guarded import make_shop
 
@@ -57,20 +56,18 @@ def _find(document: Mapping[str, Any]) -> object:
 
 
 def _wires(*plugins: list[Any]) -> list[str]:
-    made = [
-        Plugin(name=names, is_default=is_default, wires=[*map(_wire, names.split())]) for names, is_default in plugins
-    ]
+    made = [Plugin(name=names, wires=[_wire(name, order) for name in names.split()]) for names, order in plugins]
     return [f"{name}: {wire.title}" for name, wire in wires_of(made).items()]
 
 
-def _wire(name: str) -> Any:
-    return replace(PLAIN, name=name.rstrip("'"), title=f"Wire {name}", door="")
+def _wire(name: str, order: int) -> Any:
+    return replace(PLAIN, name=name.rstrip("'"), title=f"Wire {name}", door="", order=order)
 
 
 def _plain() -> list[Any]:
     site = make_shop()
     site.freeze()
-    return [PLAIN.name, PLAIN.door, PLAIN.label, PLAIN.path, PLAIN.path_of(site.catalog), sorted(wires.METHODS)]
+    return [PLAIN.name, PLAIN.door, PLAIN.label, PLAIN.path, PLAIN.path_of(site.catalog), sorted(METHODS)]
 
 
 def test_calls_of_the_plain_door(request):
@@ -81,9 +78,9 @@ def test_calls_of_the_plain_door(request):
         "find": _find,
         "wires": _wires,
     }
-    compare(Path(__file__).parent / "transcripts" / "wires.txt", functions, request)
+    compare(Path(__file__).parent / "wire.txt", functions, request)
 
 
 @pytest.mark.needs("woa", "mcp", "a2a", "awp")
-def test_the_doors_of_default_plug_ins_are_tried_first():
+def test_the_doors_of_every_site_are_tried_first():
     assert list(wires_of(installed().values())) == ["woa", "plain", "a2a", "awp", "mcp", "mcp-2025-11-25"]
