@@ -197,8 +197,13 @@ def require_json(fields: Fields, *further: bytes) -> None:
         raise UnsupportedMediaType(
             f"The body must be application/json in UTF-8; the request has {describe_type(content_type)}."
         )
+    refuse_encoded(fields)
+
+
+def refuse_encoded(fields: Fields) -> None:
+    """Raise UnsupportedMediaType for a body with a content coding (RFC 9110 section 12.5.3)."""
     if fields.get(b"content-encoding", b"identity") != b"identity":
-        raise UnsupportedMediaType("The body must not be content-encoded.")
+        raise UnsupportedMediaType("The body must not be content-encoded.", headers=(("Accept-Encoding", "identity"),))
 
 
 def describe_type(content_type: bytes) -> str:

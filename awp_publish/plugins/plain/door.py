@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import ClassVar, Final
 
 from awp_publish.http.body import read_body
-from awp_publish.http.calling import CallEndpoint, Dialect, describe_type
+from awp_publish.http.calling import CallEndpoint, Dialect, describe_type, refuse_encoded
 from awp_publish.http.exchange import Fields, Receive, Scope, Send
 from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.forms import is_form, read_form, read_query
@@ -171,8 +171,7 @@ class PlainDoor(CallEndpoint):
         self._admission.check_size(self._action, len(body))
         if not body:
             return inputs
-        if fields.get(b"content-encoding", b"identity") != b"identity":
-            raise UnsupportedMediaType("The body must not be content-encoded.")
+        refuse_encoded(fields)
         content_type = fields.get(b"content-type", b"")
         if is_json(content_type):
             sent = parse_json(body)

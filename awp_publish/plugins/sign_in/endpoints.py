@@ -7,6 +7,7 @@ from typing import Final, cast
 from urllib.parse import parse_qsl, unquote_plus
 
 from awp_publish.http.body import ClientDisconnect, read_body
+from awp_publish.http.calling import refuse_encoded
 from awp_publish.http.cors import Cors
 from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import Reply
@@ -87,6 +88,7 @@ async def read_form(request: DoorRequest) -> Parameters:
     kind = request.fields.get(b"content-type", b"").split(b";")[0].strip().lower()
     if kind != FORM:
         raise OAuthError("invalid_request", f"The body must be {FORM.decode()}.")
+    refuse_encoded(request.fields)
     body = await read_body(request.scope, request.fields, request.receive, MAX_BODY)
     return Parameters(body.decode("utf-8", "replace"))
 
@@ -95,6 +97,7 @@ async def read_json(request: DoorRequest) -> object:
     """Return the JSON in a request's body. Raises OAuthError, and a Problem for a body that is too large."""
     if not is_json(request.fields.get(b"content-type", b"")):
         raise OAuthError("invalid_client_metadata", "The body must be application/json.")
+    refuse_encoded(request.fields)
     body = await read_body(request.scope, request.fields, request.receive, MAX_BODY)
     try:
         return parse_json(body)
