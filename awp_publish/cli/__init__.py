@@ -275,7 +275,8 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
             "framework",
             nargs="?",
             metavar="project",
-            help="a folder or module of a project (default: this folder); fastapi, starlette or django for a new file",
+            help="a folder, a file or the module:app of a project (default: this folder); "
+            "fastapi, starlette or django for a new file",
         )
         init.add_argument("--dry-run", action="store_true", help="show what would be written into a project")
     else:

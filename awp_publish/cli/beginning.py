@@ -6,6 +6,7 @@ once. Nothing is imported or run.
 """
 
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 from awp_publish.cli.begin_django import SETTINGS, plan_django
@@ -17,7 +18,7 @@ from awp_publish.problems import DeclarationError
 
 def begin(console: Console, options: Namespace) -> int:
     """Write a first site into a project. Returns 0. Raises DeclarationError if there is none, or one with a site."""
-    framework, changes, following = _plan(Path(options.framework or "."))
+    framework, changes, following = _plan(options.framework or ".")
     is_dry: bool = options.dry_run
     for change in changes:
         if not is_dry:
@@ -32,9 +33,14 @@ def begin(console: Console, options: Namespace) -> int:
     return 0
 
 
-def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
+def _plan(target: str) -> tuple[str, list[FileChange], list[str]]:
+    path, name = Path(target), ""
+    if not path.exists():  # the application as a server takes it, shop.main:app
+        module, _, name = target.partition(":")
+        path = next((file for file in _files_of(module) if file.is_file()), path)
     if not path.exists():
-        raise DeclarationError(str(path), "does not exist.", "Name a folder or a file of your project.")
+        remedy = "Name a folder or a file of your project, or its application: module:app."
+        raise DeclarationError(target, "does not exist.", remedy)
     folder = path if path.is_dir() else path.parent
     manage = path if path.name == "manage.py" else folder / "manage.py"
     if path.is_dir() or path.name == "manage.py":
@@ -43,10 +49,10 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
             return "Django", list(plan_django(folder, settings[1])), following
         applications = list(starlette_applications(folder))
     else:
-        applications = list(applications_in(path))
+        applications = [found for found in applications_in(path) if name in ("", found.name)]
     if not applications:
         raise DeclarationError(
-            str(path),
+            target,
             "No FastAPI, Starlette or Django application was found here.",
             "Name the file in which a variable holds it (awp-publish init src/shop/main.py), or write a new one: "
             "awp-publish init fastapi.",
@@ -55,11 +61,17 @@ def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
     alike = [application for application in applications if order_of(application)[:2] == order_of(first)[:2]]
     if len(alike) > 1:
         listed = ", ".join(f"{application.path.as_posix()} ({application.name})" for application in alike)
-        raise DeclarationError(str(path), f"There are several applications: {listed}.", "Name the module of one.")
+        raise DeclarationError(target, f"There are several applications: {listed}.", "Name one of them: module:app.")
     target = f"{_module_of(first.path)}:{first.name}"
     framework = {"fastapi": "FastAPI", "starlette": "Starlette"}[first.framework]
     serve = f"uvicorn --app-dir src {target}" if first.path.parts[0] == "src" else f"uvicorn {target}"
     return framework, [plan_application(first, folder)], _next(serve, f"awp-publish show {target}")
+
+
+def _files_of(module: str) -> Iterator[Path]:
+    for folder in (Path(), Path("src")):
+        path = folder / Path(*module.split("."))
+        yield from (path.with_suffix(".py"), path / "__init__.py")
 
 
 def _next(serve: str, show: str) -> list[str]:

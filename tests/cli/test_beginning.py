@@ -132,6 +132,23 @@ def test_the_commands_that_it_names_find_a_package_in_src(tmp_path, monkeypatch,
     assert json.loads(publish(tmp_path, "call", "shop.main:app", "list_lamps", "q=br")) == ["brass"]
 
 
+@pytest.mark.parametrize("place", ["shop/main.py", "src/shop/main.py", "shop/main/__init__.py"])
+def test_an_application_is_named_as_a_server_takes_it(tmp_path, monkeypatch, capsys, place):
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).write_text(f"{FASTAPI}\nother = FastAPI()\n")
+    monkeypatch.chdir(tmp_path)
+    for target, words in (
+        ("shop.main", "There are several applications"),
+        ("shop.main:away", "No FastAPI, Starlette or Django application was found here."),
+        ("shop.gone:app", "or its application: module:app."),
+    ):
+        assert cli.main(["init", target]) == 2
+        assert words in capsys.readouterr().err
+    assert cli.main(["init", "shop.main:other"]) == 0
+    assert "other.add_middleware(AgentPublisher" in (tmp_path / place).read_text()
+    assert "awp-publish show shop.main:other\n" in capsys.readouterr().out
+
+
 def test_a_module_of_starlette_is_written_as_it_is_named(tmp_path, capsys):
     (tmp_path / "pages.py").write_bytes(STARLETTE.replace("\n", "\r\n").encode())
     (tmp_path / "other.py").write_text(STARLETTE)
