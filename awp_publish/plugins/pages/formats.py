@@ -118,8 +118,8 @@ def read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
     """Return the format that a query string requests, and the rest of the query. Unknown formats stay in the query."""
     formats, budgets, rest = list[FormatName](), list[BudgetName](), list[bytes]()
     contents = list[ContentName]()
-    for part in query.split(b"&") if b"format=" in query else ():
-        name, value = (unquote_plus(text) for text in part.decode("latin-1").partition("=")[::2])
+    for part in query.split(b"&") if b"format=" in query or b"%" in query else ():
+        name, value = _member_in(part)
         if name == "format" and value in FORMATS:
             formats.append(FORMATS[value])
         elif name == "budget" and value in BUDGETS:
@@ -137,9 +137,19 @@ def read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
 
 def take_content(query: bytes) -> tuple[ContentName, bytes]:
     """Return the content that a query string requests of a page, and the rest of the query."""
-    parts = query.split(b"&")
-    rest = [part for part in parts if part not in (b"content=all", b"content=main")]
-    return "all" if b"content=all" in parts else "main", b"&".join(rest)
+    contents, rest = list[ContentName](), list[bytes]()
+    for part in query.split(b"&"):
+        name, value = _member_in(part)
+        if name == "content" and value in CONTENTS:
+            contents.append(CONTENTS[value])
+        else:
+            rest.append(part)
+    return "all" if "all" in contents else "main", b"&".join(rest)
+
+
+def _member_in(part: bytes) -> tuple[str, str]:
+    name, _, value = part.decode("latin-1").partition("=")
+    return unquote_plus(name), unquote_plus(value)
 
 
 ANYTHING: Final = Accept(None, names_html=False)
