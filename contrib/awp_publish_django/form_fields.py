@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from html import unescape
@@ -245,29 +245,27 @@ def is_file(schema: Schema | Mapping[str, object]) -> bool:
     return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
 
 
-def _kinds() -> Iterable[tuple[type[forms.Field] | tuple[type[forms.Field], ...], Callable[[Any], Schema]]]:
-    """The first that fits; subclasses before their parents."""
-    yield forms.ModelMultipleChoiceField, partial(_several, _reference)
-    yield forms.ModelChoiceField, _reference
-    yield forms.MultipleChoiceField, partial(_several, _choice)
-    yield forms.ChoiceField, _choice
-    yield forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})
+_KINDS: Final[tuple[tuple[type[forms.Field] | tuple[type[forms.Field], ...], Callable[[Any], Schema]], ...]] = (
+    (forms.ModelMultipleChoiceField, partial(_several, _reference)),
+    (forms.ModelChoiceField, _reference),
+    (forms.MultipleChoiceField, partial(_several, _choice)),
+    (forms.ChoiceField, _choice),
+    (forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})),
     # A required checkbox must be checked.
-    yield forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}
-    yield forms.ImageField, lambda field: file_schema(image=True)
-    yield forms.FileField, _file
-    yield forms.FloatField, partial(_fixed, {"type": "number"})
-    yield forms.DecimalField, partial(_fixed, {"type": "number"})
-    yield forms.IntegerField, partial(_fixed, {"type": "integer"})
-    yield forms.DateTimeField, partial(_text, "date-time")
-    yield forms.DateField, partial(_text, "date")
-    yield forms.TimeField, partial(_fixed, {"type": "string", "pattern": r"^\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?$"})
-    yield forms.DurationField, partial(_text, None)
-    yield forms.EmailField, partial(_text, "email")
-    yield forms.URLField, partial(_text, "uri")
-    yield forms.UUIDField, partial(_text, "uuid")
-    yield forms.JSONField, partial(_fixed, {"type": ["object", "array", "number", "boolean"]})
-    yield (forms.CharField, forms.ComboField), partial(_text, None)
-
-
-_KINDS: Final = tuple(_kinds())
+    (forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}),
+    (forms.ImageField, lambda field: file_schema(image=True)),
+    (forms.FileField, _file),
+    (forms.FloatField, partial(_fixed, {"type": "number"})),
+    (forms.DecimalField, partial(_fixed, {"type": "number"})),
+    (forms.IntegerField, partial(_fixed, {"type": "integer"})),
+    (forms.DateTimeField, partial(_text, "date-time")),
+    (forms.DateField, partial(_text, "date")),
+    (forms.TimeField, partial(_fixed, {"type": "string", "pattern": r"^\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?$"})),
+    (forms.DurationField, partial(_text, None)),
+    (forms.EmailField, partial(_text, "email")),
+    (forms.URLField, partial(_text, "uri")),
+    (forms.UUIDField, partial(_text, "uuid")),
+    (forms.JSONField, partial(_fixed, {"type": ["object", "array", "number", "boolean"]})),
+    ((forms.CharField, forms.ComboField), partial(_text, None)),
+)
+"""The first that fits; subclasses before their parents."""

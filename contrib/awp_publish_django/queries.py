@@ -78,11 +78,11 @@ class _Queries:
         try:
             column = self._options.get_field(name)
         except FieldDoesNotExist as error:
-            there = ", ".join(field.name for field in self._options.get_fields() if hasattr(field, "attname"))
+            there = ", ".join(field.name for field in self._options.get_fields() if _has_one_value(field))
             raise DeclarationError(
                 self.subject, f'fields: there is no field "{name}".', f"There are: {there}."
             ) from error
-        if not hasattr(column, "attname"):
+        if not _has_one_value(column):
             raise DeclarationError(self.subject, f'fields: "{name}" has several values.', "Name fields with one value.")
         return column
 
@@ -163,7 +163,7 @@ class _Queries:
 
     def _show(self, row: Any) -> dict[str, object]:
         values = {name: getattr(row, column.attname) for name, column in self._columns.items()}
-        plain: dict[str, object] = json.loads(json.dumps(values, cls=DjangoJSONEncoder, default=str))
+        plain: dict[str, object] = json.loads(json.dumps(values, cls=_Encoder))
         return plain
 
     def _find(self, inputs: Inputs) -> Any:
@@ -230,14 +230,18 @@ class _Queries:
                 raise DeclarationError(self.subject, wrong, "Leave it out.")
             if field is not None:  # else a value that the database makes: shown, not written
                 self._written[name] = field
-        properties: dict[str, object] = {}
+        properties: dict[str, dict[str, object]] = {}
         for name, field in self._written.items():
             schema = describe_field(name, field, self._model)
             properties[name] = {"anyOf": [schema, {"type": "null"}]} if self._columns[name].null else schema
         needed = [
             name for name, field in self._written.items() if field.required and not self._columns[name].has_default()
         ]
-        changed = {self._key: _schema_of(self._options.pk), **properties}
+        kept = {
+            name: {word: fact for word, fact in schema.items() if word != "default"}
+            for name, schema in properties.items()
+        }
+        changed = {self._key: _schema_of(self._options.pk), **kept}
         return {**_object(properties), "required": needed}, _object(changed, [self._key])
 
 
@@ -245,6 +249,20 @@ def _violations(error: ValidationError, columns: Mapping[str, object]) -> Iterat
     for name, messages in (error.message_dict if hasattr(error, "error_dict") else {"": error.messages}).items():
         for message in messages:
             yield Violation(f"/{name}" if name in columns else "", str(message))
+
+
+class _Encoder(DjangoJSONEncoder):
+    """Writes what Django's own encoder does not know as text."""
+
+    def default(self, o: object) -> object:
+        try:
+            return super().default(o)
+        except TypeError:
+            return str(o)
+
+
+def _has_one_value(column: Any) -> bool:
+    return hasattr(column, "attname") and not column.many_to_many
 
 
 def _word(name: str) -> str:

@@ -144,7 +144,7 @@ class _Translation:
                 return enter(opened, start + len(opened), repeats=False, is_negative=opened.endswith("!"))
         if text.startswith("(?#", start):
             end = text.find(")", start)
-            if end < 0:
+            if end == -1:
                 raise UntranslatablePattern("it has a comment that is not closed")
             self._at = end + 1
             return "", False
