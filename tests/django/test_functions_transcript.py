@@ -15,9 +15,11 @@ import pytest
 from awp_publish_django.asking import read_words
 from awp_publish_django.filling import FormParameter, find_form
 from awp_publish_django.form_fields import describe_field, is_file, when_left_out
+from awp_publish_django.forms import read_form
+from awp_publish_django.gateway import scope_of
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.reading import find_dead, reads_of
-from awp_publish_django.rest_framework import read_serializer
+from awp_publish_django.rest_framework import describe_rest_view, read_serializer
 from awp_publish_django.rest_schemas import translate
 from awp_publish_django.views import read_views
 from django import forms
@@ -26,21 +28,26 @@ from django.contrib.auth.models import User
 from django.core import validators
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.test import RequestFactory
 from django.urls.resolvers import RegexPattern, RoutePattern
 from django.views import generic
 from django.views.decorators import http
-from rest_framework import serializers
+from rest_framework import filters, generics, pagination, permissions, renderers, serializers, viewsets
 from rest_framework.decorators import api_view
+from rest_framework.views import APIView
 
-from awp_publish.declare.discover.routes import Mode, Route
+from awp_publish.declare.discover.routes import Mode, Operation, Route
 from awp_publish.model import Parameter, Target
 from tests.documents.catalogs import make_action
 from tests.function_transcripts import compare
 
 NAMES: dict[str, Any] = {
     each.__name__.rpartition(".")[2]: each
-    for each in (forms, decorators, mixins, User, validators, HttpResponse, JsonResponse, redirect, render, generic)
-} | {"http": http, "serializers": serializers, "api_view": api_view}
+    for each in (
+        *(forms, decorators, mixins, User, validators, HttpResponse, JsonResponse, redirect, render, generic),
+        *(filters, generics, pagination, permissions, renderers, viewsets),
+    )
+} | {"http": http, "serializers": serializers, "api_view": api_view, "APIView": APIView}
 NUMBERS: Iterator[int] = count()
 
 
@@ -121,6 +128,47 @@ def translated(schema: dict[str, Any]) -> list[object]:
     return [translate(schema, mode) for mode in modes]
 
 
+def facts_of(operation: Operation | None) -> object:
+    """Return what is known of an operation, with each input's place and what a page or a form does with it."""
+    if operation is None:
+        return None
+    flags = ("on_page", "is_true", "is_kept")
+    places = [
+        " ".join([each.name, each.location, each.wire_name, *(flag for flag in flags if getattr(each, flag, False))])
+        for each in operation.parameters
+    ]
+    facts = {
+        "inputs": operation.inputs,
+        "outputs": operation.outputs,
+        "places": places,
+        "takes": operation.content_type,
+        "says": operation.description,
+        "needs somebody": operation.auth_required,
+        "is JSON": operation.answers_json,
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def of_forms(code: str, method: str = "POST", on_page: bool = False, changes: bool = False) -> object:
+    """Return what a form, a formset or several take, which some lines of Python call `view`."""
+    return facts_of(read_form(made(code), method, on_page=on_page, changes=changes))
+
+
+def of_rest(code: str, *methods: str) -> object:
+    """Return what is known of the methods of a view of REST framework, which some lines of Python call `View`."""
+    views = read_views(made(f"{code}\nview = View.as_view(**globals().get('given', {{}}))"))
+    described = {view.methods[0]: facts_of(describe_rest_view(view, view.methods[0])) for view in views}
+    return {method: facts for method, facts in described.items() if method in (methods or described)}
+
+
+def scope_in(method: str, path: str, meta: Any = None) -> object:
+    """Return the scope of a request under WSGI."""
+    scope = scope_of(RequestFactory().generic(method, path, **(meta or {})))
+    headers = [[each.decode("latin-1") for each in pair] for pair in scope["headers"]]
+    texts = {name: value.decode("latin-1") for name, value in scope.items() if isinstance(value, bytes)}
+    return {**scope, **texts, "headers": headers}
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "field": of_field,
     "serializer": of_serializer,
@@ -130,6 +178,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "view": of_view,
     "reads": of_code,
     "dead": dead,
+    "forms": of_forms,
+    "rest": of_rest,
+    "scope": scope_in,
     "form": form_in,
     "words": words_in,
     "route": of_pattern(RoutePattern),
