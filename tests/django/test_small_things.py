@@ -1,5 +1,6 @@
 """What projects met in passing: subclasses of middleware, names of views that take anything, options of commands."""
 
+import json
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from django.contrib.auth import middleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.checks import run_checks
+from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.locale import LocaleMiddleware
 from django.test import override_settings
@@ -64,7 +66,7 @@ class Books(viewsets.ModelViewSet):
 
 def search(request: HttpRequest) -> HttpResponse:
     """Search."""
-    return JsonResponse({"q": request.GET.get("q")})
+    return JsonResponse({"at": request.build_absolute_uri("/")})
 
 
 def write(request: HttpRequest) -> HttpResponse:
@@ -76,6 +78,8 @@ router = DefaultRouter()
 router.register("books", Books, basename="book")
 urlpatterns = [path("search", search, name="search"), path("write", write, name="write"), *router.urls]
 site = make_site()
+site_at_a_port = make_site(url="https://shop.example:8443")
+site_at_a_port.declare("search", method="GET", path="/search")
 
 
 def test_subclasses_of_djangos_middleware_count_as_these():
@@ -115,6 +119,13 @@ def test_options_of_django_may_stand_behind_the_verb():
     assert (options.command, options.settings, options.pythonpath) == ("list", "tests.django.shop.settings", ".")
     run = Command(stdout=StringIO())
     run.run_from_argv(["manage.py", "agents", "list", "--settings=tests.django.shop.settings"])
+
+
+def test_the_command_calls_at_the_address_of_the_site_with_its_port():
+    told = StringIO()
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site_at_a_port"}):
+        call_command("agents", "call", "search", stdout=told)
+    assert json.loads(told.getvalue()) == {"at": "https://shop.example:8443/"}
 
 
 def test_recent_calls_are_kept_only_where_an_admin_shows_them():

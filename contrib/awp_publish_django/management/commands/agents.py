@@ -140,7 +140,7 @@ class Command(BaseCommand):
 
     def _client(self, publication: Publication, options: Namespace) -> Client:
         url = urlsplit(publication.site.catalog.url)
-        client = Client(SERVER_NAME=url.hostname or "localhost", raise_request_exception=False)
+        client = Client(SERVER_NAME=url.hostname or "localhost", HTTP_HOST=url.netloc, raise_request_exception=False)
         if options.user is not None:
             users: Any = get_user_model()
             user = users._default_manager.filter(**{users.USERNAME_FIELD: options.user}).first()
