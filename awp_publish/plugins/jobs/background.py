@@ -51,6 +51,7 @@ class Background:
         self._extensions = serving.application.extensions
         self._catalog = catalog
         self.jobs = JobStore(guards.store)
+        self.is_shared = guards.store.is_shared
         self._settings = serving.options
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions if action.is_background}
@@ -205,10 +206,15 @@ class Background:
 async def serve_jobs(app: AsgiApp) -> None:
     """Run the background jobs of an application in a worker process, until SIGTERM or SIGINT.
 
-    Raises DeclarationError if it has no background actions, StartFailed if it does not start.
+    Raises DeclarationError if it has no background actions or no store for them, StartFailed if it does not start.
     """
     backgrounds: list[Background] = []
     async with running(app, {BACKGROUNDS: backgrounds}):
         if not backgrounds:
             raise DeclarationError("site", "has no background actions to work for.", 'Declare execution="async".')
+        if not backgrounds[0].is_shared:
+            remedy = 'Give Site(store="sqlite:///agents.db") or "redis://...".'
+            raise DeclarationError(
+                "site", "keeps jobs in the memory of each process, where no worker finds them.", remedy
+            )
         await backgrounds[0].serve()

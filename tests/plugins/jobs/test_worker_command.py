@@ -105,3 +105,11 @@ def test_an_application_without_background_actions_has_no_work(capsys, tmp_path,
     monkeypatch.setenv("STORE", "memory:")
     assert cli.main(["worker", "idle:app"]) == 2
     assert "has no background actions" in capsys.readouterr().err
+
+
+def test_a_worker_has_no_use_of_jobs_in_the_memory_of_each_process(capsys, tmp_path, monkeypatch):
+    (tmp_path / "forgetful.py").write_text(SHOP)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STORE", "memory:")
+    assert cli.main(["worker", "forgetful:app"]) == 2
+    assert "keeps jobs in the memory of each process" in capsys.readouterr().err
