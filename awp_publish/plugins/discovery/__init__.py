@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from awp_publish.checks.urls import is_loopback
+from awp_publish.http.running import INSPECTED
 from awp_publish.model import Catalog
 from awp_publish.plugin import Document, Plugin, Serving, Setup
 from awp_publish.plugins.discovery import agent_skills, llms_txt
@@ -50,7 +51,8 @@ class Guides:
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     """Log, when a site that is developed starts, what only its owner can say and crawlers look for."""
     catalog = serving.site.catalog
-    if is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
+    is_read = INSPECTED in serving.application.extensions()
+    if not is_read and is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
         logger.warning("Only you can supply what agents and crawlers also look for: %s.", ", ".join(unsaid))
     return nullcontext()
 
