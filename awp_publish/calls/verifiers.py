@@ -12,6 +12,7 @@ from awp_publish.calls.call import Credentials, Principal
 from awp_publish.calls.callers import Scheme
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.handlers import accepts
 
 Evidence = TypeVar("Evidence")
 
@@ -54,7 +55,7 @@ def read_verifier(verify: Verify[Evidence], remedy: str, issuer: str) -> Ask[Evi
 
     `issuer` vouches for callers without one. Raises DeclarationError with `remedy` if it is not callable.
     """
-    if not callable(verify) or isinstance(verify, type):
+    if not callable(verify) or isinstance(verify, type) or not accepts(verify, 1):
         raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
     waits = any(inspect.iscoroutinefunction(each) for each in (verify, getattr(verify, "__call__", None)))  # noqa: B004
 

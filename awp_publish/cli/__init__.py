@@ -4,7 +4,6 @@ import argparse
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from awp_publish.http.running import StartFailed
 from awp_publish.http.talk import TalkFailed
 from awp_publish.plugin import Plugin, installed, known_protocols
 from awp_publish.problems import DeclarationError
+from awp_publish.schema.handlers import accepts
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
 """Errors with which a command fails."""
@@ -179,11 +179,8 @@ def run_of_plugin(console: Console, options: argparse.Namespace) -> int:
 
     command, subject = options.of_plugin, f'the command "{options.command}" of {options.owner}'
     application = Application(options.target)
-    try:
-        signature(command.run).bind(console, application, options)
-    except TypeError as error:
-        remedy = "It gets the console, the application and the arguments."
-        raise DeclarationError(subject, f"cannot be run: {error}.", remedy) from error
+    if not accepts(command.run, 3):
+        raise DeclarationError(subject, "takes other arguments than the console, the application and the options.")
     status: object = command.run(console, application, options)
     if not isinstance(status, int):
         remedy = "Return 0 if nothing is wrong, 1 if something was found."

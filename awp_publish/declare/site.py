@@ -7,6 +7,7 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
+import inspect
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +52,7 @@ from awp_publish.declare.site_facts import facts_of, session_of
 from awp_publish.model import DOORS, PUBLIC, Catalog, LeftOut, SiteFacts
 from awp_publish.plugin import Door, Finding, FoundRoutes, Setup, installed, open_store
 from awp_publish.problems import DeclarationError, code_of
+from awp_publish.schema.handlers import accepts
 from awp_publish.schema.options import ID, check
 from awp_publish.stores import ForeignStore, Store, read_store
 
@@ -433,7 +435,12 @@ class Site:
         self._listeners.append(listener)
 
     def on_call(self, listener: CallListener) -> None:
-        """Call `listener(facts)` after each call, with the facts that are also recorded about it. It must not block."""
+        """Call `listener(facts)` after each call, with the facts that are also recorded about it. It must not block.
+
+        Raises DeclarationError for what is no plain function of them.
+        """
+        if inspect.iscoroutinefunction(listener) or not (callable(listener) and accepts(listener, 1)):
+            raise DeclarationError("site.on_call()", f"{listener!r} is not a plain function of the facts about a call.")
         self.call_listeners.append(listener)
 
     def _at_each_address(self, catalog: Catalog) -> tuple[Catalog, ...]:

@@ -1,10 +1,10 @@
-"""The layers, the docstring and the name of a handler."""
+"""The layers, the docstring, the name and the arguments of a handler."""
 
 import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 
@@ -41,6 +41,17 @@ def syntax_of(handler: object) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         return None
     definitions = (node for node in module.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return next(definitions, None)
+
+
+def accepts(function: Callable[..., object], count: int) -> bool:
+    """Return False if a function cannot be called with so many positional arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # it is not written in Python
+        return True
+    return True
 
 
 FRAMEWORKS: Final = (

@@ -32,7 +32,7 @@ _VISIBLE: Final = re.compile(r"[!-~]+")
 def check_url(value: str) -> str:
     """Check an absolute http(s) address without query and fragment; drop a trailing slash and the default port."""
     parts = _split(value)
-    wrong = parts.query or parts.fragment or parts.username or parts.password
+    wrong = parts.query or parts.fragment or parts.username or parts.password or "*" in parts.netloc
     if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
         raise ValueError(
             f"{value!r} is not the public address of a site; "

@@ -290,3 +290,23 @@ def test_a_public_address_without_tls_is_said_at_start_up(open_client, caplog):
         caplog.clear()
         open_client(AgentPublisher(Starlette(), Site("Shop", "Sells books.", url=url))).get("/agent.json")
         assert ("start-http" in caplog.text) is is_said, url
+
+
+async def _forgotten(call: object) -> None:
+    """A listener that nobody would await."""
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda site: Site("Shop", "Sells.", "https://shop.example", authenticate=lambda: "ann"),
+        lambda site: site.action("order", confirm=lambda: "Order?"),
+        lambda site: site.action("order", confirm=lambda given, call, more: "Order?"),
+        lambda site: site.on_call(lambda: None),
+        lambda site: site.on_call(_forgotten),
+        lambda site: site.on_call("listener"),
+    ],
+)
+def test_a_function_that_cannot_be_called_as_it_will_be_is_refused_where_it_is_given(declare):
+    with pytest.raises(DeclarationError, match=r"credentials|or a function of the input|plain function of the facts"):
+        declare(Site("Shop", "Sells.", "https://shop.example"))

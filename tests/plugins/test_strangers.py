@@ -323,7 +323,7 @@ def test_a_command_is_a_verb_of_the_command_line(installed, named, capsys, monke
         ("raise KeyError(7)", "shop_of_strangers:app: has failed: KeyError: 7 ("),
         (
             "return 0\n\ndef tell(console, app): pass",
-            'the command "tell" of the plug-in "queue": cannot be run: too many positional arguments.',
+            'the command "tell" of the plug-in "queue": takes other arguments than the console,',
         ),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias, cast
 from pydantic import PlainValidator
 
 from awp_publish.model import Summary
+from awp_publish.schema.handlers import accepts
 from awp_publish.schema.options import Duration, check_text, strict
 
 
@@ -16,7 +17,7 @@ def read_confirm(value: object) -> bool | Summary | None:
     """Read whether a person confirms each call; a template or a function makes the question."""
     if value is None or isinstance(value, bool):
         return value
-    if callable(value) and not isinstance(value, type):
+    if callable(value) and not isinstance(value, type) and any(accepts(value, count) for count in (1, 2)):
         return cast(Summary, value)
     if not isinstance(value, str):
         raise ValueError(
