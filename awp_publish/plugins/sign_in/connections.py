@@ -22,8 +22,6 @@ class ConnectionsEndpoint(PageEndpoint):
         at = self.at
         signed = await at.people.find(request.scope)
         if signed is None:
-            if at.people.login is None:
-                raise Shown("You are not signed in", "Sign in to the site, then open this page again.", 403)
             await request.reply(redirect_to(at.by_way_of(at.people.login, at.paths.connections)))
             return
         ended = ""

@@ -75,8 +75,6 @@ class _Question:
         login = self.at.people.login
         if "none" in self.authorization.prompt:
             return self._refuse("login_required", "The person has to sign in.")
-        if login is None:
-            raise Shown("You are not signed in", "Sign in to the site, then connect your agent again.", 403)
         return redirect_to(self._by_way_of(login))
 
     def _by_way_of(self, page: str) -> str:
@@ -110,7 +108,7 @@ class _Question:
             "pending": self.token,
             "token": form_token,
             "connections": at.here(at.paths.connections),
-            "other": self._by_way_of(at.options.logout or at.people.login or "/"),
+            "other": self._by_way_of(at.options.logout or at.people.login),
             "signs_out": self._signs_out,
         }
         return await at.pages.reply(self.request.scope, "consent.html", facts, leads_away=True, headers=(cookie,))

@@ -85,9 +85,9 @@ class People:
             router.middleware_stack = _AtRoutes(routes.routes if isinstance(routes, _AtRoutes) else routes, self)
 
     @property
-    def login(self) -> str | None:
-        """The path of the site's login page, None if nothing says where it is."""
-        return self.options.login or self.framework.login()
+    def login(self) -> str:
+        """The path or address of the site's login page: a site that has none is not published."""
+        return self.options.login or self.framework.login() or "/"
 
     async def find(self, scope: Scope) -> Visitor | None:
         """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""

@@ -5,6 +5,7 @@ exchanged for others of another name. Times are seconds from the beginning.
 """
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,12 @@ class Scene:
     def recent(self) -> Any:
         return [self._told(grant) for grant in self._run(self._grants.recent())]
 
-    def grant_of(self, kind: Any, of: str, name: str) -> bool:
-        """Whether a code or token is taken for one of a kind."""
-        return self._grants.grant_of(kind, self._tokens.get(f"{of} {name}", name)) is not None
+    def grant_of(self, kind: Any, of: str, name: str, prefix: str | None = None) -> bool:
+        """Whether a code or token is taken for one of a kind, also with another prefix."""
+        token = self._tokens[f"{of} {name}"]
+        if prefix is not None:
+            token = prefix + re.sub("^awp_[a-z]+_", "", token)
+        return self._grants.grant_of(kind, token) is not None
 
 
 def test_grants_go_as_in_the_transcript(request, monkeypatch):

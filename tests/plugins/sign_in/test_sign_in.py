@@ -134,7 +134,7 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
         return Person(name, name.title()) if name in known else None
 
     def as_user(person: Person) -> dict[str, str] | None:
-        return {"Authorization": f"Bearer {known[person.id]}"} if person.id in known else None
+        return {"Authorization": f"Bearer {known[person.id]}", "X-Member": "yes"} if person.id in known else None
 
     sign_in = SignIn(login="/login", user=find_user, as_user=as_user)
     site = Site("Shop", "Sells things.", URL, plugins=[sign_in], store="memory:", secret_keys=KEYS)
@@ -148,7 +148,7 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
             raise HTTPException(401)
         seen = int(request.cookies.get("seen", "0")) + 1
         answer.set_cookie("seen", str(seen))
-        return f"{authorization} {seen}"
+        return f"{authorization} {seen} {request.headers.getlist('x-member')}"
 
     app.add_middleware(AgentPublisher, site=site)
     shop = open_client(app)
@@ -159,8 +159,9 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
     code = dict(parse_qsl(urlsplit(agent.answer(page).headers["location"]).query))["code"]
     tokens = agent.exchange(code).json()
     for times in (1, 2):  # what routes set is kept with the token
-        answer = invoke(shop, "read_profile", tokens["access_token"])
-        assert answer.json() == f"Bearer token-of-ann {times}"
+        headers = {"authorization": f"Bearer {tokens['access_token']}", "x-member": "no", "x-own": "1"}
+        answer = shop.post("/agents/read_profile/invoke", json={"input": {}}, headers=headers)
+        assert answer.json() == f"Bearer token-of-ann {times} ['yes']"
         assert not {"set-cookie", "awp-session"} & answer.headers.keys()
     del known["ann"]
     assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401

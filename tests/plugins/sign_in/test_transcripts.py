@@ -45,6 +45,14 @@ def client() -> Iterator[TestClient]:
         answer.set_cookie("seen", "1")
         return answer
 
+    for number in range(9):
+
+        @shop.get(f"/more/{number}")
+        @shop.state.site.action(f"more_{number}", auth_required=True, scopes=["profile"])
+        async def more() -> str:
+            """Do more."""
+            return "more"
+
     with TestClient(shop, base_url=URL) as client:
         yield client
 
