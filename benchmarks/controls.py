@@ -21,6 +21,8 @@ _FIELDS: Final = ("checkbox", "combobox", "listbox", "radio", "searchbox", "slid
 CONTROLS: Final = frozenset(("button", "link", "tab", *_FIELDS))
 ELSEWHERE: Final = frozenset(("alertdialog", "banner", "contentinfo", "dialog"))
 BESIDE: Final = frozenset(("complementary", "navigation"))
+PLAYED: Final = frozenset(("Audio", "Video", "image"))
+"""What has controls in it that are the browser's: pages call some videos pictures."""
 
 _PAGING: Final = re.compile(
     r"\s*(?:\d+|(?:go to |view )?(?:next|previous|prev|older|newer)\b.*|[\xab\xbb\u2039\u203a<>]+|page \d+.*"
@@ -115,7 +117,7 @@ def _needed(nodes: Sequence[Mapping[str, Any]], marked: str) -> set[Control]:
         is_in_main, is_marked, is_after = "main" in above, start <= at <= end, end < at < end + _AFTER
         inner = set(above[above.index("main") :]) if is_in_main else set(above)
         is_elsewhere = inner & ELSEWHERE and not (is_marked and "article" in inner)
-        if role not in CONTROLS or not name.strip() or is_elsewhere or inner & {"Audio", "Video"}:
+        if role not in CONTROLS or not name.strip() or is_elsewhere or inner & PLAYED:
             continue
         is_field = role != "link" and is_in_main and "navigation" not in inner
         is_next = _PAGING.fullmatch(name) is not None and (is_in_main or is_marked or is_after)

@@ -1,6 +1,6 @@
 """Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 from typing import Final
 
@@ -72,9 +72,7 @@ class AccessibleNames:
                 if tree.tags[target] not in _LABELABLE or visibility.hides(target):
                     continue
                 given = tree.attributes[target]
-                if role_of(tree.tags[target], given) in ACTIONS and not any(
-                    given.get(name, "").strip() for name in _OVERRIDING
-                ):
+                if role_of(tree.tags[target], given) in ACTIONS and not _is_named(given):
                     self.told.add(label)
 
     def label(self, element: int, text: str) -> str:
@@ -108,8 +106,8 @@ class AccessibleNames:
 
     def name(self, element: int, text: str) -> str:
         """Return the name of an element with a text. A title only describes it, though SOM has it as the label."""
-        name = self.label(element, text)
-        is_title = name != "" and name == collapse(self._tree.attributes[element].get("title"))
+        name, given = self.label(element, text), self._tree.attributes[element]
+        is_title = name != "" and name == collapse(given.get("title")) and not _is_named(given)
         return text if not name or (is_title and any(map(str.isalnum, text))) else name
 
     def unwritten(self, field: int) -> str:
@@ -223,6 +221,11 @@ class AccessibleNames:
 def _ids_in(tree: Tree, start: int, end: int) -> dict[str, int]:
     """Return the first element with each id in a range."""
     return {name: at for at in range(end - 1, start - 1, -1) if (name := tree.attributes[at].get("id"))}
+
+
+def _is_named(given: Mapping[str, str]) -> bool:
+    """Return True if attributes name their element, whatever its content and its labels say."""
+    return any(given.get(name, "").strip() for name in _OVERRIDING)
 
 
 def _letters(text: str) -> str:

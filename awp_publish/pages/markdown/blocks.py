@@ -163,9 +163,14 @@ class Blocks:
         outer, self._link = self._link, self._link or address
         if outer is None:
             self._states = self._inline.controls.states(link)
-        if outer is None and self._link is not None and (name := self._inline.beside_pictures(link)):
-            self.write_text([escape_text(name, in_brackets=True)])
-        self.write(self._visible.children(link), depth)
+        says_all = False
+        if outer is None and self._link is not None:
+            name = self._inline.named_as_control(link)
+            says_all = name != "" and set(self._visible.plain_text(link).lower().split()) <= set(name.lower().split())
+            if name := name if says_all else self._inline.beside_pictures(link):
+                self.write_text([escape_text(name, in_brackets=True)])
+        if not says_all:
+            self.write(self._visible.children(link), depth)
         if outer is None and self._link is not None and given["href"] not in self._addresses:
             self.write_text([escape_text(self._inline.controls.name(link), in_brackets=True)])
         self._link = outer if outer is not None and self._link is not None else None

@@ -229,8 +229,7 @@ class Inline:
             inner: list[Piece] = []
             self._add_content(link, inner, depth, True)
             text = " ".join([line for lines in join_pieces(inner) for line in lines])
-        is_named = "role" in given and "aria-label" in given  # "Add to cart: Tent", where its text is "Add to cart"
-        if is_named or link in self.controls.distinct or not any(map(str.isalnum, text)):  # or the text is a symbol
+        if self.named_as_control(link) or link in self.controls.distinct or not any(map(str.isalnum, text)):  # or the text is a symbol
             text = escape_text(self.controls.name(link), True) or text
         elif name := self.beside_pictures(link):
             text = f"{escape_text(name, True)} {text}"
@@ -245,6 +244,11 @@ class Inline:
         pieces.append(link_to(text, address))
         if children and tree.texts[children[-1]][-1:].isspace():
             pieces.append(" ")
+
+    def named_as_control(self, link: int) -> str:
+        """Return the name of a link with a role and a label: "Add to cart: Tent", where its text is "Add to cart"."""
+        given = self._visible.attributes[link]
+        return self.controls.name(link) if "role" in given and "aria-label" in given else ""
 
     def beside_pictures(self, link: int) -> str:
         """Return the name of a link that has pictures and no text, if nothing else says it; or ""."""
