@@ -33,6 +33,7 @@ _POINTS: Final = {
     "code": -0.5,
     "a list": -1.0,
     "an offer": -1.0,
+    "fields or buttons in it": -1.0,
 }
 
 _OF_ARTICLES: Final = re.compile(
@@ -56,6 +57,10 @@ _MANY: Final = 5
 _MIN_JOINTS: Final = 3
 _JOINT: Final = re.compile("[-_]")
 """Hyphens in the last part of an address that is made of a title."""
+
+_MIN_FIELDS: Final = 4
+_MIN_BUTTONS: Final = 10
+"""Fields, and buttons, with which a text is operated as much as it is read."""
 
 _MIN_WORDS: Final = 6
 _MIN_PARAGRAPHS: Final = 8
@@ -92,6 +97,8 @@ def weigh_signs(
         "a list": is_list,
         "an offer": is_offer,
         "the first page of a site": not page,
+        "fields or buttons in it": sum(text <= at < end for at in masses.fields) >= _MIN_FIELDS
+        or sum(text <= at < end for at in tree.find("button")) >= _MIN_BUTTONS,
     }
     return sum(_POINTS[name] for name, is_seen in signs.items() if is_seen)
 
