@@ -11,7 +11,7 @@ form, a basket) has what its `<main>` has, or everything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from awp_publish.pages.certainty import CERTAIN, is_thread, weigh_signs
@@ -60,6 +60,9 @@ _SEVERAL: Final = 6
 _MANY: Final = 40
 """Cards with pictures and titles that are links from which they are a list, however long the text beside it is."""
 
+_PARAGRAPH: Final = 80
+"""Characters of a paragraph below the heading of a page that introduces what follows."""
+
 _OUTWEIGHED: Final = 0.6
 """Characters of sentences for each of a list up to which a text is about the list."""
 
@@ -70,8 +73,10 @@ class MainContent:
 
     `node` is the element that has it, the body if there is no other; `left_out` are elements in it that are no part of
     it. `is_article` is True for a predominant text, `is_certain` if the page is certainly an article; `is_chosen` also
-    for a list or a product: its element is the main region. `around` has the elements around the content and those with
-    most of the page's text: none of them is only a header, a navigation or an aside, whatever its class says.
+    for a list or a product: its element is the main region. `before` are elements before it that introduce it: the way
+    to the page from the first one, and the heading with a paragraph. `around` has the elements around the content and
+    those with most of the page's text: none of them is only a header, a navigation or an aside, whatever its class
+    says.
     """
 
     node: int
@@ -80,12 +85,48 @@ class MainContent:
     is_article: bool = False
     is_chosen: bool = False
     is_certain: bool = False
+    before: tuple[int, ...] = ()
 
 
 def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainContent:
     """Return the main content of a page, which is never empty if the page has text."""
-    masses, said = weigh(tree, visibility), read_statements(tree)
+    masses = weigh(tree, visibility)
     pruning = Pruning(tree, masses, address)
+    content = _find(tree, visibility, masses, pruning, address)
+    if content.is_certain:
+        return content
+    before = tuple(sorted({*_trail(tree, masses, content.node, pruning), *_introduction(tree, masses, content.node)}))
+    return replace(content, left_out=content.left_out.union(*map(pruning.landmarks, before)), before=before)
+
+
+def _introduction(tree: Tree, masses: Masses, node: int) -> Iterator[int]:
+    """Yield the element beside the content and before it that has the page's heading with a paragraph, if there is."""
+    heading = next(iter(masses.headings), node)
+    if heading >= node or any(at <= heading < tree.ends[at] for at in masses.beside):
+        return
+    around = enclose(tree, heading, node)
+    while tree.parents[heading] != around:
+        heading = tree.parents[heading]
+    end = tree.ends[heading]
+    is_said = any(heading <= at < end and masses.own_marks[at] and masses.own[at] >= _PARAGRAPH for at in masses.blocks)
+    if is_said and masses.links[heading] * 2 < masses.chars[heading]:
+        yield heading
+
+
+def _trail(tree: Tree, masses: Masses, node: int, pruning: Pruning) -> Iterator[int]:
+    """Yield the last element before the content if it is the way to the page from the first one of the site."""
+    while node > tree.body_at:
+        around = tree.parents[node]
+        before = [at for at in tree.children(around) if at < node and masses.chars[at]]
+        if before:
+            if before[-1] not in masses.beside and pruning.leads_here(before[-1]):
+                yield before[-1]
+            return
+        node = around
+
+
+def _find(tree: Tree, visibility: Visibility, masses: Masses, pruning: Pruning, address: str) -> MainContent:
+    said = read_statements(tree)
     whole, text = _landmark(tree, masses), find_text(tree, masses)
     listing = find_listing(tree, masses, whole)
     offer = find_offer(tree, masses, said, whole, listing)

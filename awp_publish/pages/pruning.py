@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from awp_publish.pages.masses import MAX_CARD, SECTIONING, Masses
 from awp_publish.pages.tree import Tree
@@ -29,6 +29,10 @@ _MIN_NODES: Final = 2 * _MIN_LINKS
 
 _LINKED: Final = 0.5
 """The part of a menu's text that is links at least."""
+
+_MAX_TRAIL: Final = 8
+_MAX_CHARS: Final = 200
+"""Links, and characters, of a way to the page at most."""
 
 _SHOWN: Final = 3
 """Links for each picture or price up to which they are cards."""
@@ -90,6 +94,14 @@ class Pruning:
             node = above if any(map(self._changes_page, beside)) else node
             inner = above
         return node
+
+    def leads_here(self, at: int) -> bool:
+        """Return True for a few links, the first of which leads to the first page or to one above this page."""
+        links = self._links[bisect_left(self._links, at) : bisect_left(self._links, self._tree.ends[at])]
+        if not 1 < len(links) <= _MAX_TRAIL or self._masses.chars[at] > _MAX_CHARS:
+            return False
+        path = urlsplit(urljoin(self._address, self._tree.attributes[links[0]]["href"].strip())).path
+        return path in ("", "/") or (path != self._path and self._path.startswith(path))
 
     def _is_item(self, at: int) -> bool:
         """Return True if one of several alike blocks is a card of a list."""

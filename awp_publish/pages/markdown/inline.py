@@ -229,7 +229,9 @@ class Inline:
             inner: list[Piece] = []
             self._add_content(link, inner, depth, True)
             text = " ".join([line for lines in join_pieces(inner) for line in lines])
-        if self.named_as_control(link) or link in self.controls.distinct or not any(map(str.isalnum, text)):  # or the text is a symbol
+        if (
+            self.named_as_control(link) or link in self.controls.distinct or not any(map(str.isalnum, text))
+        ):  # or the text is a symbol
             text = escape_text(self.controls.name(link), True) or text
         elif name := self.beside_pictures(link):
             text = f"{escape_text(name, True)} {text}"

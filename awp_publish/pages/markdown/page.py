@@ -191,7 +191,7 @@ class _Page:
             if self._is_in(link, omitted) and self._is_seen(link) and (len(text) <= MAX_TEXT or not content.is_article)
         }
         self._tell_apart(omitted)
-        self._write_main(content.node, omitted)
+        self._write_main(content, omitted)
         if not content.is_certain:
             self._inline.controls.is_apart = True
             controls = islice(self._operated(omitted, (*navigation, *forms)), MAX_APART)
@@ -207,16 +207,18 @@ class _Page:
         self._lines.block([f"{OMISSION} {listed}. {whole}".strip()])
         return self._lines.text()
 
-    def _write_main(self, node: int, omitted: Sequence[int]) -> None:
-        tree = self._tree
+    def _write_main(self, content: MainContent, omitted: Sequence[int]) -> None:
+        tree, node = self._tree, content.node
         headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
-        if not any(node <= one < tree.ends[node] and not self._is_in(one, omitted) for one in headings):
+        written = (node, *content.before)
+        if not any(self._is_in(one, written) and not self._is_in(one, omitted) for one in headings):
             if headings:
                 self._blocks.write(headings[:1])
             elif title := escape_text(collapse(read_title(tree)).strip()):
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         later.update(omitted)
+        self._blocks.write(content.before)
         self._blocks.write(self._visible.children(node) if node == tree.body_at else [node])
         later.clear()
 
@@ -233,7 +235,8 @@ class _Page:
     def _beside(self, content: MainContent) -> list[int]:
         """Return the largest visible elements of the page that are no part of its main content."""
         tree = self._tree
-        found = [at for at in sorted(content.left_out) if self._visible.shows(at)] + list(self._around(content.node))
+        found = [at for at in sorted(content.left_out) if self._visible.shows(at)]
+        found += [at for at in self._around(content.node) if at not in content.before]
         outer, end = list[int](), -1
         for at in sorted(found):
             if at >= end:
