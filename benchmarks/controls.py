@@ -3,7 +3,8 @@
 Needed are, in the order of the document, the controls from the first to the last of the marked texts (the part of the
 page in which most text is marked, with the heading before it), the fields and buttons of the `main` landmark, and links
 to the next pages there or right after it. Controls of banner, footer, navigation, complementary landmarks and dialogs
-are not, nor those with which a browser plays a video: the last line of the Markdown says how to get them.
+are not, nor those with which a browser plays a video: the last line of the Markdown says how to get them. Scripts are
+off because pages would load more with them; what only browsers without scripts show (`<noscript>`) is taken away.
 """
 
 import re
@@ -73,6 +74,7 @@ def needed_controls(context: Any, html: bytes, url: str, marked: str) -> set[Con
     try:
         tab.route("**/*", lambda route: _answer(route, html))
         tab.goto(url, wait_until="domcontentloaded", timeout=20_000)
+        tab.evaluate("document.querySelectorAll('noscript').forEach(fallback => fallback.remove())")
         nodes = tab.context.new_cdp_session(tab).send("Accessibility.getFullAXTree")["nodes"]
     except Error:
         return None
