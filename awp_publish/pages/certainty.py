@@ -5,9 +5,10 @@ adds points, as often as it is seen on articles and on other pages.
 """
 
 import re
+from collections import defaultdict
 from typing import Final
 
-from awp_publish.pages.masses import Masses
+from awp_publish.pages.masses import Masses, lineage
 from awp_publish.pages.statements import Statements, headed_articles
 from awp_publish.pages.tree import Tree
 from awp_publish.pages.visibility import Visibility, text_of
@@ -34,6 +35,7 @@ _POINTS: Final = {
     "a list": -1.0,
     "an offer": -1.0,
     "fields or buttons in it": -1.0,
+    "made of posts with times": -4.0,
 }
 
 _OF_ARTICLES: Final = re.compile(
@@ -61,6 +63,11 @@ _JOINT: Final = re.compile("[-_]")
 _MIN_FIELDS: Final = 4
 _MIN_BUTTONS: Final = 10
 """Fields, and buttons, with which a text is operated as much as it is read."""
+
+_MIN_POSTS: Final = 3
+_POST_LEVELS: Final = 10
+_OF_POSTS: Final = 0.6
+"""Posts of a thread at least, elements around a time among which its post is, and the part of a text in all posts."""
 
 _MIN_WORDS: Final = 6
 _MIN_PARAGRAPHS: Final = 8
@@ -99,6 +106,7 @@ def weigh_signs(
         "the first page of a site": not page,
         "fields or buttons in it": sum(text <= at < end for at in masses.fields) >= _MIN_FIELDS
         or sum(text <= at < end for at in tree.find("button")) >= _MIN_BUTTONS,
+        "made of posts with times": _post_chars(tree, masses, text) > _OF_POSTS * masses.chars[text],
     }
     return sum(_POINTS[name] for name, is_seen in signs.items() if is_seen)
 
@@ -122,6 +130,18 @@ def _paragraphs(masses: Masses, text: int, end: int) -> int:
         text <= at < end and masses.own_marks[at] >= _MIN_MARKS and masses.own[at] >= _MIN_PARAGRAPH
         for at in masses.blocks
     )
+
+
+def _post_chars(tree: Tree, masses: Masses, text: int) -> int:
+    """Return the characters of the largest series of alike blocks beside each other with times and sentences."""
+    posts = defaultdict[tuple[int, str, str], set[int]](set)
+    for time in tree.find("time"):
+        for at in lineage(tree, time, _POST_LEVELS) if text < time < tree.ends[text] else ():
+            if at <= text:
+                break
+            if masses.marks[at]:
+                posts[tree.parents[at], tree.tags[at], tree.attributes[at].get("class", "")].add(at)
+    return max((sum(map(masses.chars.__getitem__, one)) for one in posts.values() if len(one) >= _MIN_POSTS), default=0)
 
 
 def _is_in(tree: Tree, tag: str, element: int) -> bool:

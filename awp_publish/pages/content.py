@@ -63,6 +63,9 @@ _MANY: Final = 40
 _PARAGRAPH: Final = 80
 """Characters of a paragraph below the heading of a page that introduces what follows."""
 
+_ACTIONS: Final = 60
+"""Characters beside a heading that are what one may do with the page: "Ask a question"."""
+
 _OUTWEIGHED: Final = 0.6
 """Characters of sentences for each of a list up to which a text is about the list."""
 
@@ -100,17 +103,21 @@ def find_content(tree: Tree, visibility: Visibility, address: str = "") -> MainC
 
 
 def _introduction(tree: Tree, masses: Masses, node: int) -> Iterator[int]:
-    """Yield the element beside the content and before it that has the page's heading with a paragraph, if there is."""
+    """Yield the element beside the content and before it that has the page's heading, if it says little or much more.
+
+    Little is what one may do with the page, much a paragraph about it.
+    """
     heading = next(iter(masses.headings), node)
     if heading >= node or any(at <= heading < tree.ends[at] for at in masses.beside):
         return
-    around = enclose(tree, heading, node)
-    while tree.parents[heading] != around:
-        heading = tree.parents[heading]
-    end = tree.ends[heading]
-    is_said = any(heading <= at < end and masses.own_marks[at] and masses.own[at] >= _PARAGRAPH for at in masses.blocks)
-    if is_said and masses.links[heading] * 2 < masses.chars[heading]:
-        yield heading
+    around, block = enclose(tree, heading, node), heading
+    while tree.parents[block] != around:
+        block = tree.parents[block]
+    end = tree.ends[block]
+    is_said = any(block <= at < end and masses.own_marks[at] and masses.own[at] >= _PARAGRAPH for at in masses.blocks)
+    is_small = masses.chars[block] <= masses.chars[heading] + _ACTIONS
+    if is_small or (is_said and masses.links[block] * 2 < masses.chars[block]):
+        yield block
 
 
 def _trail(tree: Tree, masses: Masses, node: int, pruning: Pruning) -> Iterator[int]:
