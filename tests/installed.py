@@ -22,7 +22,9 @@ DOCUMENTS = {
     ),
     "woa": ("/.well-known/woa.json", "/invoke"),
 }
-"""Documents that tests of the core read, and where they call, by the plug-ins that have them."""
+"""Ends of the addresses of documents that tests of the core read, and of calls, by the plug-ins that have them."""
+PLAIN = re.compile(r"/actions/\w+$")
+"""Addresses of calls at the plain door."""
 OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency", "requires": "prerequisites"}
 """Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]
@@ -47,6 +49,8 @@ def taken_out() -> frozenset[str]:
 
 def missing_document(path: str) -> str | None:
     """Return the plug-in that has been taken out, and whose document has this path."""
+    if PLAIN.search(path) and not is_installed("plain"):
+        return "plain"
     return next((name for name, paths in DOCUMENTS.items() if not is_installed(name) and path.endswith(paths)), None)
 
 
@@ -60,6 +64,8 @@ def missing_plugin(error: BaseException | None) -> str | None:
             named += [
                 OPTIONS[name] for name in re.findall(r"(\w+): there is no such option", str(cause)) if name in OPTIONS
             ]
+        elif isinstance(cause, ValueError) and str(cause).startswith("There is no door"):
+            named = re.findall(r"There is no door '(\w+)'", str(cause))
         elif isinstance(cause, ModuleNotFoundError):
             named = re.findall(r"^awp_publish\.plugins\.(\w+)", cause.name or "")
         else:

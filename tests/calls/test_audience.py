@@ -184,6 +184,7 @@ def test_a_stream_finds_nothing_out(shop):
 
 @pytest.mark.needs("woa")
 @pytest.mark.needs("agent_json", "awas")
+@pytest.mark.needs("plain")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
     paths = [one.path_in(site.catalog) for one in published(ALL, site.catalog)]
@@ -518,7 +519,7 @@ def doors() -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.needs("woa", "awas", "agent_json", "mcp", "a2a", "bridge", "discovery")
+@pytest.mark.needs("plain", "woa", "awas", "agent_json", "mcp", "a2a", "bridge", "discovery")
 @pytest.mark.parametrize("door", DOCUMENTS)
 def test_a_document_holds_what_is_offered_at_its_door(doors, door):
     others = {f"only_{one}" for one in SPOKEN} - {f"only_{door}"}
@@ -571,6 +572,7 @@ def test_lists_hold_what_is_offered_at_their_door(doors):
 
 
 @pytest.mark.needs("discovery", "agent_json")
+@pytest.mark.needs("plain")
 def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     site = make_site()
     for name, tags in {"find": ["books", "reading"], "sign_in": ["account"], "help": [], "read": ["books"]}.items():

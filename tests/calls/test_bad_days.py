@@ -18,7 +18,7 @@ from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Store
 from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 
-pytestmark = pytest.mark.needs("woa")
+pytestmark = pytest.mark.needs("woa", "plain")
 
 KEY = {"idempotency-key": "k-1"}
 

@@ -110,7 +110,7 @@ def test_a_name_from_another_issuer_is_another_caller_at_every_door(shop, door):
     assert caller.call("rare", token=RIGHT).output == "rare"
 
 
-@pytest.mark.parametrize("door", [*installed("woa", "mcp"), "plain"])
+@pytest.mark.parametrize("door", installed("woa", "mcp", "plain"))
 def test_a_job_is_for_the_caller_of_its_issuer_alone(shop, door):
     job = DOORS[door](shop).call("later", token=LEFT).output["job_id"]
     polls = {

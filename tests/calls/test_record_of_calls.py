@@ -152,6 +152,7 @@ def test_a_replay_has_a_line_and_a_job_has_one_when_it_is_done(open_client, reco
     ]
 
 
+@pytest.mark.needs("plain")
 async def test_a_call_whose_caller_hung_up_has_a_line(record):
     site, begun = make_shop(), asyncio.Event()
 

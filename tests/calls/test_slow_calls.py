@@ -15,6 +15,8 @@ from awp_publish.calls import deadlines
 from awp_publish.http.exchange import Message
 from tests.guarded import Caller
 
+pytestmark = pytest.mark.needs("plain")
+
 
 @pytest.fixture
 async def no_leftovers() -> AsyncIterator[None]:

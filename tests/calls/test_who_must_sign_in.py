@@ -206,6 +206,7 @@ def make_app(**options):
 
 
 @pytest.mark.needs("agent_json", "jobs")
+@pytest.mark.needs("plain")
 def test_documents_say_who_must_sign_in_though_the_scheme_refuses_nobody(open_client):
     auth = open_client(make_app()).get("/agent.json").json()["auth"]
     assert set(auth["required_for"]) == {"show_mine", "show_library", "show_around", "show_listed", "make_report"}

@@ -36,6 +36,7 @@ def written(door: str, **facts: Any) -> WireRequest:
         ({"action": "a/b", "inputs": {}}, "POST", "/agents/actions/a%2Fb", {}),
     ],
 )
+@pytest.mark.needs("plain")
 def test_a_plain_call_has_its_inputs_where_its_method_has_them(facts, method, path, body):
     request = written("plain", **facts)
     assert (request.method, request.path.replace("%20", "+"), request.body) == (method, path, body)
@@ -62,6 +63,7 @@ def test_an_envelope_names_the_operation_of_a_declared_action_unless_it_is_the_o
 
 
 @pytest.mark.parametrize("allow", ["GET", "PUT", "PATCH", "DELETE, OPTIONS"])
+@pytest.mark.needs("plain")
 def test_a_plain_call_is_sent_again_by_the_method_that_is_allowed(allow):
     call = WireCall(action="order", inputs={})
     answer = doors()["plain"].read(
@@ -71,7 +73,7 @@ def test_a_plain_call_is_sent_again_by_the_method_that_is_allowed(allow):
     assert answer.request.method == allow.partition(",")[0]
 
 
-@pytest.mark.parametrize("door", [*installed("woa"), "plain"])
+@pytest.mark.parametrize("door", installed("woa", "plain"))
 def test_members_beside_the_input_are_sent_in_headers(door):
     request = written(
         door, action="order", inputs={}, key="k", confirmation="c", receipts=["r1", "r2"], session="s", declared=ORDER
@@ -99,7 +101,7 @@ def test_a_refusal_before_a_call_is_a_call_that_failed(door):
 @pytest.mark.parametrize(
     ("door", "documents", "address"),
     [
-        pytest.param(*row, marks=pytest.mark.needs(row[0]) if row[0] != "plain" else ())
+        pytest.param(*row, marks=pytest.mark.needs(row[0]))
         for row in (
             ("mcp", {"/agent.json": {"protocols": {"mcp": {"endpoint": "/tools"}}}}, "/tools"),
             ("mcp", {"/agent.json": {"protocols": {"x-mcp": {"endpoint": "/tools"}}}}, "/tools"),

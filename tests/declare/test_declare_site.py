@@ -41,6 +41,7 @@ def document(site: Site, path: str) -> Any:
 # --- What is said is published ---
 
 
+@pytest.mark.needs("plain")
 @pytest.mark.parametrize(
     ("inputs", "pagination"),
     [(["word"], None), (["word", "page"], "page"), (["offset", "limit"], "offset"), (["cursor"], "cursor")],

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
+import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel, Field, WithJsonSchema
 
@@ -91,6 +92,7 @@ def test_the_top_level_properties_of_awas() -> None:
     ]
 
 
+@pytest.mark.needs("plain")
 def test_the_complete_example_of_awas() -> None:
     (sample,) = (one for one in samples(AWAS_TEXT, "version", "actions") if one["name"] == "BookStore API")
     app, site = (
@@ -144,6 +146,7 @@ def ignoring_address(found: list[tuple[str, object, object]]) -> list[tuple[str,
     ]
 
 
+@pytest.mark.needs("plain")
 def test_the_action_parameter_and_result_of_awas() -> None:
     (action,) = samples(AWAS_TEXT, "id", "parameters", "result")
     (email,) = samples(AWAS_TEXT, "name", "validation", "example")
@@ -283,6 +286,7 @@ def part(name: str) -> Any:
     return json.JSONDecoder().raw_decode(text, text.index(f'"{name}": ', text.index("5. Top-Level")) + len(name) + 4)[0]
 
 
+@pytest.mark.needs("plain")
 def test_every_part_that_agent_json_shows() -> None:
     names = ("capabilities", "auth", "entities", "actions", "errors", "dependencies", "agent_hints", "agent_status")
     sample = {name: part(name) for name in names}

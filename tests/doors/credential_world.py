@@ -680,7 +680,7 @@ def _ways() -> Iterable[tuple[str, Way]]:
         yield f"the task of a2a 0.3 by {method}", reads("a2a", partial(read_a2a_task, method=method, is_old=True), _now)
 
 
-WAYS: Final = {name: way for name, way in _ways() if way.door in ("plain", "route") or is_installed(way.door)}
+WAYS: Final = {name: way for name, way in _ways() if way.door == "route" or is_installed(way.door)}
 
 NO_CALLS: Final[Mapping[str, str]] = {
     "status": "says whether the site works",
@@ -694,7 +694,7 @@ def doors_without_a_way(site: Site) -> list[str]:
     """The doors of a site, by the tables of its plug-ins, through which no way of the matrix leads."""
     opened = (door.name for listed in doors_of(site.plugins, site.settings.paths).values() for door in listed)
     led = {way.door for way in WAYS.values()} | set(NO_CALLS)
-    return sorted({"plain", *opened} - led)
+    return sorted({*opened} - led)
 
 
 # --- Judging a cell ---

@@ -274,6 +274,7 @@ def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler
 
 
 @pytest.mark.needs("woa")
+@pytest.mark.needs("plain")
 def test_a_declared_recovery_replaces_the_doors_own(open_client):
     site = make_shop(plugins=ASKED_FOR, secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 

@@ -150,7 +150,7 @@ def test_a_hidden_skill_takes_the_same_steps_as_an_unknown_one(client, token, mo
         assert hidden_counts & counts, (name, hidden_counts, counts)
 
 
-@pytest.mark.parametrize("door", [*installed("woa"), "plain"])
+@pytest.mark.parametrize("door", installed("woa", "plain"))
 def test_a_session_that_does_not_exist_tells_no_hidden_name_from_an_unknown_one(open_client, door):
     async def sign_in(request: Request) -> JSONResponse:
         """Sign in."""

@@ -104,6 +104,7 @@ def read(sent: list[Message]) -> tuple[int, dict[bytes, bytes], bytes]:
 @pytest.mark.parametrize("outside", [False, True], ids=["alone", "with middleware outside"])
 @pytest.mark.parametrize("described", [None, dict[str, int]], ids=["as it is", "as an object"])
 @pytest.mark.parametrize("media_type", ["text/plain", "text/event-stream", "application/pdf", "application/x-ndjson"])
+@pytest.mark.needs("plain")
 async def test_parts_are_passed_on_as_they_come(media_type, described, outside):
     shop = Shop(LIMITED, media_type, outside=outside, described=described)
     sent = await shop.ask(x_request_id="seven")
@@ -117,6 +118,7 @@ async def test_parts_are_passed_on_as_they_come(media_type, described, outside):
     assert (b"ratelimit" in headers) == bool(LIMITED)
 
 
+@pytest.mark.needs("plain")
 async def test_a_stream_may_take_longer_than_its_action_has_for_the_beginning():
     shop = Shop(timeout=0.2)
     original = shop.got.wait
@@ -130,6 +132,7 @@ async def test_a_stream_may_take_longer_than_its_action_has_for_the_beginning():
     assert read(await shop.ask())[2] == b"one two three"
 
 
+@pytest.mark.needs("plain")
 async def test_a_stream_that_fails_has_no_end(caplog):
     shop = Shop(fails=True)
     sent = await shop.ask()
@@ -147,6 +150,7 @@ async def test_a_stream_that_fails_has_no_end(caplog):
     ],
     ids=["recorded under a key", "validated", "JSON"],
 )
+@pytest.mark.needs("plain")
 async def test_an_answer_of_which_the_whole_is_needed_is_read_whole(options, headers, media_type):
     shop = Shop(options, media_type, (b'"one ', b'two"') if media_type.endswith("json") else (b"one ", b"two"))
     shop.got.set()
@@ -156,6 +160,7 @@ async def test_an_answer_of_which_the_whole_is_needed_is_read_whole(options, hea
     assert b"content-length" in dict(sent[0]["headers"])
 
 
+@pytest.mark.needs("plain")
 async def test_a_key_that_is_not_given_records_nothing_and_the_answer_is_passed_on():
     sent = await Shop({"idempotency": "24h"}).ask()
     assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
@@ -191,6 +196,7 @@ async def test_a_guarded_route_whose_stream_fails_has_no_end():
     assert all(one.get("more_body") for one in sent[1:])
 
 
+@pytest.mark.needs("plain")
 async def test_gates_refuse_before_anything_is_sent():
     sent = await Shop({"confirm": True}).ask()
     assert read(sent)[0] == 428

@@ -257,6 +257,7 @@ def test_no_document_points_at_one_that_is_left_out(open_client):
 
 
 @pytest.mark.needs("status")
+@pytest.mark.needs("plain")
 def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, open_client):
     site.declare("search", method="GET", path="/search", description="Search.")
     client = open_client(AgentPublisher(Starlette(routes=[Route("/search", PlainTextResponse("x"))]), site))

@@ -91,6 +91,7 @@ def client() -> TestClient:
 
 
 @pytest.mark.needs("discovery")
+@pytest.mark.needs("plain")
 def test_documents_know_who_must_sign_in_and_where_a_token_comes_from(client):
     with client:
         authentication = client.get("/agent.json").json()["auth"]

@@ -60,6 +60,7 @@ def test_a_file_in_json_has_its_name_and_its_media_type(open_client, app, door):
     assert wrong.code == "INVALID_INPUT"
 
 
+@pytest.mark.needs("plain")
 def test_the_address_that_documents_give_reads_a_file_as_they_say_base64(open_client, app):
     client = open_client(app)
     listed = {

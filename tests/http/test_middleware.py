@@ -226,6 +226,7 @@ def test_the_applications_own_lifespan_runs(site):
     assert seen == ["started", "stopped"]
 
 
+@pytest.mark.needs("plain")
 async def test_no_lifespan_is_needed(site):
     declare_status(site)
     app = AgentPublisher(Starlette(routes=[Route("/status", lambda request: PlainTextResponse("fine"))]), site=site)
@@ -240,6 +241,7 @@ async def test_no_lifespan_is_needed(site):
 
 
 @pytest.mark.needs("status")
+@pytest.mark.needs("plain")
 def test_a_degraded_action_is_published_without_a_restart(site, open_client):
     declare_status(site)
     client = open_client(AgentPublisher(Starlette(), site=site))
@@ -265,6 +267,7 @@ def test_an_unknown_degraded_action_is_refused(site, open_client):
 
 
 @pytest.mark.needs("agent_json", "status")
+@pytest.mark.needs("plain")
 async def test_no_reader_sees_half_a_refresh_under_load(site):
     """Readers and a refreshing thread at once: every answer is whole, and its ETag belongs to its bytes."""
     declare_status(site)

@@ -134,6 +134,7 @@ def test_a_call_passes_once_if_no_middleware_is_outside(open_client):
     assert paths == ["/books/emma"]
 
 
+@pytest.mark.needs("plain")
 def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     site, app = make_shop(), FastAPI()
     paths: list[str] = []

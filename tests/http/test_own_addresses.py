@@ -72,6 +72,7 @@ def test_a_signature_for_another_authority_counts_nowhere_even_if_host_names_it(
 
 
 @pytest.mark.parametrize("how", KNOWN)
+@pytest.mark.needs("plain")
 def test_a_site_that_names_the_default_port_is_signed_for_without_it(open_client, how):
     client = make_client(open_client, authenticate=KNOWN[how], url="https://Shop.example:443/")
     answer = call(client, "plain", {"host": "shop.example", **show("plain", how, SHOP)})
@@ -123,6 +124,7 @@ def test_a_token_that_is_bound_in_a_way_that_is_not_checked_is_refused_and_told_
 
 
 @pytest.mark.parametrize("how", KNOWN)
+@pytest.mark.needs("plain")
 def test_a_public_site_that_lists_a_loopback_address_is_signed_for_at_no_other(open_client, how):
     client = make_client(open_client, authenticate=KNOWN[how], url=[SHOP, LOCAL])
     for address in (SHOP, LOCAL):

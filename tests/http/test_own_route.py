@@ -268,6 +268,7 @@ def test_without_routes_a_call_reaches_no_other_known_address_of_the_site(open_c
     assert shop.ran[-1:] == ["/orders/o-1"]
 
 
+@pytest.mark.needs("plain")
 def test_a_value_that_is_encoded_without_end_is_refused_at_once(open_client):
     site = make_shop()
     site.declare("show", method="GET", path="/orders/{order_id}", description="Show an order.")
