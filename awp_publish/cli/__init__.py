@@ -240,7 +240,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     of_site = _of_application(project, "module:app, or the http(s) address of a site")
     call = commands.add_parser("call", parents=[of_site], help="call an action as agents do")
     call.add_argument("action", help="the action's id")
-    call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
+    call.add_argument("given", nargs="*", default=[], metavar="name=value", help="its inputs, as text or JSON")
     call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')
     call.add_argument("--door", help=f"through which door: {', '.join(doors())} (default: the first that it has)")
     call.add_argument("--token", help="a bearer token to send")

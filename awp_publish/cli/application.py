@@ -123,6 +123,8 @@ def is_application(target: str) -> bool:
 
 def load(target: str) -> AsgiApp:
     """Import the application `module:app` from here or from `src`. Raises DeclarationError if there is none."""
+    if target.startswith(("http://", "https://")):
+        raise DeclarationError(target, "is an address, not an application.", "Write module:app.")
     sys.path[:0] = ["", "src"] if Path("src").is_dir() else [""]
     module_name, _, attribute = target.partition(":")
     if not attribute:

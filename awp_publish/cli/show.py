@@ -18,6 +18,7 @@ def show(console: Console, options: Namespace) -> int:
     """Print what is published, or one of the documents. Returns 1 if there is no such document."""
     application, path = Application(options.target), options.path
     if path is not None:
+        path = f"/{path.lstrip('/')}"
         status, document = application.read(lambda: (path,))[path]
         text, kind = document.body.decode("utf-8", "replace"), document.media_type.partition(";")[0]
         if console.as_json and not kind.endswith("json"):
