@@ -13,6 +13,7 @@ from awp_publish.problems import Violation
 from awp_publish.schema.ambiguity import Readings, branches_recursively
 from awp_publish.schema.describing import Walker
 from awp_publish.schema.engine import compile_engine
+from awp_publish.schema.pointers import pointer_to
 from awp_publish.schema.unusable import UnusableSchema, first_line
 
 NOTHING: Final[Mapping[str, str]] = {}
@@ -33,7 +34,12 @@ def compile_schema(schema: JsonObject, asserts_formats: bool = False) -> "Valida
             return Validator(root, None, asserts_formats)
     try:
         return Validator(root, compile_engine(root, asserts_formats=asserts_formats), asserts_formats)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
+    except jsonschema_rs.ValidationError as error:
+        words = error.message.partition(" is not valid under any of the schemas listed")
+        what = f"{words[0]} is not allowed here" if words[1] else error.message
+        where = f"{pointer_to(error.instance_path)}: ".removeprefix(": ")
+        raise UnusableSchema(f"not a valid JSON Schema 2020-12: {where}{what}") from error
+    except (jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
         raise UnusableSchema(f"not a valid JSON Schema 2020-12: {first_line(error)}") from error
 
 
