@@ -8,6 +8,7 @@ from awp_publish.calls.call import Credentials, Label, Principal, Scheme as Sche
 from awp_publish.stores.store import Store
 
 
+@runtime_checkable
 class Authenticator(Protocol):
     """One way to identify a caller.
 

@@ -71,8 +71,8 @@ def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
     for gate in gates_of(setups):
         kinds |= dict.fromkeys(gate.refuses)
     own = [kind for kind in kinds if kind not in ALL]
-    if unnamed := [kind for kind in own if not _SLUG.fullmatch(kind.slug)]:
-        wrong = f"plugins: the slug of the problem {unnamed[0].__name__} is {unnamed[0].slug!r}."
+    if unnamed := [kind for kind in own if not _SLUG.fullmatch(getattr(kind, "slug", ""))]:
+        wrong = f"plugins: the slug of the problem {unnamed[0].__name__} is {getattr(unnamed[0], 'slug', '')!r}."
         raise DeclarationError(
             "site", wrong, 'Give it one of lower-case letters, digits and hyphens: "quota-exceeded".'
         )

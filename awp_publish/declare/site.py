@@ -216,7 +216,7 @@ class Site:
     def _ask_for_authenticators(self) -> None:
         """Put the plug-ins' ways to identify callers before those of the site."""
         plugins = ((setup.plugin, setup.plugin.authenticators(setup)) for setup in self.plugins.values())
-        asked = (listed(plugin, "what authenticators returns", found, Callable) for plugin, found in plugins)
+        asked = (listed(plugin, "what authenticators returns", found, Authenticator) for plugin, found in plugins)
         if of_plugins := [authenticator for authenticators in asked for authenticator in authenticators]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = facts_of(self.settings, self.authenticators)

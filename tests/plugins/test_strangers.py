@@ -465,8 +465,13 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", commands={"dns": COUNT}), 'has the command "dns", and so has "discovery"'),
         (
             plugin.Plugin(name="other", authenticators=lambda setup: None),  # type: ignore[arg-type, return-value]
-            "what authenticators returns must be a list of Callable",
+            "what authenticators returns must be a list of Authenticator",
         ),
+        (
+            plugin.Plugin(name="other", authenticators=lambda setup: [print]),
+            "what authenticators returns must be a list of Authenticator",
+        ),
+        (plugin.Plugin(name="other", problems=[ValueError]), "the slug of the problem ValueError is ''"),  # type: ignore[list-item]
         (
             plugin.Plugin(name="other", derive=lambda setup, catalog: None),  # type: ignore[arg-type, return-value]
             "what derive returns must be of type Catalog",
