@@ -8,6 +8,7 @@ import linecache
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import django
@@ -90,6 +91,12 @@ def of_view(code: str) -> list[object]:
         [" ".join(view.methods), {fact: value for fact in facts if (value := getattr(view, fact))}]
         for view in read_views(made(code))
     ]
+
+
+def kept_out(*modules: str) -> dict[str, str]:
+    """Return why views of modules are not published unless they are named, without those that are published."""
+    views = {module: FunctionType((lambda request: None).__code__, {"__name__": module}) for module in modules}
+    return {module: why for module, view in views.items() if (why := next(read_views(view)).kept_out)}
 
 
 def of_code(code: str) -> Any:
@@ -176,6 +183,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "queried": lambda *expressions: of_serializer(*expressions, method="GET"),
     "translate": translated,
     "view": of_view,
+    "kept": kept_out,
     "reads": of_code,
     "dead": dead,
     "forms": of_forms,
