@@ -136,8 +136,8 @@ def _condition(words: int) -> str:
 
 
 def _score(words: int) -> str:
-    one = "4 * (title_words LIKE :word{0}) + 3 * (author_words LIKE :word{0}) + 2 * (subject_words LIKE :word{0})"
-    return " + ".join(one.format(number) for number in range(words)) or "0"
+    score = "4 * (title_words LIKE :word{0}) + 3 * (author_words LIKE :word{0}) + 2 * (subject_words LIKE :word{0})"
+    return " + ".join(score.format(number) for number in range(words)) or "0"
 
 
 def _book(row: sqlite3.Row) -> Book:

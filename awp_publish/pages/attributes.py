@@ -25,10 +25,10 @@ _INTEGER: Final = re.compile(r"\s*-?\d{1,15}\s*\Z", re.ASCII)
 
 def base_of(tree: Tree, url: str) -> str:
     """Return the base of relative addresses that a page declares, or "" (HTML, 4.2.3)."""
-    for one in tree.find("base"):
-        if "href" in tree.attributes[one]:
+    for base in tree.find("base"):
+        if "href" in tree.attributes[base]:
             try:
-                return urljoin(url, tree.attributes[one]["href"].strip())
+                return urljoin(url, tree.attributes[base]["href"].strip())
             except ValueError:
                 return ""
     return ""

@@ -141,7 +141,10 @@ def _post_chars(tree: Tree, masses: Masses, text: int) -> int:
                 break
             if masses.marks[at]:
                 posts[tree.parents[at], tree.tags[at], tree.attributes[at].get("class", "")].add(at)
-    return max((sum(map(masses.chars.__getitem__, one)) for one in posts.values() if len(one) >= _MIN_POSTS), default=0)
+    return max(
+        (sum(map(masses.chars.__getitem__, members)) for members in posts.values() if len(members) >= _MIN_POSTS),
+        default=0,
+    )
 
 
 def _is_in(tree: Tree, tag: str, element: int) -> bool:

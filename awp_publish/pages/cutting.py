@@ -104,11 +104,13 @@ class Cut:
         texts = list[int]()
         for number, (region, pool) in enumerate(zip(survey.regions, self._pools, strict=True)):
             by_role.setdefault(region.landmark.role, set()).add(number)
-            said = (one for one in pool if survey.roles[one] in ("paragraph", "heading", "list", "table"))
-            texts.append(sum(lengths[survey.ends[one]] - lengths[survey.starts[one]] for one in said))
+            said = (element for element in pool if survey.roles[element] in ("paragraph", "heading", "list", "table"))
+            texts.append(sum(lengths[survey.ends[element]] - lengths[survey.starts[element]] for element in said))
         main = by_role["main"]
         for role in ("content", "form"):
-            if _OUTSIDE_RATIO * sum(texts[one] for one in main) < sum(texts[one] for one in by_role[role]):
+            if _OUTSIDE_RATIO * sum(texts[element] for element in main) < sum(
+                texts[element] for element in by_role[role]
+            ):
                 main |= by_role[role]
         return main or set(range(len(self._pools)))
 
@@ -119,7 +121,9 @@ class Cut:
             shares = _SCARCE_SHARES
         room = self._room - _REGION * min(len(self._pools), self._room // (8 * _REGION))
         unit_of, units_of = self._shelves.unit_of, self._shelves.units_of
-        needs = [sum(OVERHEAD + unit_of[one] * units_of[one] for one in shelf) for shelf in self._shelves.lists]
+        needs = [
+            sum(OVERHEAD + unit_of[element] * units_of[element] for element in shelf) for shelf in self._shelves.lists
+        ]
         rooms = [min(need, int(room * share)) for need, share in zip(needs, shares, strict=True)]
         spare = room - sum(rooms)
         for number, need in enumerate(needs):
@@ -156,7 +160,7 @@ class Cut:
     def _add_texts(self, shelf: Sequence[int], room: int) -> None:
         """Keep texts, shortened to one length."""
         unit_of, units_of = self._shelves.unit_of, self._shelves.units_of
-        units = [unit_of[one] for one in shelf for _ in range(units_of[one])]
+        units = [unit_of[element] for element in shelf for _ in range(units_of[element])]
         most = max(share_evenly(units, room - OVERHEAD * len(shelf)), _MIN_LENGTH)
         for candidate in shelf:
             kept = min((room - OVERHEAD) // max(min(unit_of[candidate], most), 1), units_of[candidate])
@@ -184,11 +188,13 @@ class Cut:
     def _lengthen_texts(self) -> None:
         """Give texts back in full, those that lack least first. Complete regions need no room for a description."""
         for number in self._begun:
-            if all(one in self._made and one not in self._lost for one in self._pools[number]):
+            if all(element in self._made and element not in self._lost for element in self._pools[number]):
                 self._left += SUMMARY_BYTES
         unit_of, units_of = self._shelves.unit_of, self._shelves.units_of
-        short = [one for one in self._shelves.lists[Shelf.TEXTS] if one in self._lost and units_of[one] == 1]
-        for candidate in sorted(short, key=lambda one: unit_of[one] - self._sizes[one]):
+        short = [
+            element for element in self._shelves.lists[Shelf.TEXTS] if element in self._lost and units_of[element] == 1
+        ]
+        for candidate in sorted(short, key=lambda element: unit_of[element] - self._sizes[element]):
             if self._left <= _MIN_ROOM:
                 break
             size = self._sizes[candidate]

@@ -26,7 +26,7 @@ def has_alike(visibility: Visibility, left_out: Sequence[int] = ()) -> bool:
     seen = dict[tuple[int, str], bool]()  # whether one of them is not left out
 
     def is_alike(key: tuple[int, str], at: int) -> bool:
-        counts = not any(one <= at < tree.ends[one] for one in left_out)
+        counts = not any(block <= at < tree.ends[block] for block in left_out)
         is_known, seen[key] = key in seen, seen.get(key, False) or counts
         return is_known and seen[key]
 
@@ -44,7 +44,8 @@ def has_alike(visibility: Visibility, left_out: Sequence[int] = ()) -> bool:
         end = max(end, tree.ends[table])
     links = ((at, " ".join(own.split())) for at in tree.find("a") if (own := tree.only(at)))
     return any(
-        not any(one <= link < tree.ends[one] for one in left_out for link in items) for items in _in_items(tree, links)
+        not any(block <= link < tree.ends[block] for block in left_out for link in items)
+        for items in _in_items(tree, links)
     )
 
 
@@ -94,12 +95,12 @@ def distinct_names(
     for (role, _), alike in groups.items():
         if len(alike) < 2:
             continue
-        told = (
+        described = (
             _of_links(alike, survey, items, visibility)
             if role == "link"
             else _of_buttons(alike, survey, items, visibility)
         )
-        for candidate, item in told:
+        for candidate, item in described:
             if item and item.lower() not in named[candidate].lower():
                 distinct[survey.nodes[candidate]] = f"{named[candidate]} {item}"
     return distinct
@@ -107,19 +108,21 @@ def distinct_names(
 
 def _of_links(alike: list[int], survey: Survey, items: ItemNames, visibility: Visibility) -> Iterator[tuple[int, str]]:
     attributes = visibility.tree.attributes
-    addresses = {attributes[survey.nodes[one]].get("href", "") for one in alike}
+    addresses = {attributes[survey.nodes[element]].get("href", "") for element in alike}
     if len(addresses) > 1:
-        yield from ((one, items.of_row(survey.nodes[one])) for one in alike)
+        yield from ((element, items.of_row(survey.nodes[element])) for element in alike)
 
 
 def _of_buttons(
     alike: list[int], survey: Survey, items: ItemNames, visibility: Visibility
 ) -> Iterator[tuple[int, str]]:
     alike = sorted(alike, key=survey.starts.__getitem__)
-    by_node = items.of_each([(survey.nodes[one], survey.starts[one], survey.ends[one]) for one in alike])
+    by_node = items.of_each(
+        [(survey.nodes[element], survey.starts[element], survey.ends[element]) for element in alike]
+    )
     times = Counter(by_node.values())
-    for one in alike:
-        item, form = by_node[survey.nodes[one]], survey.forms.get(survey.nodes[one])
+    for element in alike:
+        item, form = by_node[survey.nodes[element]], survey.forms.get(survey.nodes[element])
         if form is not None and (not item or times[item] > 1):  # they differ only in their hidden fields
             item = f"{item} {describe_hidden(form, visibility)[1]}".strip()
-        yield one, item
+        yield element, item

@@ -204,8 +204,8 @@ class Elements:
 
     def _shows(self, ids: str) -> bool:
         """Return True if all elements in a list of ids are visible, so that their texts are in the document anyway."""
-        for one in ids.split()[:MAX_REFERENCES]:
-            named, depth = self._tree.find_id(one), 0
+        for identifier in ids.split()[:MAX_REFERENCES]:
+            named, depth = self._tree.find_id(identifier), 0
             node = -1 if named is None else named
             while node >= 0 and self._tree.tags[node] != "body":
                 depth += 1
@@ -236,7 +236,7 @@ class Elements:
         facts["formmethod"] = form_method(given)
         if self._named is None:
             everything = (self._tree.attributes[node] for node in self._survey.nodes)
-            self._named = {one["form"] for one in everything if "form" in one}
+            self._named = {element["form"] for element in everything if "form" in element}
         if given.get("id") in self._named:
             facts["form"] = given["id"]
         if facts["formmethod"] == "POST" and given.get("enctype"):

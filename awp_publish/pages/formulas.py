@@ -54,7 +54,7 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
             places.update(zip(beside_of[parent], count(), strict=False))
         siblings, place = beside_of[parent], places[hidden]
         for beside in (siblings[place + 1 : place + 3], siblings[max(place - 2, 0) : place][::-1]):
-            picture = next((one for one in beside if tags[one] or tree.texts[one].strip()), -1)
+            picture = next((sibling for sibling in beside if tags[sibling] or tree.texts[sibling].strip()), -1)
             while picture >= 0 and tags[picture] not in _PICTURES and len(inner := tree.children(picture)) == 1:
                 picture = -1 if visibility.withdraws(picture) else inner[0]
             if picture < 0 or tags[picture] not in _PICTURES:

@@ -52,10 +52,10 @@ class ItemNames:
         """For each cell, where it and all cells before it have ended."""
         starts, roles = survey.starts, survey.roles
         regions = [*survey.regions, *survey.shadows.values()]
-        everything = (one for region in regions for one in region.candidates if roles[one] == "heading")
-        headings = [one for one in everything if survey.text(one)]
+        everything = (element for region in regions for element in region.candidates if roles[element] == "heading")
+        headings = [element for element in everything if survey.text(element)]
         self._headings = sorted(headings, key=starts.__getitem__)
-        self._starts = [starts[one] for one in self._headings]
+        self._starts = [starts[element] for element in self._headings]
         self._heads: dict[int, int] = {}
         """The first heading in each ancestor of a heading."""
         for heading in self._headings:
@@ -111,7 +111,7 @@ class ItemNames:
 
     def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
         """Return the item of each of several nodes, given in order with the start and end of their texts."""
-        told: dict[int, str] = {}
+        names: dict[int, str] = {}
         owners: dict[int, int | None] = {}  # ancestors of exactly one of them; None for those of several
         for node, _, _ in alike:
             for around in ancestors(self._tree, node):
@@ -120,9 +120,9 @@ class ItemNames:
         place = bisect_right(self._starts, alike[1][1])
         has_headings, before = place > 0 and self._starts[place - 1] >= alike[0][2], 0
         for node, start, end in alike:
-            told[node] = shorten_text(self._of_one(node, start, owners, before, has_headings), MAX_ITEM_NAME)
+            names[node] = shorten_text(self._of_one(node, start, owners, before, has_headings), MAX_ITEM_NAME)
             before = end
-        return told
+        return names
 
     def _of_one(self, node: int, start: int, owners: Mapping[int, int | None], after: int, has_headings: bool) -> str:
         survey, text = self._survey, ""
@@ -148,7 +148,7 @@ class ItemNames:
                 cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
                 texts = [(cell, text) for cell in cells if (text := survey.part_text(cell))]
                 headers = [(cell, text) for cell, text in texts if tree.tags[cell] == "th"]
-                self._rows[around] = headers[:2] + [one for one in texts if _LETTER.search(one[1])][:2]
+                self._rows[around] = headers[:2] + [pair for pair in texts if _LETTER.search(pair[1])][:2]
             own = set(ancestors(tree, node))
             return next((shorten_text(text, MAX_ITEM_NAME) for cell, text in self._rows[around] if cell not in own), "")
         if around not in self._heads:

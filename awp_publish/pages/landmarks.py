@@ -227,7 +227,7 @@ def is_permalink(tree: Tree, link: int) -> bool:
 def is_link(tree: Tree, child: int) -> bool:
     """Return True if a node is a link, or an item that contains only a link."""
     while tree.tags[child] == "li":
-        inner = [one for one in tree.children(child) if is_content(tree, one)]
+        inner = [part for part in tree.children(child) if is_content(tree, part)]
         if len(inner) != 1:
             return False
         child = inner[0]

@@ -87,7 +87,7 @@ def find_listing(tree: Tree, masses: Masses, whole: int) -> CardList | None:
             given = attributes[at].get("class", "")
             word = words.get(given)
             if word is None:
-                word = words[given] = next((one for one in given.split() if not _NUMBER.search(one)), "")
+                word = words[given] = next((part for part in given.split() if not _NUMBER.search(part)), "")
             shape = shapes[at] = f"{tags[at]}.{word}"
         return shape
 
@@ -140,7 +140,7 @@ class _Judge:
             headings = _in(self._headings, at, end)
             if not (has_picture or has_price or headings or sum(map(bool, masses.own[at:end])) >= _FACTS):
                 continue
-            titled += any(masses.links[one] * 2 > masses.chars[one] for one in headings)
+            titled += any(masses.links[heading] * 2 > masses.chars[heading] for heading in headings)
             cards.append(at)
             chars += masses.chars[at] + _PICTURE * (has_picture + has_price)
             links += masses.links[at]

@@ -163,7 +163,7 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
 
 
 def _is_code(tree: Tree, at: int) -> bool:
-    return any(tree.tags[one] in _CODES for one in lineage(tree, at, _CODE_LEVELS))
+    return any(tree.tags[ancestor] in _CODES for ancestor in lineage(tree, at, _CODE_LEVELS))
 
 
 def lineage(tree: Tree, at: int, levels: int) -> list[int]:

@@ -305,9 +305,9 @@ class Matcher:
             beside = ends[beside]
         self.steps += len(siblings)
         counts: dict[str, int] = {}
-        for one in reversed(siblings) if "last" in name else siblings:
-            kind = tags[one] if name.endswith("of-type") else ""
-            places[one] = counts[kind] = counts.get(kind, 0) + 1
+        for sibling in reversed(siblings) if "last" in name else siblings:
+            kind = tags[sibling] if name.endswith("of-type") else ""
+            places[sibling] = counts[kind] = counts.get(kind, 0) + 1
         return places.setdefault(at, 0)
 
 

@@ -58,12 +58,12 @@ def trim_structured(parts: dict[str, Any], room: int) -> int:
         keyed = members.items() if isinstance(members, dict) else enumerate(members)
         sizes += ((len(orjson.dumps(member)), part, key) for key, member in keyed)
     total, taken = sum(size + len(str(key)) for size, _, key in sizes), list[tuple[str, Any]]()
-    for size, part, key in sorted(sizes, key=lambda one: one[0], reverse=True):
+    for size, part, key in sorted(sizes, key=lambda entry: entry[0], reverse=True):
         if total <= room:
             break
         total -= size + len(str(key))
         taken.append((part, key))
-    for part, key in sorted(taken, key=lambda one: one[1] if isinstance(one[1], int) else 0, reverse=True):
+    for part, key in sorted(taken, key=lambda entry: entry[1] if isinstance(entry[1], int) else 0, reverse=True):
         del parts[part][key]
     for part in [name for name, members in parts.items() if not members]:
         del parts[part]

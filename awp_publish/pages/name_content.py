@@ -113,9 +113,9 @@ class NamesFromContent:
                 chosen = [option.node for option in read_options(tree, control) if option.is_selected]
             else:
                 below = range(control + 1, min(tree.ends[control], control + 1 + MAX_NODES))
-                options = (one for one in below if "option" in (tags[one], attributes[one].get("role")))
-                chosen = [one for one in options if attributes[one].get("aria-selected") == "true"]
-            return " ".join(text_of(self.visibility, one, max_nodes=MAX_NODES) for one in chosen)
+                options = (option for option in below if "option" in (tags[option], attributes[option].get("role")))
+                chosen = [option for option in options if attributes[option].get("aria-selected") == "true"]
+            return " ".join(text_of(self.visibility, option, max_nodes=MAX_NODES) for option in chosen)
         if role in RANGES or tag in ("meter", "progress"):
             return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
         return None

@@ -32,7 +32,7 @@ class AccessibleNames:
 
     __slots__ = (
         *("__dict__", "_contents", "_is_referred", "_known", "_labels", "_roots", "_surroundings", "_texts"),
-        *("_texts_of_labels", "_tree", "_visibility", "blocks", "told"),
+        *("_texts_of_labels", "_tree", "_visibility", "blocks", "naming_labels"),
     )
 
     def __init__(self, visibility: Visibility) -> None:
@@ -51,7 +51,7 @@ class AccessibleNames:
         self._texts: dict[int, str] = {}
         self._texts_of_labels: dict[int, str] = {}
         self._labels: dict[int, list[int]] = {}
-        self.told: set[int] = set()
+        self.naming_labels: set[int] = set()
         """Labels that are the name of a visible control, and therefore not elements of their own."""
         inner = (at for start, end, _ in self._roots for at in range(start, end) if tree.tags[at] == "label")
         for label in (*tree.find("label"), *inner):
@@ -73,7 +73,7 @@ class AccessibleNames:
                     continue
                 given = tree.attributes[target]
                 if role_of(tree.tags[target], given) in ACTIONS and not _is_named(given):
-                    self.told.add(label)
+                    self.naming_labels.add(label)
 
     def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" if it has none or only its `text`."""

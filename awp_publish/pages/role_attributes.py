@@ -55,13 +55,13 @@ class RoleAttributes:
         attrs: Attrs = {}
         options: list[Attrs] = []
         given = self._tree.attributes[node]
-        for one in read_options(self._tree, node):
-            own = self._tree.attributes[one.node]
-            text = self._survey.part_text(one.node) or own.get("label", "")
+        for item in read_options(self._tree, node):
+            own = self._tree.attributes[item.node]
+            text = self._survey.part_text(item.node) or own.get("label", "")
             option: Attrs = {"value": own.get("value", text)[:MAX_VALUE_LENGTH], "text": text}
-            facts: Attrs = {"group": one.group, "selected": one.is_selected, "disabled": one.is_disabled}
+            facts: Attrs = {"group": item.group, "selected": item.is_selected, "disabled": item.is_disabled}
             options.append({**option, **{name: value for name, value in facts.items() if value}})
-        kept = [one for place, one in enumerate(options) if place < _MAX_OPTIONS or "selected" in one]
+        kept = [option for place, option in enumerate(options) if place < _MAX_OPTIONS or "selected" in option]
         if limits.characters is None:
             kept = options
         if len(kept) < len(options):

@@ -62,7 +62,7 @@ def choose(
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and the total
     roles = survey.roles
     least = OVERHEAD * sum(map(len, pools)) + (LINK_OVERHEAD - OVERHEAD) * roles.count("link") + lengths[-1]
-    of_regions = [len(orjson.dumps(one)) + _MEMBER for one in facts]
+    of_regions = [len(orjson.dumps(region)) + _MEMBER for region in facts]
     if room is not None and least > 2 * room:
         return Cut(tree, survey, elements, pools, lengths, of_regions, room).select()
     whole, condensed = ElementLimits(), ElementLimits(compact=True)

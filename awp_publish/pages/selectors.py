@@ -333,7 +333,7 @@ def _add_function(parts: _Parts, written: str, name: str, argument: str, depth: 
     is_slotted = forgiving and written.lower() == "::slotted("  # only style sheets have slots
     if name not in ANY | _COUNTING | {"not", "has", "host", "lang"} or (written.startswith("::") and not is_slotted):
         parts.unread = parts.unread or written * (not is_slotted)
-    parts.unread = next((one.unread for one in selectors if one.unread), parts.unread)
+    parts.unread = next((selector.unread for selector in selectors if selector.unread), parts.unread)
     parts.states.append(PseudoClass(name, selectors, step, offset))
     if name in _COUNTING:
         parts.weigh(0, 1, 0)

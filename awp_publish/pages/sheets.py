@@ -200,7 +200,7 @@ def _needs(part: str) -> tuple[Set[str], Set[str]]:
 def _selectors(prelude: str) -> Iterator[Selector]:
     """Yield the selectors of a rule as far as they are read."""
     try:
-        selectors = [one for part in split_list(prelude) for one in read_selectors(part, forgiving=True)]
+        selectors = [selector for part in split_list(prelude) for selector in read_selectors(part, forgiving=True)]
     except SelectorError:
         return
     if not any(selector.is_unknown for selector in selectors):  # no browser knows it, and drops the rule (4.1)

@@ -99,7 +99,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "lang": tree.attributes[0].get("lang") or "en",
     }
     names = AccessibleNames(visibility)
-    found = survey(tree, visibility, find_content(tree, visibility, url), names.told, names.blocks)
+    found = survey(tree, visibility, find_content(tree, visibility, url), names.naming_labels, names.blocks)
     elements = Elements(found, names, visibility, url)
     facts = _describe(found.regions, tree, elements, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
@@ -158,12 +158,12 @@ def _describe(regions: Sequence[Region], tree: Tree, elements: Elements, url: st
         described.append(facts)
     for alike in unnamed.values():  # several in one list are named after their items
         if len(alike) > 1:
-            told = elements.items.of_each(
-                [(regions[one].node, regions[one].start, regions[one].start) for one in alike]
+            items = elements.items.of_each(
+                [(regions[number].node, regions[number].start, regions[number].start) for number in alike]
             )
-            for one in alike:
-                if item := told[regions[one].node]:
-                    described[one]["label"] = item
+            for number in alike:
+                if item := items[regions[number].node]:
+                    described[number]["label"] = item
     return described
 
 

@@ -44,7 +44,7 @@ class Statements:
 
     @property
     def names_article(self) -> bool:
-        return any(one.endswith(_ARTICLES) and one != _MANUAL for one in self.types)
+        return any(kind.endswith(_ARTICLES) and kind != _MANUAL for kind in self.types)
 
     @property
     def is_article(self) -> bool:
@@ -72,14 +72,16 @@ class Statements:
 def read_statements(tree: Tree) -> Statements:
     """Return what a page says it is."""
     metas = [tree.attributes[at] for at in tree.find("meta")]
-    names = [one.get("property") or one.get("name", "") for one in metas]
+    names = [meta.get("property") or meta.get("name", "") for meta in metas]
     links = [tree.attributes[at] for at in (*tree.find("link"), *tree.find("a"))]
     return Statements(
         types=_types_of(tree),
-        preview=next((one.get("content", "").lower().strip() for one in metas if one.get("property") == "og:type"), ""),
+        preview=next(
+            (meta.get("content", "").lower().strip() for meta in metas if meta.get("property") == "og:type"), ""
+        ),
         is_dated=any(map(_PUBLISHED.search, names)),
-        has_author=not _AUTHORS.isdisjoint(names) or any("author" in one.get("rel", "").split() for one in links),
-        address=next((one.get("href", "") for one in links if "canonical" in one.get("rel", "").split()), ""),
+        has_author=not _AUTHORS.isdisjoint(names) or any("author" in link.get("rel", "").split() for link in links),
+        address=next((link.get("href", "") for link in links if "canonical" in link.get("rel", "").split()), ""),
     )
 
 
@@ -91,7 +93,7 @@ def headed_articles(tree: Tree, headings: Sequence[int]) -> list[int]:
 
 def _types_of(tree: Tree) -> list[str]:
     marked = (tree.attributes[at].get("itemtype", "").rstrip("/") for at in (0, tree.body_at, *tree.find("article")))
-    return [one.rpartition("/")[2] for one in marked if one] + [
+    return [name.rpartition("/")[2] for name in marked if name] + [
         found
         for at in tree.find("script")
         if tree.attributes[at].get("type", "").strip().lower() == "application/ld+json"

@@ -54,12 +54,12 @@ class Surroundings:
         row = tree.parents[cell] if cell >= 0 else -1
         if row < 0 or tree.tags[row] != "tr" or tree.tags[cell] not in ("td", "th"):
             return ""
-        cells = [one for one in self._around(row)[0] if tree.tags[one] in ("td", "th")]
+        cells = [other for other in self._around(row)[0] if tree.tags[other] in ("td", "th")]
         place = cells.index(cell)
         headers = self._headers_of(tree.parents[row])
         column = headers[place] if place < len(headers) and tree.tags[cell] == "td" else ""
-        named = [one for one in cells[:place] if column or tree.tags[one] == "th"]
-        own = next(filter(None, map(self._text, sorted(named, key=lambda one: tree.tags[one] != "th"))), "")
+        named = [other for other in cells[:place] if column or tree.tags[other] == "th"]
+        own = next(filter(None, map(self._text, sorted(named, key=lambda other: tree.tags[other] != "th"))), "")
         if own or column:
             return " ".join(filter(None, (own, column)))
         return self._text(cells[place - 1]) if place else ""
@@ -70,8 +70,8 @@ class Surroundings:
         table = part if tree.tags[part] == "table" else tree.parents[part]
         if table not in self._headers:
             row = next(rows_of(tree, table), None) if tree.tags[table] == "table" else None
-            cells = [one for one in tree.children(row) if tree.tags[one] in ("td", "th")] if row is not None else []
-            is_headed = bool(cells) and all(tree.tags[one] == "th" for one in cells)
+            cells = [cell for cell in tree.children(row) if tree.tags[cell] in ("td", "th")] if row is not None else []
+            is_headed = bool(cells) and all(tree.tags[cell] == "th" for cell in cells)
             self._headers[table] = list(map(self._text, cells)) if is_headed else []
         return self._headers[table]
 
@@ -92,22 +92,22 @@ class Surroundings:
         place = places[node]
         beside = siblings[place + 1 :][:MAX_SIBLINGS] if forwards else siblings[:place][::-1][:MAX_SIBLINGS]
         parts: list[str] = []
-        for one in beside:
-            tag = tags[one]
+        for sibling in beside:
+            tag = tags[sibling]
             if not tag:
-                parts.append(texts[one])
-            elif tag in STRIPPED or self._visibility.hides(one):
+                parts.append(texts[sibling])
+            elif tag in STRIPPED or self._visibility.hides(sibling):
                 continue
-            elif tag in _HEADINGS or self._is_others(one):
-                is_of_box = not forwards and tag == "input" and input_type(self._tree.attributes[one]) in BOXES
+            elif tag in _HEADINGS or self._is_others(sibling):
+                is_of_box = not forwards and tag == "input" and input_type(self._tree.attributes[sibling]) in BOXES
                 return "" if is_of_box else _join(parts, forwards), False
             elif tag in INLINE and tag != "br":
-                parts.append(self._text(one))
+                parts.append(self._text(sibling))
             else:  # a block or a break ends a text
                 if not _LETTER.search("".join(parts)):
                     if forwards:
                         return "", False
-                    parts.append(self._text(one))
+                    parts.append(self._text(sibling))
                 if _LETTER.search("".join(parts)):
                     break
         name = _join(parts, forwards)

@@ -88,7 +88,7 @@ class Survey:
             if region.candidates:
                 region.candidates += [self.add(node, HIDDEN, IN_FORM) for node in region.hidden]
             if self.shadows:
-                waiting += [self.shadows[one] for one in region.candidates if one in self.shadows]
+                waiting += [self.shadows[candidate] for candidate in region.candidates if candidate in self.shadows]
         self.regions = [region for region in self.regions if region.candidates]
 
     def part_text(self, node: int) -> str | None:

@@ -274,7 +274,7 @@ class Tree:
             selectors = read_selectors(css)
         except SelectorError as error:
             raise ValueError(f"{css!r} is not a CSS selector: {error}.") from None
-        if unread := next((one.unread for one in selectors if one.unread), ""):
+        if unread := next((selector.unread for selector in selectors if selector.unread), ""):
             raise ValueError(f"{css!r} has {unread}, a selector that is not supported.")
         return sorted(Matcher(self, 0, self.size, is_checked, scope).among(selectors))
 

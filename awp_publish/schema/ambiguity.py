@@ -80,8 +80,8 @@ class Readings:
             total = len(arrays)
             items = [item for item in value if isinstance(item, (dict, list))] if isinstance(value, list) else []
             for shape in arrays if items else ():
-                for one in (*list_of(shape, "prefixItems"), shape.get("items")):
+                for part in (*list_of(shape, "prefixItems"), shape.get("items")):
                     for item in items:
-                        total += self._count(one, item, counted)
+                        total += self._count(part, item, counted)
         counted[key] = total
         return total

@@ -49,6 +49,8 @@ def register_shop(app: FastAPI, site: Site, database: Database) -> None:
         addresses += [f"/books/{slug}" for slug in shown["slug"]]
         addresses += [f"/search?{urlencode({'q': text})}" for name in ("author", "subject") for text in shown[name]]
         changed = f"<lastmod>{agents.UPDATED.date().isoformat()}</lastmod>"
-        urls = "".join(f"<url><loc>{escape(site.catalog.absolute(one))}</loc>{changed}</url>" for one in addresses)
+        urls = "".join(
+            f"<url><loc>{escape(site.catalog.absolute(address))}</loc>{changed}</url>" for address in addresses
+        )
         text = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{SITEMAP}">{urls}</urlset>\n'
         return Response(text, media_type="application/xml", headers={"Cache-Control": "public, max-age=300"})

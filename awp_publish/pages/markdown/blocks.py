@@ -288,16 +288,14 @@ class Blocks:
         for terms, definitions in groups:
             names = ", ".join(f"**{line}**" for line in map(self._line, terms) if line)
             with self._lines.item("- ", tight=not is_first):
-                if names and not any(
-                    self._is_block(child) for one in definitions for child in self._tree.children(one)
-                ):
+                if names and not any(self._is_block(child) for at in definitions for child in self._tree.children(at)):
                     definition = "; ".join(line for line in map(self._line, definitions) if line)
                     self._lines.block([f"{names}: {definition}" if definition else names])
                 else:
                     if names:
                         self._lines.block([names])
-                    for one in definitions:
-                        self.write(self._visible.children(one), depth)
+                    for at in definitions:
+                        self.write(self._visible.children(at), depth)
             is_first = is_first and not self._lines.has_written
 
     def _write_table(self, node: int, depth: int) -> None:
@@ -315,8 +313,8 @@ class Blocks:
         """Return the language of code that highlighters write into classes: on the code, around it, or within."""
         tree = self._tree
         inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
-        for one in (*inner, node, *islice(self._visible.around(node), 1)):
-            given = tree.attributes[one]
+        for element in (*inner, node, *islice(self._visible.around(node), 1)):
+            given = tree.attributes[element]
             if found := _LANGUAGE.search(given.get("class", "")):
                 return found[1]
             if language := given.get("data-lang", given.get("data-language", "")).strip():

@@ -171,7 +171,7 @@ class Controls:
         if not _OVERRIDING.isdisjoint(given):
             if form is None:
                 around = islice(self._visible.around(button), _MAX_CLIMB)
-                form = next((one for one in around if tags[one] == "form"), button)
+                form = next((ancestor for ancestor in around if tags[ancestor] == "form"), button)
             type_of_form = {"formenctype": given.get("formenctype", "")}  # the form says its own
             return [what, self.target(form, {**given, **type_of_form}) or "sends nothing"]
         return [what] if form is None else [what, f"of the form {self.target(form)}"]
@@ -267,7 +267,7 @@ class Controls:
 
     def _options(self, select: int) -> str:
         listed, attributes = list[str](), self._visible.attributes
-        options = [one for one in read_options(self._visible.tree, select) if self._visible.shows(one.node)]
+        options = [option for option in read_options(self._visible.tree, select) if self._visible.shows(option.node)]
         for option in options[:MAX_OPTIONS]:
             given = attributes[option.node]
             name = collapse(given.get("label") or self._visible.plain_text(option.node)).strip()
@@ -306,8 +306,8 @@ class Controls:
     def hidden(self, form: int) -> list[str]:
         """Return the hidden fields of a form: names and values, but only the names of session secrets."""
         listed = []
-        for one in self.read_form(form).hidden:
-            given = self._visible.attributes[one]
+        for hidden in self.read_form(form).hidden:
+            given = self._visible.attributes[hidden]
             name, value = given["name"], given.get("value", "")
             shown = "a secret of the session" if is_secret(name) else self._value(value)
             listed.append(f"{code_span(name)}: {shown}")

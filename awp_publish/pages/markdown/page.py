@@ -109,7 +109,7 @@ class _Page:
         visibility = self._visible.visibility
         if has_alike(visibility, left_out):
             content = MainContent(self._tree.body_at, frozenset(), frozenset())
-            found = survey(self._tree, visibility, content, self._names.told, self._names.blocks)
+            found = survey(self._tree, visibility, content, self._names.naming_labels, self._names.blocks)
             items = ItemNames(found, visibility)
             self._inline.controls.distinct = distinct_names(found, self._names, items, visibility)
 
@@ -135,10 +135,10 @@ class _Page:
         navigation, forms = self._chrome()
         skipping = set(later)
         later.update(navigation, forms)
-        mains = (one for one in tree.find("main") if self._is_seen(one))
+        mains = (at for at in tree.find("main") if self._is_seen(at))
         main = next(mains, None)
         if main is not None:  # preceded by the heading of the page, wherever that is
-            own = next((one for one in tree.find("h1") if self._is_seen(one)), None)
+            own = next((heading for heading in tree.find("h1") if self._is_seen(heading)), None)
             if own is not None and main not in self._visible.around(own):
                 self._blocks.write([own])
                 later.add(own)
@@ -153,9 +153,9 @@ class _Page:
     def _write_chrome(self, navigation: Sequence[int], forms: Sequence[int]) -> None:
         """Write each navigation as a line, without links of earlier lines, and forms."""
         written, lines = set[str](), list[str]()
-        for one in navigation:
+        for nav in navigation:
             pieces = list[Piece]()
-            for piece in self._inline.pieces(one):
+            for piece in self._inline.pieces(nav):
                 if isinstance(piece, Mark) and piece.kind == "markdown":
                     if piece.text in written:
                         continue
@@ -179,10 +179,10 @@ class _Page:
         if not content.is_certain:
             forms = sorted({*forms, *self._forms_beside(omitted)})
         counts = Counter[str]()
-        for one in omitted:
-            counts.update(self._counts(one))
-        for one in (*navigation, *forms):
-            counts.subtract(self._counts(one))
+        for block in omitted:
+            counts.update(self._counts(block))
+        for block in (*navigation, *forms):
+            counts.subtract(self._counts(block))
         if counts["link"] <= MIN_LINKS and not counts["form"] and counts["character"] <= MIN_OMITTED:
             return self.write()
         paging = {
@@ -209,9 +209,11 @@ class _Page:
 
     def _write_main(self, content: MainContent, omitted: Sequence[int]) -> None:
         tree, node = self._tree, content.node
-        headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
+        headings = [
+            heading for heading in tree.find("h1") if self._is_seen(heading) and self._visible.plain_text(heading)
+        ]
         written = (node, *content.before)
-        if not any(self._is_in(one, written) and not self._is_in(one, omitted) for one in headings):
+        if not any(self._is_in(heading, written) and not self._is_in(heading, omitted) for heading in headings):
             if headings:
                 self._blocks.write(headings[:1])
             elif title := escape_text(collapse(read_title(tree)).strip()):
@@ -260,7 +262,7 @@ class _Page:
     def _is_seen(self, node: int) -> bool:
         around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
         return self._visible.shows(node) and all(
-            self._tree.tags[one] in ("body", "html") or self._visible.shows(one) for one in around
+            self._tree.tags[above] in ("body", "html") or self._visible.shows(above) for above in around
         )
 
     def _chrome(self) -> tuple[list[int], list[int]]:
@@ -273,12 +275,12 @@ class _Page:
             is_inner = tree.attributes[link].get("href", "").startswith("#")
             self._inline.later.update([link] if is_inner and _SKIPS.match(self._visible.plain_text(link)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
-            for one in tree.find(tag)[:MAX_CHROME]:
-                tags = {tree.tags[above] for above in islice(self._visible.around(one), MAX_BLOCK_DEPTH)}
+            for bar in tree.find(tag)[:MAX_CHROME]:
+                tags = {tree.tags[above] for above in islice(self._visible.around(bar), MAX_BLOCK_DEPTH)}
                 if tag == "form" and (not tags & _CHROME or "main" in tags or "article" in tags):
                     continue
-                if "nav" not in tags and not _HOLDERS & tags and self._is_seen(one):
-                    found.append(one)
+                if "nav" not in tags and not _HOLDERS & tags and self._is_seen(bar):
+                    found.append(bar)
         return navigation, forms
 
     def _chrome_of(self, omitted: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -317,6 +319,8 @@ class _Page:
                 return False
             if tag == "nav" or role in _CHROME_ROLES:
                 return True
-            if tag in _CHROME and not any(self._tree.tags[one] in SECTIONING for one in self._visible.around(above)):
+            if tag in _CHROME and not any(
+                self._tree.tags[ancestor] in SECTIONING for ancestor in self._visible.around(above)
+            ):
                 return True
         return False

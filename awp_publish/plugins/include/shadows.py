@@ -27,9 +27,9 @@ def find_shadows(routes: Iterable[ListedRoute]) -> Mapping[tuple[int, str], List
         for method in route.methods:
             equal = [found for host in {"", route.host} if (found := first.get((method, host, own))) is not None]
             taking = (
-                one
-                for pattern, one in earlier
-                if method in one.methods and one.host in ("", route.host) and pattern.fullmatch(own)
+                other
+                for pattern, other in earlier
+                if method in other.methods and other.host in ("", route.host) and pattern.fullmatch(own)
             )
             if (before := next(iter(equal), None) or next(taking, None)) is not None:
                 shadows[id(route), method] = before
