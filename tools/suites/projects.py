@@ -57,6 +57,14 @@ PROJECTS: Final[Mapping[str, Project]] = {
         requires=("-r", "requirements.txt", "time-machine"),
         tests=_DJANGO,
     ),
+    "pretalx": Project(
+        repository="pretalx/pretalx",
+        extra="django",
+        settings="pretalx.common.settings.test_settings",
+        path="src",
+        requires=("-e", ".[dev]"),
+        tests=(*_PYTEST, "-n", "2", "-p", "no:sugar", "-o", "filterwarnings=", "src/tests"),
+    ),
     "django-helpdesk": Project(
         repository="django-helpdesk/django-helpdesk",
         extra="django",
