@@ -1,11 +1,13 @@
 """Between Django's requests and responses and the core's ASGI scopes, replies and messages."""
 
 import asyncio
+from urllib.parse import quote
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 
 from awp_publish.http.exchange import HOLDS_THREAD, Message, Scope
+from awp_publish.model import SAFE_IN_PATH
 
 
 def scope_of(request: HttpRequest) -> Scope:
@@ -39,7 +41,7 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": version,
         "method": request.method or "GET",
-        "raw_path": request.path.encode(),
+        "raw_path": quote(request.path, safe=SAFE_IN_PATH.replace("%", "")).encode(),  # PEP 3333: it is decoded
         "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()],
         "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
         "state": {},
