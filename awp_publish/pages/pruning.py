@@ -100,7 +100,10 @@ class Pruning:
         links = self._links[bisect_left(self._links, at) : bisect_left(self._links, self._tree.ends[at])]
         if not 1 < len(links) <= _MAX_TRAIL or self._masses.chars[at] > _MAX_CHARS:
             return False
-        path = urlsplit(urljoin(self._address, self._tree.attributes[links[0]]["href"].strip())).path
+        try:
+            path = urlsplit(urljoin(self._address, self._tree.attributes[links[0]]["href"].strip())).path
+        except ValueError:
+            return False
         return path in ("", "/") or (path != self._path and self._path.startswith(path))
 
     def _is_item(self, at: int) -> bool:

@@ -1,5 +1,7 @@
 """The main content: the mass of text and landmarks decide, never the words of a class."""
 
+import re
+
 import pytest
 
 from awp_publish.pages import Budget, parse
@@ -423,6 +425,17 @@ def test_blocks_of_links_stay_in_a_text_on_which_one_may_act(says, address):
 def test_any_canonical_address_is_read(address):
     page = f"<link rel=canonical href='{address}'>{CHROME}<main>{ACTED_UPON}</main>"
     assert "Part 5:" in write_content(page, "https://x.example/storm")
+
+
+@pytest.mark.parametrize("address", ["http://[", "//[", "https://[::1", "http://\u2100.example/", "\x00", "data:,"])
+def test_the_addresses_of_links_need_not_be_readable(address):
+    trail = "<div><a href=/>Paper</a> <a href=/teas>Teas</a></div>"
+    form = "<form><p>Tell us.</p><label>Name <input></label><textarea></textarea><button>Send</button></form>"
+    cards = "".join(f"<li><h3><a href=/{place}>Tea {place}</a></h3><button>Buy</button></li>" for place in range(9))
+    for block in (f"<div><h1>Teas</h1><ul>{cards}</ul></div>", f"<ul>{cards}</ul>", form, ACTED_UPON):
+        page = re.sub(r"href=[^>]*", f"href='{address}'", f"{CHROME}{trail}{block}{FOOTER}")
+        for write in (write_content, write_markdown):
+            assert max(write(page, URL).count(text) for text in ("Buy", "Send", "Part 5:"))
 
 
 def test_a_page_that_is_a_form_has_it_as_content():
