@@ -152,6 +152,12 @@ PROJECTS: Final[Mapping[str, Project]] = {
             "SERVER_EMAIL": "a@b.example",
         },
     ),
+    "mealie": Project(
+        repository="mealie-recipes/mealie",
+        python="3.12",
+        requires=(".", "openai<1.50", "pytest>=8,<9", "pytest-asyncio~=0.24.0", "freezegun", "rich"),
+        tests=(*_PYTEST, "-o", "addopts=", "tests"),
+    ),
     "spoolman": Project(
         repository="Donkie/Spoolman",
         requires=_SPOOLMAN,
