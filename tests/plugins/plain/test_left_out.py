@@ -1,30 +1,10 @@
 """A site without the plain door: its actions are called with WoA's envelope, and no document names plain addresses."""
 
 import pytest
-from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, Overview, Site
 from awp_publish.client import AgentClient
 from tests.client import TestClient
-
-
-def make_app(*left_out: str) -> FastAPI:
-    site, app = Site("Shop", "Sells tea.", "https://shop.example", plugins=[*left_out, Overview(None)]), FastAPI()
-
-    @app.get("/teas")
-    @site.action("list_teas")
-    def teas(word: str = "") -> list[str]:
-        """List the teas."""
-        return [word]
-
-    @app.post("/orders")
-    @site.action("order_tea", confirm=True)
-    def order(tea: str) -> str:
-        """Order a tea."""
-        return f"ordered {tea}"
-
-    app.add_middleware(AgentPublisher, site=site)
-    return app
+from tests.plugins.woa.test_left_out import make_app
 
 
 @pytest.fixture
