@@ -310,18 +310,6 @@ def is_rendered(given: Declarations) -> bool:
     )
 
 
-def waits_in_flow(given: Declarations) -> bool:
-    """Return True for what is transparent and otherwise seen, in its place in the page, and takes clicks."""
-    if not _is_zero(given["opacity"][0] if "opacity" in given else "", _CLEAR):
-        return False
-    if any(name in given and given[name][0] in values for name, values in _OUT_OF_FLOW.items()):
-        return False
-    return not hides_box({name: value for name, value in given.items() if name != "opacity"})
-
-
-_OUT_OF_FLOW: Final = {"position": ("absolute", "fixed"), "pointer-events": ("none",)}
-
-
 def hides_box(given: Declarations) -> bool:
     """Return True if declarations hide their element with everything in it from everybody who looks at the page.
 
@@ -371,7 +359,7 @@ def _appears(of: Callable[[str], str]) -> bool:
 
     What is laid over the page or takes no clicks, such as a menu, waits for something else.
     """
-    if any(of(name) in values for name, values in _OUT_OF_FLOW.items()):
+    if of("position") in ("absolute", "fixed") or of("pointer-events") == "none":
         return False
     is_moved = any(of(name) not in ("", "none") for name in ("transform", "translate"))
     return is_moved or _FADES.search(of("transition")) is not None

@@ -5,10 +5,8 @@ Time is bounded (see `Matcher`): beyond it no further rules are applied.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import chain
 from math import inf
 from typing import Final
@@ -22,7 +20,6 @@ from awp_publish.pages.declarations import (
     hides_text,
     is_rendered,
     read_declarations,
-    waits_in_flow,
 )
 from awp_publish.pages.matching import ExhaustedError, Matcher, PageNodes
 from awp_publish.pages.sheets import COMPUTED, Layer, Sheet
@@ -38,9 +35,6 @@ _MAX_REPLACED: Final = 8
 
 _FIELDS: Final = frozenset(("button", "input", "select", "textarea"))
 _PICTURES: Final = frozenset(("audio", "canvas", "embed", "iframe", "img", "object", "svg", "video"))
-_PARTS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "input", "select", "textarea"))
-"""What makes an element a part of the page, and not a hint or a symbol."""
-
 _OPERATED: Final = _FIELDS | {"a", "area", "summary"}
 """Elements whose icon may stand for a text beside every screen."""
 
@@ -85,7 +79,7 @@ class Styles:
         among = sorted(concerns)
         for properties in set(concerns.values()):
             self._cascade([at for at in among if concerns[at] == properties], properties)
-        self.boxes.update(at for at in among if hides_box(self._cascaded[at]) and not self._appears(at))
+        self.boxes.update(at for at in among if hides_box(self._cascaded[at]))
         self.unseen.update(at for at in self.boxes if is_rendered(self._cascaded[at]))
         closed, tops, hiding = 0, list[int](), set[str]()
         for at in among:
@@ -132,18 +126,6 @@ class Styles:
             if name in (own := self._styled(at)):
                 declared.setdefault(at, []).append((inf, own))
         return {at: _merge(own, (name,))[name][0] for at, own in declared.items()}
-
-    def _appears(self, at: int) -> bool:
-        """Return True for a transparent part of the page with a heading or a field, which only its scripts show."""
-        if not waits_in_flow(self._cascaded[at]):
-            return False
-        place = bisect_right(self._parts, at)
-        return place < len(self._parts) and self._parts[place] < self._page.ends[at]
-
-    @cached_property
-    def _parts(self) -> Sequence[int]:
-        matcher, tags = self._matcher, self._page.tags
-        return [at for at in range(matcher.start, matcher.end) if tags[at] in _PARTS]
 
     def _styled(self, at: int) -> Declarations:
         return read_declarations(self._page.attributes[at].get("style", ""))

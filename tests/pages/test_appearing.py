@@ -44,27 +44,3 @@ def test_elements_that_come_into_view_are_written(style: str) -> None:
 @pytest.mark.parametrize("style", STAYS)
 def test_text_that_waits_for_something_else_is_not_written(style: str) -> None:
     assert all(write_markdown(page, URL) == "Shown\n" for page in pages_with(style))
-
-
-@pytest.mark.parametrize("part", ["<h2>Tea from Assam</h2>", "<label>Tea from Assam <input name=q></label>"])
-@pytest.mark.parametrize(
-    ("style", "is_written"),
-    [
-        ("opacity:0", True),
-        ("opacity:0;position:relative", True),
-        ("opacity:0;position:absolute", False),
-        ("opacity:0;pointer-events:none", False),
-        ("opacity:0;visibility:hidden", False),
-        ("opacity:0;height:0;overflow:hidden", False),
-    ],
-)
-def test_a_transparent_part_of_the_page_with_a_heading_or_a_field_is_shown_by_its_scripts(
-    part: str, style: str, is_written: bool
-) -> None:
-    pages = pages_with(style) + [page.replace("Tea from Assam", f"Why: {part}") for page in pages_with(style)]
-    assert ["Tea from Assam" in write_markdown(page, URL) for page in pages] == [False, False, is_written, is_written]
-
-
-def test_a_transparent_hint_beside_a_heading_stays_hidden() -> None:
-    page = "<style>.a{opacity:0}</style><p class=a>Tea from Assam</p><h2>Shown</h2><p class=a>Tea from Assam</p>"
-    assert "Assam" not in write_markdown(page, URL)

@@ -203,8 +203,7 @@ div{font-size:0}.a{font:16px serif}  div{font:0/0 a}.a{font-size:16px}  div{text
 div{text-indent:-9999px}  div{color:transparent}.a{color:black}  div{height:0;overflow:hidden}
 div{height:0;overflow:hidden;position:relative}.a{position:absolute}  div{display:contents}
 div{content-visibility:hidden}  main{visibility:hidden}div{visibility:visible}  main{visibility:hidden}
-main{opacity:0;position:absolute}  div{visibility:collapse}.a{visibility:visible}
-div{clip-path:inset(50%)}.a{position:absolute}
+main{opacity:0}  div{visibility:collapse}.a{visibility:visible}  div{clip-path:inset(50%)}.a{position:absolute}
 div{transform:scale(0)}  div{position:absolute;clip:rect(0,0,0,0)}  div{width:0;height:0}  div{width:0}
 div{width:0;height:0;overflow:hidden}  p{display:none}p.a{display:block}  .a.b{display:block}p{display:none}
 #x{display:block}.a.b{display:none}  p.a.b{display:none}#x{display:block}
