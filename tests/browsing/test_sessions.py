@@ -186,7 +186,7 @@ def test_a_session_is_carried_to_another_process_and_goes_on_there(agent):
     assert later.session.export() == {**later.session.export(), "user_agent": agent.session.browser.user_agent}
 
 
-def test_typed_text_is_not_carried_to_the_next_page(agent):
+def test_typed_text_is_not_exported(agent):
     agent.act("type", {"role": "text_input"}, value="secret")
     assert b"secret" not in orjson.dumps(agent.session.export())
 

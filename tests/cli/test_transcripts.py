@@ -138,7 +138,7 @@ def compare(
     return compare
 
 
-def test_the_overview_shows_all_that_is_published(compare):
+def test_show_lists_all_that_is_published(compare):
     compare("show")
 
 

@@ -362,7 +362,7 @@ def test_a_markdown_file_of_the_applications_own_is_left_alone(open_client):
     assert open_client(app).get("/index.md").text == "ours"
 
 
-def test_an_action_that_is_left_out_is_nowhere(open_client):
+def test_a_document_that_is_left_out_is_nowhere(open_client):
     app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), plugins=["mcp"])
     client = open_client(app)
     for path in ("/llms.txt", "/.well-known/ard.json", "/.well-known/ai-catalog.json", "/sitemap.xml"):

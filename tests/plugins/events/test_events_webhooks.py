@@ -126,7 +126,9 @@ async def test_a_delivery_that_fails_too_often_is_given_up_and_delays_no_other(a
 
 
 @pytest.mark.parametrize("status", [410, 413])
-async def test_a_lost_or_too_large_event_is_skipped_and_the_next_one_is_sent(app, site, ann, receiver, status):
+async def test_an_event_refused_as_gone_or_too_large_is_not_sent_again_and_the_next_one_is(
+    app, site, ann, receiver, status
+):
     async with running(app):
         await subscribe(ann, receiver.url)
         receiver.statuses = [status]

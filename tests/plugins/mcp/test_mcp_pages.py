@@ -114,7 +114,7 @@ async def test_a_page_that_fails_is_an_error_of_the_site(mode):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_pages_that_are_html_only_have_no_representations(open_client, version):
+def test_pages_without_other_formats_are_no_resources(open_client, version):
     client = open_client(make_app(plugins=["no:pages"]))
     listed = post(client, message("resources/list", version=version), version).json()["result"]["resources"]
     assert f"{OWN}/about" not in [one["uri"] for one in listed]

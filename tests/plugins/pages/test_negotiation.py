@@ -324,7 +324,7 @@ def test_documents_and_doors_are_never_made_over(serve):
     assert client.get("/agents/problems/not-json", headers=MARKDOWN).headers["content-type"].startswith("text/html")
 
 
-def test_an_impossible_option_is_refused_where_it_is_written(monkeypatch):
+def test_the_plugin_is_refused_where_its_package_is_missing(monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.pages.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'^site: plugins: "pages" needs .*pip install'):
         make_site(plugins=["pages"])
