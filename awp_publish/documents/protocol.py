@@ -43,7 +43,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A named family of documents. One line in `protocols.ALL` registers it.
+    """A named family of documents, which a plug-in lists among its own.
 
     `further` returns documents whose number depends on the site's declarations.
     """
