@@ -16,6 +16,7 @@ from awp_publish.pages import Budget, compile_som
 from awp_publish.pages.markdown import write_content, write_markdown
 from awp_publish.pages.nesting import bound_markup
 from tests.function_transcripts import compare
+from tests.pages.tricks import IS_SEEN, TEXT
 
 URL = "https://shop.example/tea/green?page=2"
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -133,3 +134,13 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("name", sorted(path.name for path in TRANSCRIPTS.glob("*.txt")))
 def test_pages_are_written_as_in_the_transcripts(name: str, request: pytest.FixtureRequest) -> None:
     compare(TRANSCRIPTS / name, FUNCTIONS, request)
+
+
+def test_text_that_chromium_hides_is_in_neither_format_and_what_it_shows_in_both() -> None:
+    wrong = [
+        page
+        for page, is_seen in IS_SEEN.items()
+        for written in (write_markdown(page, URL), compile_som(page, URL).dump().decode())
+        if (TEXT in written) != is_seen
+    ]
+    assert not wrong, "\n".join(wrong)
