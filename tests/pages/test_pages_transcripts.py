@@ -3,10 +3,11 @@
 A page is given in parts, which are put together.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,8 +55,92 @@ PIECES: Final[Mapping[str, str]] = {
 """Parts of a page of which {text 3}, for instance, has three; each is numbered in place of "@"."""
 
 
+DIGITS: Final = str.maketrans("123456789", "000000000")
+
+WORDS: Final[Mapping[str, str]] = {
+    "element": "a abbr acronym address annotation applet area article aside audio b base basefont bdi bdo big blink "
+    "blockquote body br button canvas caption center cite code col colgroup data datalist dd del details dfn dialog "
+    "dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header "
+    "hgroup hr html i iframe img input ins kbd label legend li link main map mark marquee math menu meta meter mi mn "
+    "mo mtext nav nobr noembed noframes noscript object ol optgroup option output p param picture plaintext pre "
+    "progress q rb rp rt rtc ruby s samp script search section select slot small source span strike strong style sub "
+    "summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr x-y xmp",
+    "role": "alert alertdialog application article banner blockquote button caption cell checkbox code columnheader "
+    "combobox complementary contentinfo definition deletion dialog directory document emphasis feed figure form "
+    "generic grid gridcell group heading image img insertion link list listbox listitem log main mark marquee math "
+    "menu menubar menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation "
+    "progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider "
+    "spinbutton status strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time "
+    "timer toolbar tooltip tree treegrid treeitem nonesuch",
+    "type": "button checkbox color date datetime-local email file hidden image month number password radio range reset "
+    "search submit tel text time url week nonesuch",
+    "attribute": "accept accept-charset accesskey action allow allowfullscreen alt aria-activedescendant aria-atomic "
+    "aria-autocomplete aria-busy aria-checked aria-controls aria-current aria-describedby aria-description "
+    "aria-details aria-disabled aria-dropeffect aria-errormessage aria-expanded aria-flowto aria-grabbed aria-haspopup "
+    "aria-hidden aria-invalid aria-keyshortcuts aria-label aria-labeledby aria-labelledby aria-level aria-live "
+    "aria-modal aria-multiline aria-multiselectable aria-orientation aria-owns aria-placeholder aria-posinset "
+    "aria-pressed aria-readonly aria-relevant aria-required aria-roledescription aria-selected aria-setsize aria-sort "
+    "aria-valuemax aria-valuemin aria-valuenow aria-valuetext autocapitalize autocomplete autofocus autoplay capture "
+    "checked class cols colspan command commandfor content contenteditable controls data-qa data-test data-testid "
+    "dir dirname disabled download draggable enctype enterkeyhint for form formaction formenctype formmethod "
+    "formnovalidate formtarget headers height hidden high href hreflang id inert inputmode ismap itemprop kind label "
+    "lang list loading longdesc loop low max maxlength media method min minlength multiple muted name nonce novalidate "
+    "open optimum part pattern placeholder popover popovertarget popovertargetaction poster readonly referrerpolicy "
+    "rel required reversed role rows rowspan sandbox scope selected shape size slot spellcheck src srcdoc srclang "
+    "srcset start step style summary tabindex target title translate type usemap value width wrap",
+    "state": "active any-link autofill checked default defined disabled empty enabled first-child first-of-type focus "
+    "focus-visible focus-within fullscreen hover in-range indeterminate invalid last-child last-of-type link modal "
+    "only-child only-of-type open optional out-of-range paused placeholder-shown popover-open read-only read-write "
+    "required root scope target target-within user-invalid user-valid valid visited host nonesuch -webkit-autofill "
+    "-webkit-x view-x after backdrop before cue first-letter first-line marker placeholder selection nth-child(1) "
+    "nth-last-child(1) nth-of-type(1) nth-last-of-type(2) lang(de) lang(en-GB,de) lang('*-at') dir(ltr) is(p) where(p) "
+    "matches(p) -webkit-any(p) -moz-any(p) not(p) has(b) has(>b) is() where() nth-child(-n+2) nth-child(2n) "
+    "nth-child(n+9) nth-child(odd) nth-child(even) nth-child(+3n-2) host-context(p) slotted(p) part(p)",
+    "media": "print all screen speech (min-width:375px) (min-width:376px) (max-width:1279px) (max-width:1280px) "
+    "(min-height:667px) (max-height:719px) (width:375px) (width=1280px) (600px<width) (600px>width) "
+    "(375px<=width<=1280px) (width<1280px) (width>375px) (width>=1280px) (width<=375px) (1280px>=width) "
+    "(min-device-width:376px) (height<720px) (orientation:landscape) (orientation:portrait) (hover) (hover:hover) "
+    "(any-hover:none) (pointer:fine) (any-pointer:fine) (prefers-color-scheme:light) (prefers-color-scheme:dark) "
+    "(scripting) (scripting:none) (update:slow) (update) (display-mode:browser) (display-mode:standalone) "
+    "(scan:progressive) (color-gamut:srgb) (color-gamut:p3) (color) (color:8) (min-color:9) (monochrome) "
+    "(monochrome:0) (grid) (grid:0) (color-index) (min-resolution:2dppx) (resolution:1dppx) (max-resolution:1x) "
+    "(-webkit-min-device-pixel-ratio:1) (-webkit-min-device-pixel-ratio:2) (-webkit-transform-3d) "
+    "(prefers-contrast) (prefers-contrast:more) (forced-colors) (forced-colors:active) (prefers-reduced-motion) "
+    "(prefers-reduced-motion:no-preference) (prefers-reduced-data:reduce) (inverted-colors) "
+    "(prefers-reduced-transparency:reduce) (overflow-block:scroll) (aspect-ratio:16/9) (min-aspect-ratio:1/1) "
+    "(max-aspect-ratio:1/1) (min-aspect-ratio:1) (aspect-ratio) (min-width:23.5em) (min-width:calc(100px+1em)) "
+    "(nonesuch) (nonesuch:1) (min-nonesuch:1px) (min-width:nonesuch) (min-width) ((hover)) (not(hover)) not(hover)",
+    "class": "nav navbar sidenav topmenu menus mainnav navigation main content primary-content mainContent articleBody "
+    "sidebar side-bar rail trail aside footer copyright header masthead search card-footer nav-item main-header "
+    "list-search domain",
+    "unit": "px em rem ex ch vw vh % pt pc cm mm in q lh vmin dvh svw cqw fr deg nonesuch",
+}
+
+
 def chosen(url: str, *parts: str) -> Any:
     """How many of the pieces of a page its main content has."""
+    html, total = _pieced(parts)
+    return _kept(write_content(html, url), total)
+
+
+def runs(function: str, *parts: str) -> Any:
+    """What becomes of a page with long texts: how long they are in it."""
+    answer = json.dumps(FUNCTIONS[function](*parts), ensure_ascii=False)
+    return json.loads(re.sub(r"(.{1,3}?)\1{9,}", lambda run: f"{run[1]}*{len(run[0]) // len(run[1])}", answer))
+
+
+def placed(url: str, *parts: str) -> Any:
+    """How many of the pieces of a page are in which regions of its document."""
+    html, total = _pieced(parts)
+    texts: dict[str, str] = {}
+    for region in compile_som(html, url, Budget.FULL).document["regions"]:
+        texts[region["role"]] = texts.get(region["role"], "") + json.dumps(region)
+    kept = {role: _kept(text, total) for role, text in texts.items()}
+    found = {role: {name: how for name, how in pieces.items() if how != "none"} for role, pieces in kept.items()}
+    return {role: pieces for role, pieces in found.items() if pieces}
+
+
+def _pieced(parts: Iterable[str]) -> tuple[str, Mapping[str, int]]:
     total = Counter[str]()
 
     def written(macro: re.Match[str]) -> str:
@@ -64,8 +149,10 @@ def chosen(url: str, *parts: str) -> Any:
         total[name] += count
         return "".join(PIECES[name].replace("@", f"{name}{place}z") for place in places)
 
-    html = "".join(re.sub(r"\{(\w+)(?: (\d+))?\}", written, part) for part in parts)
-    text = write_content(html, url)
+    return "".join(re.sub(r"\{(\w+)(?: (\d+))?\}", written, part) for part in parts), total
+
+
+def _kept(text: str, total: Mapping[str, int]) -> Mapping[str, str]:
     kept = {name: [place for place in range(total[name]) if f"{name}{place}z" in text] for name in total}
     return {name: "all" if len(kept[name]) == total[name] else _ranges(kept[name]) for name in total}
 
@@ -81,6 +168,25 @@ def som(*parts: str) -> list[Any]:
 
 def document(*parts: str) -> Any:
     return compile_som("".join(parts), URL, Budget.FULL).document
+
+
+def brief(*parts: str) -> str:
+    """The regions of a document, shorter."""
+    return "; ".join(f"{each['role']}: {', '.join(map(_brief, each['elements']))}" for each in som(*parts))
+
+
+def brief_tight(*parts: str) -> str:
+    document = compile_som("".join(parts), URL, Budget.TIGHT).document
+    return "; ".join(f"{each['role']}: {', '.join(map(_brief, each['elements']))}" for each in document["regions"])
+
+
+def _brief(element: Any) -> str:
+    if isinstance(element, str):
+        return element
+    facts = {name: value for name, value in element.items() if name not in ("id", "actions", "role", "attrs")}
+    return " ".join(
+        [element["role"], *(f"{name}={value}" for name, value in (facts | element.get("attrs", {})).items())]
+    )
 
 
 def tight(*parts: str) -> Any:
@@ -103,6 +209,41 @@ def bounded(*parts: str) -> Any:
     """How many tags of each name are left within the limits of nesting, and the end of what is left."""
     left = bound_markup("".join(parts).encode()).decode()
     return [dict(Counter(re.findall(r"</?\w+", left))), left[-40:]]
+
+
+def each(kind: str, function: str, *parts: str) -> Mapping[str, Any]:
+    """What becomes of a page with each word of a kind in place of "~": the words by what becomes of them."""
+    words: dict[str, list[str]] = {}
+    for word in WORDS[kind].split():
+        answer = json.dumps(FUNCTIONS[function](*(part.replace("~", word) for part in parts)), ensure_ascii=False)
+        words.setdefault(re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", "~", answer), []).append(word)
+    return {" ".join(alike): json.loads(answer) for answer, alike in words.items()}
+
+
+def turns(function: str, start: int, end: int, *parts: str) -> Mapping[str, Any]:
+    """What becomes of pages with from `start` to `end` of something, `#` being the number: where it is otherwise.
+
+    `[TEXT]#` is a text so many times. It does not matter which pieces are kept if some are, how often something is
+    repeated in what becomes of a page, nor which figures are in it.
+    """
+
+    def at(number: int) -> Any:
+        page = (re.sub(r"\[([^]]*)\]#", lambda run: run[1] * number, part).replace("#", str(number)) for part in parts)
+        answer = json.dumps(FUNCTIONS[function](*page), ensure_ascii=False)
+        return re.sub(r"(.{1,80}?)\1{2,}", r"\1*", re.sub(r'"\d[\d, -]*"', '"some"', answer).translate(DIGITS))
+
+    looked_at = sorted({*range(start, end, max((end - start) // 7, 1)), end})
+    answers = {number: at(number) for number in looked_at}
+    waiting = list(pairwise(looked_at))
+    while waiting:
+        first, last = waiting.pop()
+        if last - first > 1 and answers[first] != answers[last]:
+            middle = (first + last) // 2
+            answers[middle] = at(middle)
+            waiting += [(first, middle), (middle, last)]
+    numbers = sorted(answers)
+    changes = [start, *(after for before, after in pairwise(numbers) if answers[before] != answers[after])]
+    return {str(number): json.loads(answers[number]) for number in changes}
 
 
 def _plain(value: Any) -> Any:
@@ -128,6 +269,12 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "tight": tight,
     "numbered": numbered,
     "bounded": bounded,
+    "placed": placed,
+    "runs": runs,
+    "brief": brief,
+    "brief_tight": brief_tight,
+    "each": each,
+    "turns": turns,
 }
 
 
