@@ -288,7 +288,7 @@ class Matcher:
         last: dict[int, int] = {}
         for at in elements:
             last[parents[at]] = at
-        marked = set(elements)
+        marked = {*elements} - {0}  # nothing stands before the root
         for at in self._all:
             if self._next(at) in marked if combinator == "+" else at < last.get(parents[at], -1):
                 yield at

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from awp_publish.pages import Budget, compile_som
+from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.markdown import write_content, write_markdown
 from awp_publish.pages.nesting import bound_markup
 from tests.function_transcripts import compare
@@ -54,6 +54,18 @@ PIECES: Final[Mapping[str, str]] = {
 }
 """Parts of a page of which {text 3}, for instance, has three; each is numbered in place of "@"."""
 
+
+SELECTED: Final = (
+    "<div n=1 class=a id=x><p n=2>w</p><p n=3 class='a b' data-k=v>w<b n=4 class=b data-k='v w'>w</b><b n=5>w</b></p>"
+    "<!-- c --><ul n=6 class='c a'><li n=7 class=a>w<li n=8 data-k=v-u><a n=9 href=/j class=b>w</a><li n=10 class='a "
+    "b' data-k=V><b n=11 id=y>w</b><li n=12></ul></div>w<div n=13 class=b data-k=''><div n=14 class=a><p n=15></p><in"
+    "put n=16 type=checkbox class=a checked required><input n=17 disabled data-k=v><b n=18 class=A><!-- c --></b></di"
+    "v><div n=19 id=x class='b c'><ul n=20><li n=21><ul n=22 class=a><li n=23 class=b>w<li n=24 class=b data-k='v w'>"
+    "</ul><li n=25 data-k=w-v></ul></div><p n=26 lang=de>w<a n=27 class=a>w</a><a n=28 href=/j data-k=v>w</a></p><p n"
+    "=29 class=b> </p></div><div n=30><button n=31 disabled class=c>w</button><select n=32 required><option n=33 sele"
+    "cted data-k=u>w<option n=34></select></div>"
+)
+"""Numbered elements, of which selectors match some."""
 
 DIGITS: Final = str.maketrans("123456789", "000000000")
 
@@ -211,6 +223,14 @@ def bounded(*parts: str) -> Any:
     return [dict(Counter(re.findall(r"</?\w+", left))), left[-40:]]
 
 
+def selects(*selectors: str) -> Mapping[str, str]:
+    """The numbers of the elements that each selector matches."""
+    tree = parse(SELECTED)
+    found = {selector: map(tree.node_at, tree.select(selector)) for selector in selectors}
+    numbers = {selector: [node.attributes.get("n", "") for node in nodes if node] for selector, nodes in found.items()}
+    return {selector: " ".join(filter(None, each)) for selector, each in numbers.items()}
+
+
 def each(kind: str, function: str, *parts: str) -> Mapping[str, Any]:
     """What becomes of a page with each word of a kind in place of "~": the words by what becomes of them."""
     words: dict[str, list[str]] = {}
@@ -273,6 +293,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "runs": runs,
     "brief": brief,
     "brief_tight": brief_tight,
+    "selects": selects,
     "each": each,
     "turns": turns,
 }
