@@ -79,9 +79,8 @@ class Invoker:
         """Functions that redact one-time values, for the actions whose answers contain some."""
         self._codes = catalog.site.errors
         self._observer = observer or Observer()
-        carries = [hook.carry for hook in hooks if hook.carry is not None]
         self._carry: Carry = self._run
-        for carry in reversed(carries):
+        for carry in reversed(carries := [hook.carry for hook in hooks if hook.carry is not None]):
             self._carry = partial(carry, self._carry)
         for around in [hook.around for hook in hooks if hook.around is not None]:
             self._carry = around(self._carry)
@@ -200,12 +199,13 @@ class Invoker:
                     result = await reach(call)
             except Problem as problem:
                 if isinstance(problem, InvalidOutput):
-                    values = (action.id, problem, call.request_id)
-                    logger.error("action %s: %s (request_id=%s)", *values, exc_info=problem)
+                    logger.error("action %s: %s (request_id=%s)", action.id, problem, call.request_id, exc_info=problem)
                 result = problem.without_frames()
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
-            except Exception:
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and (running.task is None or running.task.cancelling()):
+                    raise  # otherwise the handler has awaited something that was cancelled
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a complete answer outlasts a later failure
             if not running.is_delivered:
@@ -253,7 +253,7 @@ class Invoker:
             return HandlerRedirected(detail, members={"location": outcome.redirect})
         first = prepared.outputs.describe(outcome.output)[0][0]
         if action.enforces_outputs:
-            values = (action.id, first.pointer, first.detail, call.request_id)
+            values = (action.id, first.pointer or "it", first.detail, call.request_id)
             logger.error("the answer of action %s does not match its schema: %s %s (request_id=%s)", *values)
             return InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
         if action.id not in self._unmatched:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from http.client import HTTPException
 from typing import Any
 
-import orjson
-
 from awp_publish.calls.wire import Wire
 from awp_publish.cli.application import Application, is_application, load
 from awp_publish.cli.console import Console, ask, is_asking, warn, write
@@ -129,8 +127,8 @@ def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], inputs_j
     Values are JSON if possible, unless the input is a text.
     """
     try:
-        inputs = orjson.loads(sys.stdin.buffer.read() if inputs_json == "-" else inputs_json)
-    except ValueError as error:
+        inputs = _read_json(sys.stdin.buffer.read() if inputs_json == "-" else inputs_json)
+    except (ValueError, RecursionError) as error:
         raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
         raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
@@ -147,9 +145,18 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
     if schema.get("type") == "string":
         return text
     try:
-        return orjson.loads(text)
-    except ValueError:
+        return _read_json(text)
+    except (ValueError, RecursionError):
         return text
+
+
+def _read_json(text: str | bytes) -> Any:
+    """Parse JSON. Numbers beyond 64 bits, which orjson would round, go as they are to the site, which refuses them."""
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class Network:
                             detail = f"The answers of {path} have more than {MAX_BYTES} bytes."
                             raise _network_failed(path, "ANSWER_TOO_LARGE", detail)
                         answer = read_message(text)
-                        if answer.get("id") == message["id"]:
+                        if answer.get("id") in (message["id"], ""):  # empty: the message could not be read
                             break
                     received.append(answer)
                     if "error" in answer:

@@ -12,7 +12,7 @@ from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
 
 PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 
-_FOREIGN: Final = Reply(403, (PLAIN,), b"Pages of this origin may not connect here.\n")
+_FOREIGN: Final = Reply(403, (PLAIN,), b"Pages of this origin may not connect: allow_origins does not list it.\n")
 
 
 class SocketGate:
@@ -20,7 +20,7 @@ class SocketGate:
 
     def __init__(self, door: Context, protocol: str, path: str, renderer: ProblemRenderer) -> None:
         self._door, self._protocol, self._path, self._renderer = door, protocol, path, renderer
-        self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
+        self._allowed = frozenset(door.admission.allow_origins)
 
     async def accept(self, scope: Scope, receive: Receive, send: Send, subprotocols: tuple[str, ...] = ()) -> bool:
         """Complete the handshake (RFC 6455 section 4), or refuse it."""
@@ -56,8 +56,8 @@ class SocketGate:
         CORS does not apply to WebSockets: a browser opens one for any page, with cookies. So the Origin has to be one
         of the site's own or of `allow_origins`, and the Host one of the site's.
         """
+        own_origins = self._door.admission.own_origins
         try:
-            own_origins = self._door.admission.own_origins
             refuse_foreign_host(fields, own_origins)
             origin = fields.get(b"origin")
             if origin is None or is_own_page(fields, own_origins):

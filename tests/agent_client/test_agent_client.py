@@ -122,6 +122,8 @@ def test_an_action_is_called_through_any_door(app, door):
         with pytest.raises(CallFailed) as wrong:
             client.call("show_book", slug="emma", color="red")
         assert wrong.value.code == "INVALID_INPUT"
+        with pytest.raises(CallFailed, match="18446744073709551616, which is beyond 64 bits"):
+            client.call("report", pages=2**64)
         assert client.call("cover") in (b"\x89PNG", "iVBORw==")
 
 

@@ -284,6 +284,7 @@ def test_any_bytes_over_the_network_are_a_result_or_call_failed(door):
 
 
 TEXTS = ["", "{", "[]", "null", '{"id": "ID"}', '"x"', '{"id": "ID", "result": 5}', "[" * 100_000]
+TEXTS += ['{"id": "", "error": {"code": "INVALID_REQUEST", "message": "Invalid JSON."}}']  # to an unreadable message
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda one: one[:20])

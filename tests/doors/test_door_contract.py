@@ -87,7 +87,9 @@ def shop(request, open_client) -> Iterator[Shop]:
     async def charge() -> None:
         """Charge a card."""
         runs.append("charge")
-        raise RuntimeError("a bug")
+        connection = asyncio.ensure_future(asyncio.sleep(60))
+        connection.cancel()  # not by a caller who has gone: a failure as any other
+        await connection
 
     @site.agent("print", idempotency="24h")
     async def print_(copies: int = 1) -> str:

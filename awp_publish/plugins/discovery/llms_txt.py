@@ -121,7 +121,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
     for tag, group_lines in groups.items():
         is_headed = bool(tag) and len(groups) > 1
         lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *group_lines]
-    rules = list(_rules(catalog))
+    rules = list(dict.fromkeys(_rules(catalog)))  # two authenticators may take the same header
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 
 

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Final, cast
-from urllib.parse import urlsplit
 
 import mcp_types as types
 import orjson
@@ -21,7 +20,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import PaginatedRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, SUPPORTED_PROTOCOL_VERSIONS
@@ -74,9 +73,7 @@ VERSION_FIELD: Final = b"mcp-protocol-version"
 STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when the client disconnects."""
 
-_READ: Final = frozenset(
-    b"accept authorization baggage content-length last-event-id origin traceparent tracestate".split()
-)
+_READ: Final = frozenset(b"accept authorization baggage content-length last-event-id traceparent tracestate".split())
 
 
 def open_door(context: Context) -> Endpoints:
@@ -133,23 +130,24 @@ class McpDoor(CallEndpoint):
         if (path := catalog.metadata_path) is not None:  # RFC 9728: MCP's ends with the path of the endpoint
             site, own = (catalog.absolute(address) for address in (path, path + catalog.paths.mcp))
             self._addresses = f'"{site}"'.encode(), f'"{own}"'.encode()
-        listed = [origin for origin in door.admission.allow_origins if origin != "*"]
-        host = urlsplit(door.settings.urls[0]).netloc.lower()
-        self._host = (b"host", host.encode("ascii"))
-        self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=listed)
-        self._security = TransportSecurityMiddleware(self._settings)
         guards, actions = door.guards, catalog.actions
         # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
         # when they connect (specification, Basic/Authorization).
         self._identify = None
         if guards.authenticators and actions and not catalog.pages and not any(action.is_public for action in actions):
             self._identify = guards.identify(required=True)
+        self._origins = frozenset(self._admission.allow_origins)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         exchange, fields = cast(McpExchange, request), request.fields
         exchange.addresses = self._addresses
         require_json(fields)
+        origin = fields.get(b"origin", b"").decode("latin-1").strip()
+        if origin and not self._origins & {"*", origin} and not is_own_page(fields, self._own_origins):
+            wrong = f"Pages of {origin[:100]} may not call: their origin is not in allow_origins of this site."
+            await self._refuse_message(exchange, {"code": types.INVALID_REQUEST, "message": wrong}, status=403)
+            return
         body = await read_body(request.scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
         message: Any = None
@@ -165,19 +163,17 @@ class McpDoor(CallEndpoint):
             except Problem as problem:
                 await self._refuse_caller(exchange, problem, message)
                 return
-        has_origin = b"origin" in fields and "*" not in self._admission.allow_origins
-        is_foreign = has_origin and not is_own_page(fields, self._own_origins)
         is_call = type(message) is dict and message.get("method") == CALL and fields.get(VERSION_FIELD) == LATEST_FIELD
-        is_plain = is_call and not is_foreign and self.takes_plain_calls and not self._invoker.is_traced()
+        is_plain = is_call and self.takes_plain_calls and not self._invoker.is_traced()
         if is_plain and await self._plain_calls.answer(exchange, message, fields):
             return
-        inner = self._scope_for_sdk(exchange, is_foreign)
+        inner = self._scope_for_sdk(exchange)
         if wrong:
-            await self._refuse_message(exchange, inner, {"code": code, "message": wrong})
+            await self._refuse_message(exchange, {"code": code, "message": wrong})
             return
         if message.get("method") == "initialize":
             self._tools.calls.questions.begin_session(exchange, message)
-        elif message.get("method") is None and await self._takes_reply(exchange, inner, message):
+        elif message.get("method") is None and await self._takes_reply(exchange, message):
             return
         await self._pass_to_sdk(exchange, inner, body, message)
 
@@ -190,32 +186,23 @@ class McpDoor(CallEndpoint):
         refused = {"jsonrpc": "2.0", "id": message_id if is_rpc_id(message_id) else None, "error": error}
         await exchange.answer(orjson.dumps(refused), problem.status)
 
-    def _scope_for_sdk(self, exchange: McpExchange, is_foreign: bool) -> Scope:
+    def _scope_for_sdk(self, exchange: McpExchange) -> Scope:
         """Return the scope of a request with the headers that the SDK reads.
 
         The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
-        white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host and
-        Content-Type are checked by us, so the SDK gets known ones. It has no notion of "any origin" and of the site's
-        own pages, so it gets an Origin only of foreign pages. It searches all headers for each name, so it gets only
-        those that it reads.
+        white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Content-Type is
+        checked by us, so the SDK gets a known one. It searches all headers for each name, so it gets only those that
+        it reads.
         """
-        headers = [
-            (name, value.strip(b" \t"))
-            for name, value in exchange.fields.items()
-            if name in _READ and (is_foreign or name != b"origin")
-        ]
+        headers = [(name, value.strip(b" \t")) for name, value in exchange.fields.items() if name in _READ]
         own = ((name, value.strip(b" \t")) for name, value in exchange.fields.items() if name.startswith(b"mcp-"))
-        headers = [*headers, self._host, STATIC_HEADERS[0], *islice(own, MAX_OWN_HEADERS)]
+        headers = [*headers, STATIC_HEADERS[0], *islice(own, MAX_OWN_HEADERS)]
         return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
 
     async def _refuse_message(
-        self, exchange: McpExchange, inner: Scope, error: JsonObject, message_id: object = None, status: int = 400
+        self, exchange: McpExchange, error: JsonObject, message_id: object = None, status: int = 400
     ) -> None:
-        """Refuse a message, or what is none. Pages of other origins are refused whatever they send."""
-        refusal = await self._security.validate_request(Request(inner), is_post=True)
-        if refusal is not None:
-            await refusal(inner, exchange.receive, exchange.send)
-            return
+        """Refuse a message, or what is none."""
         answer = orjson.dumps({"jsonrpc": "2.0", "id": message_id, "error": error})
         await send_reply(Reply(status, STATIC_HEADERS[:2], answer), exchange.send)
 
@@ -228,7 +215,7 @@ class McpDoor(CallEndpoint):
         version = exchange.fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
         names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
         if version and version not in SUPPORTED_PROTOCOL_VERSIONS and not names_version:
-            await self._refuse_message(exchange, inner, _refuse_version(version), message.get("id"))
+            await self._refuse_message(exchange, _refuse_version(version), message.get("id"))
             return
         if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
             inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
@@ -241,7 +228,7 @@ class McpDoor(CallEndpoint):
         if not takes_json or (is_stream and not takes_events):  # in the stateless revision the SDK does not say why
             wrong = "The answer may be JSON or a stream: send Accept: application/json, text/event-stream."
             error = {"code": types.INVALID_REQUEST, "message": wrong}
-            await self._refuse_message(exchange, inner, error, message.get("id"), 406)
+            await self._refuse_message(exchange, error, message.get("id"), 406)
             return
 
         # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
@@ -258,10 +245,9 @@ class McpDoor(CallEndpoint):
             if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
                 await exchange.ended.wait()
 
-    async def _takes_reply(self, exchange: McpExchange, inner: Scope, message: dict[str, Any]) -> bool:
-        """Take the reply to a question of ours, unless a page of another origin sends it."""
-        refusal = await self._security.validate_request(Request(inner), is_post=True)
-        if refusal is not None or not await self._tools.calls.questions.take(message):
+    async def _takes_reply(self, exchange: McpExchange, message: dict[str, Any]) -> bool:
+        """Take the reply to a question of ours."""
+        if not await self._tools.calls.questions.take(message):
             return False
         await send_reply(Reply(202, (STATIC_HEADERS[1],)), exchange.send)
         return True
@@ -283,7 +269,7 @@ class McpDoor(CallEndpoint):
             self._server,
             json_response=not streams,
             stateless=True,
-            security_settings=self._settings,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door has checked
             max_request_body_size=self._admission.max_body_bytes,
         )
 

@@ -183,7 +183,6 @@ async def test_bytes_that_are_nearly_a_call_are_answered_alike_and_never_as_a_fa
         ({"accept": "*/*"}, False),
         ({"mcp-name": "other"}, False),
         ({"origin": "https://shop.example"}, True),
-        ({"origin": "https://other.example"}, False),
     ],
 )
 async def test_plain_calls_do_not_reach_the_sdk_and_all_others_do(changed, is_direct, monkeypatch):
