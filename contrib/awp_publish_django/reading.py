@@ -2,9 +2,11 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
+from types import FunctionType
 from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding
@@ -16,7 +18,9 @@ QUERY: Final = frozenset({"GET", "query_params"})
 BODY: Final = frozenset({"POST", "FILES", "data"})
 _RAW: Final = frozenset({"body", "read", "readline", "readlines"})
 _LOOKUPS: Final = frozenset({"get", "getlist", "pop"})
-_HARMLESS: Final = frozenset({"render", "redirect", "get_messages", "login", "logout", "get_token", "get_user"})
+_HARMLESS: Final = frozenset(
+    {"render", "redirect", "get_messages", "login", "logout", "get_token", "get_user", "reverse"}
+)
 """Functions that are given the request and read no inputs of it."""
 _MESSAGES: Final = frozenset({"debug", "info", "success", "warning", "error", "add_message"})
 
@@ -36,12 +40,33 @@ class Reads:
 
 
 @lru_cache(maxsize=1024)
-def reads_of(handler: object) -> Reads | None:
-    """Return what a function reads of `request` or `self`, None if its source is not there or is a framework's."""
+def reads_of(handlers: tuple[object, ...]) -> Reads | None:
+    """Return what the project's own function among the handlers of a view reads of its request.
+
+    The `get_queryset` of its class may read the query, too. None without source, and for what a framework does.
+    """
+    kind = next((handler for handler in handlers if isinstance(handler, type)), None)
+    own = next(filter(None, map(_own, takewhile(lambda handler: handler is not kind, handlers))), None)
+    found = _reads_in(own) if own is not None else None
+    of_rows = _own(getattr(kind, "get_queryset", None))
+    rows = _reads_in(of_rows, may_hand_on=False) if of_rows is not None else None
+    if rows is None:
+        return found
+    query, more = rows.query, rows.more_of_query
+    if found is None:
+        return Reads(query, frozenset(), more, more_of_body=False, calls_itself=True)
+    return replace(found, query=found.query | query, more_of_query=found.more_of_query or more, calls_itself=True)
+
+
+def _own(handler: object) -> FunctionType | None:
+    """Return the innermost function of a handler, if it is the project's own."""
     functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
-    if not functions or is_of_framework(functions[-1]):
-        return None
-    function = syntax_of(functions[-1])
+    return functions[-1] if functions and not is_of_framework(functions[-1]) else None
+
+
+def _reads_in(own: FunctionType, *, may_hand_on: bool = True) -> Reads | None:
+    """Return what a function reads; also what it may have others read to whom it hands its request on."""
+    function = syntax_of(own)
     if function is None:
         return None
     if {"request", "self"}.isdisjoint(argument.arg for argument in (*function.args.posonlyargs, *function.args.args)):
@@ -51,16 +76,13 @@ def reads_of(handler: object) -> Reads | None:
     more = {QUERY: False, BODY: False}
     calls_itself = False
     for node in ast.walk(function):
-        if isinstance(node, ast.Name) and node.id == "super":  # what it extends may read anything
-            return None
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            more = dict.fromkeys(more, True) if node.attr == "request" else more
-            calls_itself |= isinstance(parents.get(node), ast.Call)
-        if not isinstance(node, ast.Name) or node.id != "request":
-            continue
         parent = parents.get(node)
+        if isinstance(parent, ast.Attribute) and _is_itself(node):
+            calls_itself |= isinstance(parents.get(parent), ast.Call)
+        if not _is_request(node):
+            continue
         if not isinstance(parent, ast.Attribute):
-            if not _is_harmless(parent):
+            if may_hand_on and not _is_harmless(node, parents):
                 more = dict.fromkeys(more, True)
             continue
         for place in (QUERY, BODY):
@@ -75,12 +97,36 @@ def reads_of(handler: object) -> Reads | None:
     return Reads(frozenset(names[QUERY]), frozenset(names[BODY]), more[QUERY], more[BODY], calls_itself)
 
 
-def _is_harmless(parent: ast.AST | None) -> bool:
-    if not isinstance(parent, ast.Call):
-        return False
-    called = parent.func
+def _is_itself(node: ast.AST) -> bool:
+    """Return True for `self` and `super()`."""
+    named = node.func if isinstance(node, ast.Call) else node
+    return isinstance(named, ast.Name) and named.id == ("self" if named is node else "super")
+
+
+def _is_request(node: ast.AST) -> bool:
+    """Return True for `request` and `self.request`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "request" and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return isinstance(node, ast.Name) and node.id == "request" and isinstance(node.ctx, ast.Load)
+
+
+def _is_harmless(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Return True if a request is handed to somebody who reads no inputs of it, or only named."""
+    parent = parents[node]
+    match parent, parents.get(parent):
+        case ast.Assign(targets=[ast.Name(id="request")]), _:  # of `self.request`
+            return True
+        case ast.Dict(), ast.keyword(arg="context"):  # of a serializer
+            return True
+        case ast.keyword(), ast.Call() as call:
+            called = call.func
+        case ast.Call(func=called), _:
+            pass
+        case _:
+            return False
     if isinstance(called, ast.Attribute):
-        return called.attr in _MESSAGES or called.attr in _HARMLESS
+        is_inherited = isinstance(called.value, ast.Call) and _is_itself(called.value)
+        return is_inherited or called.attr in _MESSAGES or called.attr in _HARMLESS
     return isinstance(called, ast.Name) and called.id in _HARMLESS
 
 
@@ -100,7 +146,7 @@ def _key_of(place: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None
 
 def find_dead(action: Action, route: Route) -> Iterator[Finding]:
     """Yield findings about inputs that a view reads and that are not declared, or the other way around."""
-    reads = reads_of(route.handlers[0]) if route.handlers and action.target is not None else None
+    reads = reads_of(tuple(route.handlers)) if action.target is not None else None
     if reads is None or action.target is None:
         return
     places = {parameter.name: parameter.location for parameter in action.target.parameters}

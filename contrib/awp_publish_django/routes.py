@@ -167,7 +167,7 @@ def _described(view: View, place: _Place, method: str) -> Operation:
     properties = {**path_inputs, **place.schemas} if isinstance(path_inputs, Mapping) else {}
     says_json = any(answers_json(handler) is True for handler in view.handlers)
     inputs: JsonObject = {**operation.inputs, "properties": properties}
-    reads = reads_of(view.handlers[0]) if method == "GET" and view.cls is None and view.operation is None else None
+    reads = reads_of(view.handlers) if method == "GET" and view.operation is None else None
     if reads is not None and (
         reads.query or reads.more_of_query
     ):  # what it may take is not known, so nothing is refused

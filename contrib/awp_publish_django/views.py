@@ -204,6 +204,7 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
         "django.views.i18n",
         "drf_spectacular",
         "drf_yasg",
+        "rest_framework.routers",
         "rest_framework.schemas",
         "wagtail.contrib.sitemaps",
     ): "it is for programs: a feed, a site map, an API description or a translation",

@@ -1,6 +1,7 @@
-"""What the shop answers, whole, under WSGI and ASGI alike: `transcripts/answers.txt`, see `tests/transcript.py`.
+"""What Django projects answer, whole, under WSGI and ASGI alike: `transcripts/answers.txt`, see `tests/transcript.py`.
 
-Under WSGI, `jobs.txt` and `projects.txt`, too. Sections of the latter are of other projects, each named by a module.
+Those of the shop are in `answers.txt` and, under WSGI, `jobs.txt`; sections of `projects.txt` are of other projects,
+each named by a module.
 """
 
 import json
@@ -11,11 +12,11 @@ from typing import Any
 
 import django
 import pytest
+from awp_publish_django.asgi import get_asgi_application
 from django.contrib.auth.models import Permission, User
 from django.test import Client, override_settings
 
 from tests.client import TestClient
-from tests.django.shop.asgi import application
 from tests.django.shop.models import Book
 from tests.django.sites import copy_of
 from tests.transcript import compare, play
@@ -68,6 +69,8 @@ class Wsgi:
         answer: Any = self._client.generic(method, address, **given)
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         cookies = [("set-cookie", cookie.OutputString()) for cookie in answer.cookies.values()]
+        for name in [name for name, cookie in answer.cookies.items() if cookie["max-age"] == 0]:
+            self.cookies.pop(name, None)  # as browsers do
         return Answer(answer.status_code, [*answer.items(), *cookies], body)
 
 
@@ -75,7 +78,8 @@ class Asgi:
     """The same of the application under ASGI."""
 
     def __init__(self) -> None:
-        self._client = TestClient(application, base_url="https://shop.example", raise_server_exceptions=False)
+        given: dict[str, Any] = {"base_url": "https://shop.example", "raise_server_exceptions": False}
+        self._client = TestClient(get_asgi_application(), **given)
         self.cookies = self._client.cookies
 
     def request(self, method: str, address: str, *, headers: dict[str, str], **given: Any) -> Answer:
@@ -105,14 +109,15 @@ def test_jobs_of_a_django_site_are_as_in_the_transcript(request):
     compare(TEXTS / "jobs.txt", shop, request, *CHANGING)
 
 
-def test_django_projects_answer_as_in_the_transcript(request):
+@pytest.mark.parametrize("make", [Wsgi, Asgi])
+def test_django_projects_answer_as_in_the_transcript(request, make):
     """Each section names a module of this folder that has a site and addresses."""
     path, made = TEXTS / "projects.txt", list[str]()
     _people()
     for section in re.split(r"\n(?=# )", path.read_text().rstrip("\n")):
         module = copy_of(section.split()[1])
         with override_settings(ROOT_URLCONF=module, AWP_PUBLISH={"SITE": f"{module}.site"}):
-            made.append(play(section, Wsgi(), CHANGING))  # type: ignore[arg-type]
+            made.append(play(section, make(), CHANGING))
     if request.config.getoption("--golden"):
         path.write_text("\n".join(made))
     assert "\n".join(made) == path.read_text()

@@ -14,8 +14,8 @@ from django.test import Client, override_settings
 from django.urls import path
 from django.views import View
 from django.views.decorators.http import require_GET, require_POST
-from rest_framework import viewsets
-from rest_framework.decorators import action
+from rest_framework import generics, serializers, viewsets
+from rest_framework.decorators import action, api_view
 from rest_framework.response import Response
 
 from tests.django.sites import make_site
@@ -124,10 +124,41 @@ class Tickets(viewsets.GenericViewSet):  # type: ignore[misc]
         """Show what has happened to a ticket."""
         return Response({"of": self.get_object().pk})
 
+    @action(detail=False)
+    def recent(self, request):
+        """Show the newest tickets."""
+        return Response({"most": request.query_params.get("most")})
+
     @action(detail=True, methods=["post"])
     def discount(self, request, pk=None):
         """Reduce what a ticket costs."""
         return Response({"percent": request.data["percent"], "of": self.get_object().pk})
+
+
+class Guests(generics.ListAPIView):  # type: ignore[misc]
+    """List guests."""
+
+    class Guest(serializers.ModelSerializer):  # type: ignore[misc]
+        class Meta:
+            model = User
+            fields = ("username",)
+
+    serializer_class = Guest
+
+    def get_queryset(self):
+        return User.objects.filter(username=self.request.query_params.get("name"))
+
+
+@api_view(["GET"])
+def sums(request):
+    """Count what there is."""
+    return Response({"since": request.query_params.get("since")})
+
+
+class Hello(View):
+    def get(self, request: HttpRequest) -> JsonResponse:
+        """Greet somebody."""
+        return JsonResponse({"hello": self.request.GET.get("name")})
 
 
 VIEWS = (post_blind, post_json, get_unread, get_short, press, fine, handed_on, plain)
@@ -140,12 +171,20 @@ urlpatterns = [
         path(f"tickets/<int:pk>/{name}", Tickets.as_view({method: name}))
         for method, name in (("post", "close"), ("get", "history"), ("post", "discount"))
     ),
+    path("tickets/recent", Tickets.as_view({"get": "recent"})),
+    path("guests", Guests.as_view()),
+    path("sums", sums),
+    path("hello", Hello.as_view()),
 ]
 site.declare("by_method", method="POST", path="/blind")
 site.declare("by_self", method="POST", path="/self-blind")
 site.declare("close", method="POST", path="/tickets/{pk}/close")
 site.declare("history", method="GET", path="/tickets/{pk}/history")
 site.declare("discount", method="POST", path="/tickets/{pk}/discount")
+site.declare("recent", method="GET", path="/tickets/recent")
+site.declare("guests", method="GET", path="/guests")
+site.declare("sums", method="GET", path="/sums")
+site.declare("hello", method="GET", path="/hello")
 
 
 @pytest.fixture(autouse=True)
@@ -169,6 +208,10 @@ def test_findings_name_the_action_and_what_its_view_reads():
         "discount": "has no inputs=, and its view reads a body, of which it reads percent",
         "get_blind": "reads page, q from its query",
         "get_unread": "declares limit, which its view never reads",
+        "recent": "reads most from its query",
+        "guests": "reads name from its query",
+        "sums": "reads since from its query",
+        "hello": "reads name from its query",
         "get_short": "does not declare page, which its view reads",
     }
     assert said.keys() == expected.keys(), said
@@ -182,3 +225,13 @@ def test_a_query_that_is_not_known_is_open_and_one_that_is_nothing_is_closed():
     assert catalog.action("plain").inputs["additionalProperties"] is False
     assert call("get_blind", pk=1, q="x", page="2") == (200, {"q": "x", "has": True})
     assert call("plain", q="x")[0] == 422
+
+
+def test_views_of_rest_framework_and_classes_are_sent_the_query_that_they_read():
+    User.objects.create(username="ann")
+    User.objects.create(username="ben")
+    assert call("recent", most="3") == (200, {"most": "3"})
+    assert call("guests", name="ann") == (200, [{"username": "ann"}])
+    assert call("sums", since="May") == (200, {"since": "May"})
+    assert call("hello", name="Ann") == (200, {"hello": "Ann"})
+    assert call("history", pk=1, most="3")[0] == 422

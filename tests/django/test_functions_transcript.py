@@ -100,7 +100,7 @@ def kept_out(*modules: str) -> dict[str, str]:
 
 
 def of_code(code: str) -> Any:
-    reads = reads_of(made(code))
+    reads = reads_of(next(read_views(made(code))).handlers)
     return reads and [sorted(reads.query), sorted(reads.body), reads.more_of_query, reads.more_of_body]
 
 

@@ -240,7 +240,6 @@ ACTIONS = {
     ("GET", "/v1/books/"),
     ("GET", "/v2/books/"),
     ("GET", "/snippets/"),
-    ("GET", "/"),  # where REST framework's DefaultRouter lists what it has
     ("GET", "/set/"),
     ("GET", "/set/{pk}/"),
     ("GET", "/set/{pk}/cover/"),
