@@ -154,9 +154,9 @@ class RouteCaller(Routes):
 
     async def _follow(self, call: Call, answer: Result, exchange: RouteExchange, sent: Scope) -> Result:
         """Return the answer to a call whose route redirects, with what is at that address."""
-        sets, follow = tuple(exchange.headers), self._follower.follow
+        follow = partial(self._follower.follow, call, sent, exchange.headers, exchange.kept)
         if isinstance(answer, HandlerRedirected) and not call.action.is_write:
-            page = await follow(call, sent, sets, b"application/json")
+            page = await follow(b"application/json")
             if page is None:
                 return answer
             if isinstance(page, str):
@@ -164,7 +164,7 @@ class RouteCaller(Routes):
             self._take_cookies(call, page.headers)
             followed = read_answer(call, page.status, page.headers, page.body, self.codes)
             if isinstance(followed, Outcome):
-                followed.redirect = location_of(sets)
+                followed.redirect = location_of(exchange.headers)
             return followed
         if not isinstance(answer, Outcome) or not answer.redirect:
             return answer
@@ -172,7 +172,7 @@ class RouteCaller(Routes):
         seconds = min(PAGE_SECONDS, (call.run.deadline - perf_counter()) / 2)
         with suppress(TimeoutError):  # the call has succeeded already, and must not time out now
             async with asyncio.timeout(max(0.0, seconds)):
-                page = await follow(call, sent, sets, b"application/json, text/markdown;q=0.9")
+                page = await follow(b"application/json, text/markdown;q=0.9")
         if not isinstance(page, PageAnswer) or page.status != 200:
             return answer
         self._take_cookies(call, page.headers)

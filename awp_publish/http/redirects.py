@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.call import Call
 from awp_publish.declare.discover.routes import has_sign_in_name
-from awp_publish.http.exchange import Fields, RawHeaders, Scope, mount_of
+from awp_publish.http.exchange import Fields, Headers, Scope, mount_of
 from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.http.position import CalledApplication
 from awp_publish.model import SAFE_IN_PATH, Action
@@ -75,16 +75,19 @@ class Follower:
     url: str
     app: CalledApplication
 
-    async def follow(self, call: Call, sent: Scope, headers: RawHeaders, accept: bytes) -> PageAnswer | str | None:
+    async def follow(
+        self, call: Call, sent: Scope, headers: Headers, kept: Headers, accept: bytes
+    ) -> PageAnswer | str | None:
         """Return the answer at the address that the answer `headers` of the request `sent` name.
 
-        Of another site only the address, None if there is no answer. The answer's headers have all cookies on the way;
-        it is itself a redirect if it leads to a sign-in page.
+        Of another site only the address, None if there is no answer. The answer's headers have all cookies on the way
+        but those that `kept` sets; it is itself a redirect if it leads to a sign-in page.
         """
         outer = cast(Scope, call.context)
         base = self.url + quote(sent["path"].removeprefix(mount_of(outer)), safe=SAFE_IN_PATH)
         cookies, new = cookies_of(outer["headers"]), [pair for pair in headers if pair[0].lower() == b"set-cookie"]
         location = location_of(headers)
+        receive_cookies(cookies, kept)
         for _ in range(MAX_REDIRECTS):
             target = self._of_site(base, location, outer)
             if target is None:
@@ -123,11 +126,9 @@ class Follower:
         carried = [pair for pair in sent["headers"] if pair[0] not in _NOT_SENT and not pair[0].startswith(b"content-")]
         cookie = "; ".join(f"{name}={value}" for name, value in cookies.items()).encode("latin-1", "replace")
         headers = (*carried, (b"accept", accept), *(((b"cookie", cookie),) if cookie else ()))
-        written = (
-            quote(path, safe=SAFE_IN_PATH + "%").encode("ascii"),
-            quote(target.query, safe="%/:?&=+;,@!$'()*~-._[]"),
-        )
-        request = PageRequest(own, written[0], written[1].encode("ascii"), headers, state=app.state())
+        raw_path = quote(path, safe=SAFE_IN_PATH + "%").encode("ascii")
+        query = quote(target.query, safe="%/:?&=+;,@!$'()*~-._[]").encode("ascii")
+        request = PageRequest(own, raw_path, query, headers, state=app.state())
         exchange = PageExchange(b"", MAX_PAGE_BYTES)
         scope = {**request.scope(outer), **{name: outer[name] for name in app.carried if name in outer}}
         try:  # in a task, so that context variables that its middleware sets do not leak into the caller's

@@ -4,7 +4,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.http.exchange import AsgiApp, Exchange, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, Exchange, Headers, Receive, Scope, Send
 from awp_publish.http.route_answers import read_answer
 from awp_publish.problems import HandlerRedirected
 
@@ -14,10 +14,11 @@ class RouteExchange(Exchange):
 
     The answer becomes that of the call. A streamed one goes to the caller as it comes, if it takes that. `hidden` is
     the endpoint of the hidden route for which the request is, None if it is for the action's own route. `outer_session`
-    is the session of the caller's own request, and `session_cookies` are the cookies in which it is kept.
+    is the session of the caller's own request, and `session_cookies` are the cookies in which it is kept. `kept` are
+    the headers of the answer that set these, and do not go to the caller.
     """
 
-    __slots__ = ("_codes", "_head", "_session", "call", "hidden", "outer_session", "session_cookies")
+    __slots__ = ("_codes", "_head", "_session", "call", "hidden", "kept", "outer_session", "session_cookies")
     session_cookies: frozenset[bytes]
 
     def __init__(self, call: Call, request: bytes, codes: Mapping[str, str], hidden: object = None) -> None:
@@ -28,6 +29,7 @@ class RouteExchange(Exchange):
         self._head: Result | None = None
         self._session: object = None
         self.outer_session: object = None
+        self.kept: Headers = ()
 
     def mark_misrouted(self) -> None:
         """Note that the routing has chosen another route than the action's own: the call is refused."""
@@ -72,12 +74,9 @@ class RouteExchange(Exchange):
             outer.clear()
             outer.update(inner)
         # That middleware also sets the cookie, and a response sets each cookie once (RFC 6265 section 4.1.1).
-        written = self.session_cookies
-        self.headers = [
-            (name, value)
-            for name, value in self.headers
-            if name.lower() != b"set-cookie" or value.partition(b"=")[0].strip() not in written
-        ]
+        set_cookies = [pair for pair in self.headers if pair[0].lower() == b"set-cookie"]
+        self.kept = [pair for pair in set_cookies if pair[1].partition(b"=")[0].strip() in self.session_cookies]
+        self.headers = [pair for pair in self.headers if pair not in self.kept]
 
 
 class Rehearsal(RouteExchange):

@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.routing import Mount
 
 from awp_publish import AgentPublisher, Site
@@ -30,7 +31,7 @@ def shop(open_client, request):
 
     @app.get("/thanks")
     async def thanks(request: Request) -> dict[str, str]:
-        return {"thanks_for": request.cookies.get("last", "")}
+        return {"thanks_for": request.cookies.get("last") or request.session.get("last", "")}
 
     @app.get("/page")
     async def page() -> HTMLResponse:
@@ -38,8 +39,9 @@ def shop(open_client, request):
 
     @app.post("/book", status_code=303)
     @site.action("order_book")
-    async def order_book(title: str = Form()) -> RedirectResponse:
+    async def order_book(request: Request, title: str = Form()) -> RedirectResponse:
         """Order a book."""
+        request.session["last"] = title
         return RedirectResponse("/thanks", 303)
 
     add("order_page", "POST", "/order-page", "/page")
@@ -58,6 +60,7 @@ def shop(open_client, request):
     add("show_private", "GET", "/private", "/log-in", 302)
     add("show_lost", "GET", "/lost", "/nowhere", 302)
     app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="secret")
     return DOORS[request.param](open_client(app))
 
 
@@ -89,7 +92,7 @@ def test_a_redirect_after_a_write_says_where_and_one_of_a_read_is_followed(shop)
 
 def test_post_redirect_get_of_a_form_is_a_success(shop):
     answer = shop.call("order_book", {"title": "Emma"})
-    assert answer.output == {"location": "/thanks", "page": {"thanks_for": ""}}
+    assert answer.output == {"location": "/thanks", "page": {"thanks_for": "Emma"}}
 
 
 def test_a_refusal_at_the_address_of_a_redirect_is_the_answer(shop):
