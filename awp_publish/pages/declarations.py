@@ -35,7 +35,7 @@ _VALID: Final = {
 _FUNCTION: Final = re.compile(r"([a-z0-9-]+)\(((?:[^()]|\([^()]*\))*)\)")
 _MAY_HIDE: Final = re.compile(
     r":(?:(?<=y:)\s*(?:none|hidden|collapse|table-)|(?<=city:|size:|ight:|idth:|cale:)\s*(?:[-+.]*0|\.\d|1px|\S*e-)|\s*-"
-    r"|(?<=cale:|clip:|path:|form:|lter:|tate:|late:)|(?<=left:|:top:)\s*\d{3}|(?<=ight:|ttom:)\s*\d{3}"
+    r"|(?<=cale:|clip:|path:|form:|lter:|tate:|late:)|(?<=left:)\s*\d{3}|(?<=(?<!-)top:)\s*\d{3}|(?<=ight:|ttom:)\s*\d{3}"
     r"|(?<=font:)\s*\S*\b0|(?<=nset:|rgin:)[^;]{0,60}-\d{3}|(?<=dent:)\s*\d{3}|(?<=\s:)"
     r"|(?<=ity:|lay:|ale:|orm:|ize:|eft:|ght:|top:|ent:)[^;]{0,60}\b(?:var|calc|min|max|clamp)\()|\\|/\*"
 )
@@ -413,4 +413,5 @@ def hides_text(name: str, given: Declarations) -> bool | None:
     if value.endswith("%"):
         is_cut = any(given[side][0] == "hidden" for side in ("overflow-x", "overflow-y") if side in given)
         return is_cut and not _is_zero(value, 99.0)
-    return _is_zero(value, FAR) or not _is_zero(value, -2 * FAR)
+    indent = pixels(value)
+    return indent is not None and not FAR < indent <= -2 * FAR

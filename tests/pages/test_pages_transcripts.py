@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import pytest
 from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.markdown import write_content, write_markdown
 from awp_publish.pages.nesting import bound_markup
+from awp_publish.pages.nesting_proof import may_exceed
 from tests.function_transcripts import compare
 from tests.pages.tricks import IS_SEEN, TEXT
 
@@ -25,6 +26,16 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
 def markdown(*parts: str) -> str:
     return write_markdown("".join(parts), URL)
+
+
+def both(*parts: str) -> list[str]:
+    """A page as Markdown and as a document."""
+    return [markdown(*parts), brief(*parts)]
+
+
+def raw(charset: str, *parts: str) -> str:
+    """The Markdown of a page whose bytes are the characters of these parts."""
+    return write_markdown("".join(parts).encode("latin-1"), URL, charset or None)
 
 
 def content(*parts: str) -> Any:
@@ -67,7 +78,7 @@ SELECTED: Final = (
 )
 """Numbered elements, of which selectors match some."""
 
-DIGITS: Final = str.maketrans("123456789", "000000000")
+DIGITS: Final = str.maketrans("023456789", "111111111")
 
 WORDS: Final[Mapping[str, str]] = {
     "element": "a abbr acronym address annotation applet area article aside audio b base basefont bdi bdo big blink "
@@ -125,6 +136,17 @@ WORDS: Final[Mapping[str, str]] = {
     "class": "nav navbar sidenav topmenu menus mainnav navigation main content primary-content mainContent articleBody "
     "sidebar side-bar rail trail aside footer copyright header masthead search card-footer nav-item main-header "
     "list-search domain",
+    "drawn": "animate animatemotion animatetransform circle clippath defs desc ellipse feblend fecolormatrix "
+    "fecomponenttransfer fecomposite feflood fefunca fefuncb fefuncg fefuncr fegaussianblur femerge femergenode "
+    "femorphology feoffset filter foreignobject g image line lineargradient marker mask metadata path pattern polygon "
+    "polyline radialgradient rect set stop style switch symbol text textpath title tspan use view",
+    "head": "alternate amphtml apple-touch-icon author canonical charset description dns-prefetch generator icon image "
+    "keywords license manifest next preconnect preload robots search stylesheet theme-color title type url viewport",
+    "math": "maction menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms "
+    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none semantics annotation",
+    "sign": "^ ¯ ˉ → ⃗ ~ \u02dc . ˙ ¨ ˇ \u02c6 _ ⏞ ∑ ∫ lim = + ( ) | , x ∞",
+    "align": "left center right justify start end LEFT middle",
+    "number": "0 1 2 3 7 9 -1 +2 2.5 2px 02 00002 000003 100000 2147483648 1e1 .5 -.5 ٣ \uff12 x",
     "unit": "px em rem ex ch vw vh % pt pc cm mm in q lh vmin dvh svw cqw fr deg nonesuch",
 }
 
@@ -138,7 +160,7 @@ def chosen(url: str, *parts: str) -> Any:
 def runs(function: str, *parts: str) -> Any:
     """What becomes of a page with long texts: how long they are in it."""
     answer = json.dumps(FUNCTIONS[function](*parts), ensure_ascii=False)
-    return json.loads(re.sub(r"(.{1,3}?)\1{9,}", lambda run: f"{run[1]}*{len(run[0]) // len(run[1])}", answer))
+    return json.loads(re.sub(r"(.{1,80}?)\1{9,}", lambda run: f"{run[1]}*{len(run[0]) // len(run[1])}", answer))
 
 
 def placed(url: str, *parts: str) -> Any:
@@ -232,10 +254,11 @@ def selects(*selectors: str) -> Mapping[str, str]:
 
 
 def each(kind: str, function: str, *parts: str) -> Mapping[str, Any]:
-    """What becomes of a page with each word of a kind in place of "~": the words by what becomes of them."""
+    """What becomes of a page with each word of a kind in place of "~", and in capitals and spaces of "^"."""
     words: dict[str, list[str]] = {}
     for word in WORDS[kind].split():
-        answer = json.dumps(FUNCTIONS[function](*(part.replace("~", word) for part in parts)), ensure_ascii=False)
+        written = (part.replace("~", word).replace("^", f" {word.upper()} ") for part in parts)
+        answer = json.dumps(FUNCTIONS[function](*written), ensure_ascii=False)
         words.setdefault(re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", "~", answer), []).append(word)
     return {" ".join(alike): json.loads(answer) for answer, alike in words.items()}
 
@@ -266,6 +289,29 @@ def turns(function: str, start: int, end: int, *parts: str) -> Mapping[str, Any]
     return {str(number): json.loads(answers[number]) for number in changes}
 
 
+def structured(*parts: str) -> Any:
+    """The structured data of a document."""
+    return document(*parts).get("structured_data")
+
+
+def room(budget: str, *parts: str) -> Any:
+    """How many elements of each role a document has room for, with their characters; each "#" is another number."""
+    numbers = count()
+    page = re.sub("#", lambda sign: str(next(numbers)), "".join(parts))
+    found = compile_som(page, URL, Budget[budget]).document
+    sizes: dict[str, list[int]] = {}
+    for element in (element for region in found["regions"] for element in region["elements"]):
+        size = sizes.setdefault(element["role"], [0, 0])
+        size[0] += 1
+        size[1] += len(json.dumps([element.get("text"), element.get("label"), element.get("attrs")]))
+    return [len(json.dumps(found.get("structured_data"))), sizes]
+
+
+def exceeds(*parts: str) -> bool:
+    """Whether the markup of a page may be beyond the limits of nesting, as far as a quick look tells."""
+    return may_exceed("".join(parts).encode())
+
+
 def _plain(value: Any) -> Any:
     """Return regions and elements without their ids, and without the actions that their roles have."""
     if isinstance(value, Mapping):
@@ -293,6 +339,11 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "runs": runs,
     "brief": brief,
     "brief_tight": brief_tight,
+    "both": both,
+    "raw": raw,
+    "structured": structured,
+    "room": room,
+    "exceeds": exceeds,
     "selects": selects,
     "each": each,
     "turns": turns,
