@@ -19,6 +19,7 @@ from django.urls import NoReverseMatch, reverse
 from awp_publish import AgentPublisher, Site
 from awp_publish.checks.engine import Finding
 from awp_publish.cli import PATHS
+from awp_publish.http.exchange import Reply, Scope
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, TEST_HOST, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
@@ -53,11 +54,18 @@ class Publication:
         """The loop on which the doors run under WSGI."""
         return Portal(self.publisher)
 
-    def documents(self) -> dict[str, bytes]:
-        """Return what is published at the canonical address, by path."""
-        catalog = self.site.catalog
-        scope = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
-        replies = {path: self.publisher.document({**scope, "path": path}) for path in sorted(PATHS)}
+    def documents(self, *, with_fallbacks: bool = False) -> dict[str, bytes]:
+        """Return what is published at the canonical address, by path. The project may have fallbacks itself."""
+        catalog, publisher = self.site.catalog, self.publisher
+        replies: dict[str, Reply | None] = {}
+        for path in sorted(PATHS):
+            scope: Scope = {
+                "method": "GET",
+                "path": path,
+                "root_path": "",
+                "headers": [(b"host", catalog.url.split("/")[2].encode())],
+            }
+            replies[path] = publisher.document(scope) or (publisher.fallback(scope) if with_fallbacks else None)
         return {path: reply.body for path, reply in replies.items() if reply is not None}
 
     @cached_property

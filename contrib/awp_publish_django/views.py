@@ -78,12 +78,13 @@ class View:
         """Return True if its GET answers with HTML, as far as its class, its annotation or its code tell."""
         if self.operation is not None:
             return False
-        if self.cls is not None and hasattr(self.cls, "renderer_classes"):
-            renderers: Any = self.options.get("renderer_classes") or self.cls.renderer_classes
+        cls: Any = self.cls
+        if hasattr(cls, "renderer_classes"):
+            renderers: Any = self.options.get("renderer_classes") or cls.renderer_classes
             first = next(iter(renderers or ()), None)  # a view of REST framework's own schema has None until it is made
             return "html" in str(getattr(first, "media_type", ""))
-        if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):
-            written = inspect.getattr_static(self.cls, "render_to_response")
+        if hasattr(cls, "template_name") and hasattr(cls, "render_to_response"):
+            written = inspect.getattr_static(cls, "render_to_response")
             is_own = not written.__module__.startswith("django.")
             return _answers_html(self.handlers[0], *((written,) if is_own else ()), makes_page=not is_own)
         return _answers_html(self.handlers[0])

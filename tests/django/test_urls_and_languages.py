@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from tests.django.shop.models import Book
 from tests.django.sites import make_site
 
-site = make_site(plugins=["mcp"])
+site = make_site(plugins=["mcp"], url=["https://shop.example", "https://laden.example"])
 LOCALES = "django.middleware.locale.LocaleMiddleware"
 WITHOUT = [name for name in settings.MIDDLEWARE if name != MIDDLEWARE]
 

@@ -95,8 +95,12 @@ class Command(BaseCommand):
             self._list(publication)
         elif options.command == "call" and options.door in (None, "woa") and publication.site.catalog.door("woa"):
             self._call(publication, options)
-        elif options.command == "show" and options.path and options.path not in publication.documents():
-            paths = ", ".join(publication.documents())
+        elif (
+            options.command == "show"
+            and options.path
+            and options.path not in (documents := publication.documents(with_fallbacks=True))
+        ):
+            paths = ", ".join(documents)
             raise _failure(f"{options.path} is not published. There are: {paths}.")
         else:
             self._run(publication, options)
