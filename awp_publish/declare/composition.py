@@ -1,55 +1,64 @@
 """Plug-ins that cannot serve one site: with parts of another type, or two that claim the same for themselves."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from awp_publish.calls.wire import Wire
 from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
-from awp_publish.documents.protocol import Document, Protocol
-from awp_publish.plugin import OWN_COMMANDS, Command, DeclaredSite, Door, Plugin, Setup
+from awp_publish.model import Catalog
+from awp_publish.plugin import OWN_COMMANDS, DeclaredSite, Door, Plugin, Setup
 from awp_publish.problems import DeclarationError
-
-T = TypeVar("T")
 
 _REMEDY: Final = "Leave one of the plug-ins out, or rename its {}."
 
+_hints_of: Final[Callable[[Any], dict[str, Any]]] = cache(get_type_hints)
+
+_WORDS: Final[Mapping[Any, str]] = {Mapping: "a dictionary", Collection: "a list", Callable: "a function"}
+
 
 def refuse_wrong_parts(plugin: Plugin) -> None:
-    """Raise DeclarationError for a plug-in with a part of another type: a list, a dictionary, a function."""
-    for part in fields(plugin):
-        value, kind = getattr(plugin, part.name), ""
-        if callable(part.default) and not callable(value):
-            kind = "a function"
-        elif part.default_factory is dict and not isinstance(value, Mapping):
-            kind = "a dictionary"
-        elif part.name == "options" and not (value is None or is_dataclass(value)):
-            kind = "a dataclass"
-        if kind:
-            raise DeclarationError("site", f'plugins: "{plugin.name}": {part.name} must be {kind}.')
-    listed(plugin, "documents", plugin.documents, Protocol)
-    listed(plugin, "wires", plugin.wires, Wire)
-    listed(plugin, "the values of commands", plugin.commands.values(), Command)
-    for protocol in plugin.documents:
-        listed(plugin, f'documents of "{protocol.name}"', protocol.documents, Document)
+    """Raise DeclarationError for a plug-in with a part of another type than its hint says: a list, a function."""
+    _refuse_wrong(plugin, plugin, Plugin, "")
+    if plugin.options is not None and not is_dataclass(plugin.options):
+        raise DeclarationError("site", f'plugins: "{plugin.name}": options must be a dataclass.')
 
 
-def listed(plugin: Plugin, name: str, values: Iterable[T], kind: Any) -> list[T]:
-    """Return these values of a plug-in. Raises DeclarationError if they are no list, or one is of another type."""
-    values = list(values) if isinstance(values, Iterable) else None
-    if values is None or not all(isinstance(value, kind) for value in values):
-        raise DeclarationError("site", f'plugins: "{plugin.name}": {name} must be a list of {kind.__name__}.')
-    return values
+def called(plugin: Plugin, hook: str, hint: Any, *arguments: Any, function: Any = None) -> Any:
+    """Return what a hook of a plug-in returns, where `hint` is a collection as a list. Its errors name it in a note.
 
-
-def returned(plugin: Plugin, hook: str, value: T, kind: Any) -> T:
-    """Return what a hook of a plug-in has returned. Raises DeclarationError if it is of another type."""
-    if not isinstance(value, kind):
-        raise DeclarationError(
-            "site", f'plugins: "{plugin.name}": what {hook} returns must be of type {kind.__name__}.'
-        )
+    Raises DeclarationError for what is not as `hint` says. `function` is the hook if it is no field of plug-ins.
+    """
+    try:
+        value = (function or getattr(plugin, hook))(*arguments)
+        value = list(value) if get_origin(hint) is Collection and isinstance(value, Iterable) else value
+    except Exception as error:
+        error.add_note(f'Raised in {hook} of the plug-in "{plugin.name}".')
+        raise
+    _refuse_wrong(plugin, value, hint, f"what {hook} returns")
     return value
+
+
+def _refuse_wrong(plugin: Plugin, value: Any, hint: Any, name: str) -> None:
+    """Raise DeclarationError for a value that does not match a type hint, nor do its items and fields."""
+    inner = get_args(hint)
+    kinds = [get_origin(each) or each for each in (inner if isinstance(hint, UnionType) else (hint,))]
+    if kinds[0] in (Any, Literal):
+        return
+    if kinds[0] is not str and kinds[0] not in _WORDS and issubclass(kinds[0], Collection):
+        kinds = [Collection]  # a list is as good as a tuple
+    fits = isinstance(value, tuple(kinds)) and (str in kinds or not isinstance(value, str))
+    if not fits:
+        what = _WORDS.get(kinds[0]) or f"of type {kinds[0].__name__}"
+        raise DeclarationError("site", f'plugins: "{plugin.name}": {name} must be {what}.')
+    if is_dataclass(kinds[0]) and kinds[0] is not Catalog and value is not None:
+        for part, each in _hints_of(kinds[0]).items():
+            _refuse_wrong(plugin, getattr(value, part), each, f"{part} of {name}" if name else part)
+    elif kinds[0] in (Mapping, Collection):
+        for at, item in value.items() if kinds[0] is Mapping else enumerate(value):
+            _refuse_wrong(plugin, item, inner[kinds[0] is Mapping], f"item {at!r} of {name}")
 
 
 def refuse_shared_names(setups: Mapping[str, Setup], site: DeclaredSite) -> None:

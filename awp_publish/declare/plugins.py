@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from awp_publish.declare.composition import (
-    listed,
+    called,
     refuse_shared_doors,
     refuse_shared_names,
     refuse_wrong_parts,
@@ -60,14 +60,14 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
 def start(setups: Mapping[str, Setup]) -> None:
     """Make the state of each plug-in."""
     for setup in setups.values():
-        setup.state = setup.plugin.start(setup)
+        setup.state = called(setup.plugin, "start", Any, setup)
 
 
 def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
     """Return the problems that plug-ins add: those that they list, and those with which their gates refuse."""
     kinds = dict[type[Problem], None]()
     for setup in setups.values():
-        kinds |= dict.fromkeys(listed(setup.plugin, "problems", setup.plugin.problems, type))
+        kinds |= dict.fromkeys(setup.plugin.problems)
     for gate in gates_of(setups):
         kinds |= dict.fromkeys(gate.refuses)
     own = [kind for kind in kinds if kind not in ALL]
@@ -81,11 +81,7 @@ def problems_of(setups: Mapping[str, Setup]) -> list[type[Problem]]:
 
 def gates_of(setups: Mapping[str, Setup]) -> tuple[Gate, ...]:
     """Return the gates that plug-ins add."""
-    return tuple(
-        gate
-        for setup in setups.values()
-        for gate in listed(setup.plugin, "what gates returns", setup.plugin.gates(setup), Gate)
-    )
+    return tuple(gate for setup in setups.values() for gate in called(setup.plugin, "gates", Collection[Gate], setup))
 
 
 def findings_of(setups: Mapping[str, Setup], catalog: Catalog) -> list[Finding]:
@@ -93,16 +89,13 @@ def findings_of(setups: Mapping[str, Setup], catalog: Catalog) -> list[Finding]:
     return [
         finding
         for setup in setups.values()
-        for finding in listed(setup.plugin, "what check returns", setup.plugin.check(setup, catalog), Finding)
+        for finding in called(setup.plugin, "check", Collection[Finding], setup, catalog)
     ]
 
 
 def doors_of(setups: Mapping[str, Setup], paths: Paths) -> dict[str, list[Door]]:
     """Return the doors of each plug-in at these paths, by the plug-in's name. Raises DeclarationError."""
-    doors = {
-        name: listed(setup.plugin, "what doors returns", setup.plugin.doors(setup, paths), Door)
-        for name, setup in setups.items()
-    }
+    doors = {name: called(setup.plugin, "doors", Collection[Door], setup, paths) for name, setup in setups.items()}
     refuse_shared_doors(doors)
     return doors
 

@@ -10,7 +10,7 @@ async def search(q: str) -> SearchResults: ...
 import inspect
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from os import PathLike
@@ -25,7 +25,7 @@ from awp_publish.calls.sent_secrets import ApiKey
 from awp_publish.calls.workers import refuse_private_memory
 from awp_publish.declare.actions import make_action
 from awp_publish.declare.agents import ACTION_OPTIONS, AGENT_OPTIONS, AgentHandle, F
-from awp_publish.declare.composition import listed, returned
+from awp_publish.declare.composition import called
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.handlers import is_bound_for_a_call, mark
@@ -215,8 +215,8 @@ class Site:
 
     def _ask_for_authenticators(self) -> None:
         """Put the plug-ins' ways to identify callers before those of the site."""
-        plugins = ((setup.plugin, setup.plugin.authenticators(setup)) for setup in self.plugins.values())
-        asked = (listed(plugin, "what authenticators returns", found, Authenticator) for plugin, found in plugins)
+        hint, setups = Collection[Authenticator], self.plugins.values()
+        asked = (called(setup.plugin, "authenticators", hint, setup) for setup in setups)
         if of_plugins := [authenticator for authenticators in asked for authenticator in authenticators]:
             self.authenticators = (*of_plugins, *self._own_authenticators)
             self.facts = facts_of(self.settings, self.authenticators)
@@ -336,7 +336,7 @@ class Site:
     ) -> Catalog:
         setups, before = self.plugins.values(), self._declarations.keys() | set()
         for setup in setups:
-            setup.plugin.prepare(setup)
+            called(setup.plugin, "prepare", Any, setup)
         self.own_actions = frozenset(self._declarations.keys() - before)
         application = self._target(app)
         routes = application.routes
@@ -349,7 +349,7 @@ class Site:
             make_action=partial(make_action, application=application),
         )
         for setup in setups:
-            setup.plugin.publish(setup, found)
+            called(setup.plugin, "publish", Any, setup, found)
         actions, agents = group((*found.declared, *found.actions), self._agents, application)
         pages = self._pages.resolve(
             routes, self.facts.name, {action.id for action in actions}, (*found.pages.values(), *found.default_pages)
@@ -373,7 +373,7 @@ class Site:
         )
         self.left_out = tuple(found.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole
-            catalog = returned(setup.plugin, "derive", setup.plugin.derive(setup, catalog), Catalog)
+            catalog = called(setup.plugin, "derive", Catalog, setup, catalog)
         self.findings = (*found.findings, *self._check(catalog))
         self.included = (*(action.id for action in found.actions), *found.pages)
         return catalog
@@ -398,7 +398,7 @@ class Site:
             if gate.check is not None:
                 gate.check(catalog, self)
         if not self.store.is_shared:
-            kept = (setup.plugin.keeps(setup, catalog) for setup in self.plugins.values())
+            kept = (called(setup.plugin, "keeps", str | None, setup, catalog) for setup in self.plugins.values())
             refuse_private_memory(catalog, [words for words in kept if words is not None])
         return findings_of(self.plugins, catalog)
 
@@ -422,7 +422,7 @@ class Site:
     def derive_again(self, plugin: str) -> None:
         """Derive a plug-in's part of the catalog again, and publish the site anew if it has changed."""
         setup, catalog = self.plugins[plugin], self.catalog
-        derived = returned(setup.plugin, "derive", setup.plugin.derive(setup, catalog), Catalog)
+        derived = called(setup.plugin, "derive", Catalog, setup, catalog)
         if derived is not catalog:
             self._catalogs = self._at_each_address(derived)
             for listener in self._listeners:

@@ -12,7 +12,7 @@ from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.hooks import CallHooks
 from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
-from awp_publish.declare.composition import returned
+from awp_publish.declare.composition import called
 from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of, problems_of
 from awp_publish.declare.site import Site
@@ -88,7 +88,7 @@ class AgentPublisher:
         self._protocols = protocols_of(site.plugins)
         self._link_headers = link_headers
         self._check = check
-        counters = (setup.plugin.counter(setup) for setup in site.plugins.values())
+        counters = (called(setup.plugin, "counter", object, setup) for setup in site.plugins.values())
         counter = next((counter for counter in counters if counter is not None), None)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
         self._plugins: dict[str, Serving] = {}
@@ -179,8 +179,7 @@ class AgentPublisher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
             for serving in self._plugins.values():
-                plugin = serving.setup.plugin
-                context = returned(plugin, "running", plugin.running(serving), AbstractAsyncContextManager)
+                context = called(serving.setup.plugin, "running", AbstractAsyncContextManager, serving)
                 await stack.enter_async_context(context)
             for running in (running for published in self._published for running in published.running):
                 await stack.enter_async_context(running())
@@ -258,17 +257,13 @@ class AgentPublisher:
         guards = self._guards(catalog)
         contexts = self._contexts_at(catalog, guards)
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
-        hooks = [
-            returned(context.setup.plugin, "calls", context.setup.plugin.calls(context), CallHooks)
-            for context in plugins
-        ]
+        hooks = [called(context.setup.plugin, "calls", CallHooks, context) for context in plugins]
         invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observer, hooks)
         forward = self.app
         for context in contexts.values():
             context.invoker = invoker
         for context in contexts.values():
-            plugin = context.setup.plugin
-            forward = returned(plugin, "around", plugin.around(context, forward), Callable)
+            forward = called(context.setup.plugin, "around", Callable, context, forward)
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
         self._later_doors.open(running)
         return ServedAddress(

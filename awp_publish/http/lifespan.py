@@ -21,14 +21,16 @@ Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
 async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send, opened: Opened) -> None:
     """Pass a lifespan exchange on to the application, and keep the context `opened` open meanwhile.
 
-    If the context cannot be opened, startup fails with its error, and the application is shut down again. An
-    application without lifespan support raises, as it would without us; then the context is not opened.
+    If the context cannot be opened, startup fails with its error, which is raised once the application is shut down
+    again. An application without lifespan support raises, as it would without us; then the context is not opened.
     """
     exchange = _Lifespan(receive, send, opened)
     try:
         await app(scope, exchange.receive, exchange.send)
     finally:
         await exchange.keeper.close()
+    if exchange.failure is not None:
+        raise exchange.failure  # as Starlette does: its test client takes a lifespan that returns for one that runs
 
 
 class Keeper:
@@ -79,10 +81,10 @@ class _Lifespan:
         self.keeper = Keeper(opened)
         self._receive = receive
         self._send = send
-        self._has_failed = False
+        self.failure: Exception | None = None
 
     async def receive(self) -> Message:
-        if self._has_failed:
+        if self.failure is not None:
             return {"type": "lifespan.shutdown"}
         message = await self._receive()
         if message["type"] == "lifespan.shutdown":
@@ -90,14 +92,14 @@ class _Lifespan:
         return message
 
     async def send(self, message: Message) -> None:
-        if self._has_failed:
+        if self.failure is not None:
             return  # the server has received `startup.failed` and expects no more messages
         if message["type"] == "lifespan.startup.complete":
             try:
                 await self.keeper.open()
             except Exception as error:
                 logger.exception("a background task of the site could not be started")
-                self._has_failed = True
+                self.failure = error
                 message = {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
         await self._send(message)
 

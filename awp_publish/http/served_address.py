@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from awp_publish.calls.invoke import Invoker
-from awp_publish.declare.composition import returned
+from awp_publish.declare.composition import called
 from awp_publish.http.documents import Prepared
 from awp_publish.http.exchange import Receive, Scope, Send, ask_first, send_reply
 from awp_publish.model import Action, Catalog
@@ -74,9 +74,8 @@ def open_all(doors: Iterable[tuple[Door, Context]]) -> tuple[Endpoints, tuple[Ca
     below, find = dict[str, AnswerRest](), dict[str, Find]()
     running, claims = list[Callable[[], Running]](), dict[str, str]()
     for door, context in doors:
-        opened = returned(
-            context.setup.plugin, f'open of the door "{door.name}"', door.open(context.at_door(door)), Endpoints
-        )
+        hook, seen = f'open of the door "{door.name}"', context.at_door(door)
+        opened = called(context.setup.plugin, hook, Endpoints, seen, function=door.open)
         for path in {*opened.exact, *opened.claims}:
             if claims.setdefault(path, door.name) != door.name:
                 raise DeclarationError(

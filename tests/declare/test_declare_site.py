@@ -232,9 +232,11 @@ def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
 
 
 @pytest.mark.needs("status")
-def test_degraded_actions_are_a_list(make_site):
+def test_a_status_of_another_type_is_refused(make_site):
     with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one string"):
         make_site().set_status(degraded_actions="look")
+    with pytest.raises(DeclarationError, match="operational: must be True or False"):
+        make_site().set_status(operational="degraded")
 
 
 def test_a_site_that_was_not_started_has_no_catalog(make_site):

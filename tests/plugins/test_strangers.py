@@ -422,6 +422,8 @@ class NeverAsked(plugin.GateCheck[plugin.Ask]):
 
 
 COUNT: Any = plugin.Command(help="count", run=lambda console, app, options: 0)
+ORDERLESS: Any = plugin.Gate(name="other", order="last", of=lambda action, facts: None, refuses=())  # type: ignore[arg-type]
+UNTYPED: Any = plugin.Protocol("hours", (plugin.Document("/hours.json", 5, lambda catalog: b"{}"),))  # type: ignore[arg-type]
 closed: Any = plugin.Door(name="closed", path="/closed", open=lambda context: None)  # type: ignore[arg-type, return-value]
 
 
@@ -433,10 +435,10 @@ def door(name: str, path: str) -> plugin.Plugin:
 @pytest.mark.parametrize(
     ("other", "wrong"),
     [
-        (plugin.Plugin(name="other", documents=document("/x")), '"other": documents must be a list of Protocol'),  # type: ignore[arg-type]
+        (plugin.Plugin(name="other", documents=document("/x")), '"other": documents must be a list.'),  # type: ignore[arg-type]
         (
             plugin.Plugin(name="other", documents=[plugin.Protocol("hours", document("/x").documents[0])]),  # type: ignore[arg-type]
-            'documents of "hours" must be a list of Document',
+            "documents of item 0 of documents must be a list.",
         ),
         (plugin.Plugin(name="other", documents=[document("hours.json")]), "document hours.json: its path has no slash"),
         (plugin.Plugin(name="other", documents=[document("/llms.txt")]), "document /llms.txt: two would be served"),
@@ -444,18 +446,28 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", declares={"agent": print}), 'has the method "agent", and so has the core'),
         (plugin.Plugin(name="other", declares={"skill": print}), 'has the method "skill", and so has "skills"'),
         (plugin.Plugin(name="other", gates=[]), '"other": gates must be a function'),  # type: ignore[arg-type]
+        (
+            plugin.Plugin(name="other", gates=lambda setup: [ORDERLESS]),
+            "order of item 0 of what gates returns must be of type int",
+        ),
+        (plugin.Plugin(name="other", declares={"holiday": 5}), "item 'holiday' of declares must be a function"),  # type: ignore[dict-item]
+        (plugin.Plugin(name="other", panel=5), '"other": panel must be of type Panel'),  # type: ignore[arg-type]
+        (
+            plugin.Plugin(name="other", documents=[UNTYPED]),
+            "media_type of item 0 of documents of item 0 of documents must be",
+        ),
         (plugin.Plugin(name="other", options=dict), '"other": options must be a dataclass'),
         (
             plugin.Plugin(name="other", options=type(document("/x"))),
             "without its settings: Protocol.__init__() missing",
         ),
         (plugin.Plugin(name="other", needs=["x"]), '"other": needs must be a dictionary'),  # type: ignore[arg-type]
-        (plugin.Plugin(name="other", commands={"x": print}), "the values of commands must be a list of Command"),  # type: ignore[dict-item]
+        (plugin.Plugin(name="other", commands={"x": print}), "item 'x' of commands must be of type Command"),  # type: ignore[dict-item]
         (
             plugin.Plugin(name="other", problems=[type("Odd", (Problem,), {})]),
             "the slug of the problem Odd is 'problem'",
         ),
-        (plugin.Plugin(name="other", gates=lambda setup: gate(None)), "what gates returns must be a list of Gate"),  # type: ignore[arg-type, return-value]
+        (plugin.Plugin(name="other", gates=lambda setup: gate(None)), "what gates returns must be a list."),  # type: ignore[arg-type, return-value]
         (
             plugin.Plugin(name="other", gates=lambda setup: [gate(5)]),
             'gate "other": what is returned for action "greet" is',
@@ -465,11 +477,11 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", commands={"dns": COUNT}), 'has the command "dns", and so has "discovery"'),
         (
             plugin.Plugin(name="other", authenticators=lambda setup: None),  # type: ignore[arg-type, return-value]
-            "what authenticators returns must be a list of Authenticator",
+            "what authenticators returns must be a list.",
         ),
         (
             plugin.Plugin(name="other", authenticators=lambda setup: [print]),
-            "what authenticators returns must be a list of Authenticator",
+            "item 0 of what authenticators returns must be of type Authenticator",
         ),
         (plugin.Plugin(name="other", problems=[ValueError]), "the slug of the problem ValueError is ''"),  # type: ignore[list-item]
         (
@@ -482,7 +494,7 @@ def door(name: str, path: str) -> plugin.Plugin:
         ),
         (
             plugin.Plugin(name="other", around=lambda context, app: None),  # type: ignore[arg-type, return-value]
-            "what around returns must be of type Callable",
+            "what around returns must be a function",
         ),
         (
             plugin.Plugin(name="other", doors=lambda setup, paths: [closed]),
@@ -511,6 +523,24 @@ def test_a_plug_in_that_does_not_run_keeps_the_application_from_starting():
     site = Site("Shop", "Sells books.", "https://shop.example", plugins=[other])
     with pytest.raises(StartFailed, match='"other": what running returns must be of type AbstractAsyncContext'):
         AgentClient(AgentPublisher(Starlette(), site=site, check=False)).document("/agent.json")
+
+
+@pytest.mark.parametrize(
+    "hook", ["start", "prepare", "publish", "derive", "check", "gates", "doors", "calls", "around"]
+)
+def test_what_a_hook_raises_names_hook_and_plug_in_in_a_note(hook):
+    def fail(*_: Any) -> Any:
+        raise KeyError("a bug")
+
+    other = plugin.Plugin(name="other", **{hook: fail})  # type: ignore[arg-type]
+
+    def start() -> None:
+        site = Site("Shop", "Sells books.", "https://shop.example", plugins=[other])
+        AgentPublisher(Starlette(), site=site, check=False).open()
+
+    with pytest.raises(KeyError) as raised:
+        start()
+    assert raised.value.__notes__ == [f'Raised in {hook} of the plug-in "other".']
 
 
 @pytest.mark.parametrize(

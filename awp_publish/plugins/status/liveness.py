@@ -15,11 +15,13 @@ from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, Status, seconds_of
 from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
-from awp_publish.schema.options import DURATION, check
+from awp_publish.schema.options import DURATION, Flag, LazyAdapter, check
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 logger: Final = logging.getLogger("awp_publish.status")
+
+FLAG: Final[LazyAdapter[bool | None]] = LazyAdapter(Flag | None)
 
 PROBE_TIMEOUT: Final = 5.0
 """Seconds after which a probe that has not answered counts as failed."""
@@ -92,6 +94,7 @@ class Liveness:
         """Set the owner's status; what is None stays as it is. `refresh()` publishes it. Raises DeclarationError."""
         if isinstance(degraded_actions, str):
             raise DeclarationError("site", "degraded_actions: must be a list, not one string.")
+        check("site", FLAG, operational, "operational")
         before = self._declared
         self._declared = replace(
             before,
