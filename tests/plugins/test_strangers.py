@@ -528,7 +528,7 @@ def test_a_plug_in_that_does_not_run_keeps_the_application_from_starting():
 @pytest.mark.parametrize(
     "hook", ["start", "prepare", "publish", "derive", "check", "gates", "doors", "calls", "around"]
 )
-def test_what_a_hook_raises_names_hook_and_plug_in_in_a_note(hook):
+def test_an_error_in_a_hook_names_hook_and_plug_in_in_a_note(hook):
     def fail(*_: Any) -> Any:
         raise KeyError("a bug")
 

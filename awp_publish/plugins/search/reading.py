@@ -112,10 +112,11 @@ class SitePages:
                     yield location
 
     def address_of(self, address: str) -> PageAddress | None:
-        """Return the address of a page of this site, None for any other."""
+        """Return the address of a page of this site, None for any other. A path is below the site's url."""
         catalog = self.context.catalog
+        whole = catalog.absolute(address) if address.startswith("/") else address
         try:
-            return read_address(address, self.context.settings.urls, catalog.url + "/")
+            return read_address(whole, self.context.settings.urls, catalog.url + "/")
         except InvalidUrl:
             return None
 

@@ -104,6 +104,22 @@ def test_the_template_of_many_pages_is_no_page():
     assert not any("{" in request.url.path for request in shop.asked)
 
 
+def test_a_site_below_a_path_finds_the_pages_that_it_declares_and_those_of_its_sitemaps():
+    listed = f"<urlset><url><loc>{URL}/shop/oil</loc></url><url><loc>{URL}/soap</loc></url></urlset>"
+    shop = Shop({"/lamps": LAMPS, "/oil": OIL, "/soap": SOAP, "/more.xml": Response(listed)})
+    site = Site("Shop", "Sells lamps.", f"{URL}/shop", plugins=["mcp", Search(sitemaps=["/more.xml"])])
+    site.page("/lamps")
+    app = Starlette(routes=[Route(path, shop.answer) for path in shop.pages])
+    app.add_middleware(AgentPublisher, site=site, check=False)
+    with TestClient(app, base_url=f"{URL}/shop", root_path="/shop") as client:
+        assert search(client, "lamp") == [
+            {"id": "/lamps", "title": "Lamps", "url": f"{URL}/shop/lamps"},
+            {"id": "/oil", "title": "Oil", "url": f"{URL}/shop/oil"},
+        ]
+        assert fetch(client, "/oil").json()["url"] == f"{URL}/shop/oil"
+        assert ids(client, "harbour") == []
+
+
 def test_search_and_fetch_have_the_shape_that_research_demands():
     dated = HTMLResponse(LAMPS, headers={"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"})
     shop = Shop({"/lamps": dated, "/oil": OIL, "/soap": SOAP})
