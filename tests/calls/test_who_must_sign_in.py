@@ -276,7 +276,9 @@ def test_a_refusal_says_which_action_answers_with_the_token(open_client, door):
 
 @pytest.mark.needs("discovery")
 def test_llms_txt_says_where_the_token_comes_from(open_client):
-    assert "`Authorization: Bearer ...`; log_in answers with the token" in open_client(make_app()).get("/llms.txt").text
+    client = open_client(make_app())
+    assert "`Authorization: Bearer ...`; log_in answers with the token" in client.get("/llms.txt").text
+    assert "`Authorization: Bearer ...`. The action `log_in` answers with the token." in client.get("/auth.md").text
 
 
 @pytest.mark.parametrize("door", DOORS)

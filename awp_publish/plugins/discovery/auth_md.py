@@ -23,7 +23,9 @@ def render_auth(catalog: Catalog) -> bytes:
     for way in credentials_of(catalog) or ():
         if way.get("in") == "header":
             scheme = f"{way['scheme']} " if "scheme" in way else ""
-            lines.append(f"- **{way['method']}**: send the header `{way['name']}: {scheme}...`.")
+            source = catalog.token_source if scheme == "Bearer " else None
+            token = f" The action `{source.id}` answers with the token." if source is not None else ""
+            lines.append(f"- **{way['method']}**: send the header `{way['name']}: {scheme}...`.{token}")
         else:
             begins = f" Begin one with {way['sign_in']}." if "sign_in" in way else ""
             cookie = f" It sets the cookie `{way['name']}`." if "name" in way else ""
