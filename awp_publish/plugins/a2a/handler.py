@@ -8,10 +8,11 @@ that any worker can answer for any task.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from functools import partial
 from typing import Final, NoReturn
+from urllib.parse import parse_qsl
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event as Update
@@ -32,10 +33,12 @@ from a2a.types.a2a_pb2 import (
     SubscribeToTaskRequest,
     Task,
     TaskPushNotificationConfig,
+    TaskState,
 )
 from a2a.utils.errors import (
     A2AError,
     InternalError,
+    InvalidParamsError,
     InvalidRequestError,
     TaskNotCancelableError,
     TaskNotFoundError,
@@ -202,6 +205,8 @@ class A2aHandler(RequestHandler):
         """ListTasks: return a known caller's tasks, filtered and paged by the SDK's code."""
         with self._answering(context, params) as request:
             validate_history_length(params)
+            if not params.status and _asked_state(request) not in (None, "", 0, "0", TaskState.keys()[0]):
+                raise InvalidParamsError(f"status must be one of {', '.join(TaskState.keys()[1:])}.")
             if params.HasField("page_size"):
                 validate_page_size(params.page_size)
             store = InMemoryTaskStore()
@@ -328,3 +333,9 @@ class A2aHandler(RequestHandler):
         if params.configuration.HasField("task_push_notification_config") and (record.raw or record.job):
             config = params.configuration.task_push_notification_config
             await self._pushes.create(record, config, self._callers.address(request))
+
+
+def _asked_state(request: A2aRequest) -> object:
+    """Return the state of tasks that a caller wants listed as it was sent: the SDK reads an unknown one as none."""
+    sent = request.document or dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
+    return sent.get("status") if isinstance(sent, Mapping) else None

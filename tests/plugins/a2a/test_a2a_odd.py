@@ -187,6 +187,18 @@ def test_odd_queries_are_answered_or_invalid(client, path):
     assert not wrong
 
 
+def test_a_list_of_tasks_in_a_state_that_there_is_not_is_refused_and_not_a_list_of_all(client):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"status": "completed"}}
+    error = post(client, "/a2a", call, "1.0")[1]["error"]
+    assert (error["code"], "one of TASK_STATE_SUBMITTED, TASK_STATE_WORKING" in error["message"]) == (-32602, True)
+    at = {**ANN, "a2a-version": "1.0"}
+    codes = {
+        state: client.get(f"/a2a/tasks?status={state}", headers=at).status_code for state in ("completed", "", "0")
+    }
+    assert codes == {"completed": 400, "": 200, "0": 200}
+    assert client.get("/a2a/tasks?status=TASK_STATE_COMPLETED", headers=at).json()["tasks"] == []
+
+
 @pytest.mark.parametrize("part", [{"kind": "odd"}, {"kind": "file", "file": {"bytes": 1}}, 1, None, []])
 def test_an_odd_part_of_0_3_is_invalid(client, part):
     message = {**THREE, "parts": [part]}
