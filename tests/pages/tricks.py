@@ -353,15 +353,16 @@ SEEN_MARKUP: Final = r"""
 """
 
 
-def _each(tricks: str) -> list[str]:
+def each(tricks: str) -> list[str]:
+    """The single ones of some tricks."""
     return tricks.strip().replace("\n", "  ").split("  ")
 
 
 def _pages(styles: str, sheets: str, markup: str) -> list[str]:
     tricks = [
-        *(f'<div><p style="{style}">{TEXT}</p></div>' for style in _each(styles)),
-        *(f"<style>{sheet}</style><h1>Shop</h1><div>{ELEMENT}</div>" for sheet in _each(sheets)),
-        *(part.replace("{R}", ROOT).replace("{X}", ELEMENT).replace("{T}", TEXT) for part in _each(markup)),
+        *(f'<div><p style="{style}">{TEXT}</p></div>' for style in each(styles)),
+        *(f"<style>{sheet}</style><h1>Shop</h1><div>{ELEMENT}</div>" for sheet in each(sheets)),
+        *(part.replace("{R}", ROOT).replace("{X}", ELEMENT).replace("{T}", TEXT) for part in each(markup)),
     ]
     return [f"<!doctype html><title>Shop</title><main>{trick}</main>" for trick in tricks]
 
