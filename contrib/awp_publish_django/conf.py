@@ -64,7 +64,7 @@ def read_settings() -> Settings:
         raise ImproperlyConfigured(f'{NAME} is not set. Write {NAME} = {{"SITE": "shop.agents.site"}}.')
     for name, value in options.items():
         if name not in KINDS:
-            near = "".join(f" Do you mean {match}?" for match in get_close_matches(str(name), KINDS, n=1))
+            near = "".join(f" Do you mean {match}?" for match in get_close_matches(str(name).upper(), KINDS, n=1))
             raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known.{near}")
         if not isinstance(value, KINDS[name]) or isinstance(value, bool) is not (KINDS[name] is bool):
             kind = KINDS[name]
@@ -127,7 +127,9 @@ def load_site(options: Settings) -> Site:
             raise
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}: {error}.') from error
     if not isinstance(site, Site):
-        raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(site).__name__}, not a Site.')
+        raise ImproperlyConfigured(
+            f'{NAME}["SITE"] is {options.site!r}, which is of type {type(site).__name__}, not a Site.'
+        )
     if not site.is_frozen:
         overrides: dict[str, object] = {}
         if not site.settings.secret_keys:  # derived from the project's, which they do not reveal

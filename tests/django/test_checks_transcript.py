@@ -16,11 +16,13 @@ from typing import Any
 import django
 import pytest
 from awp_publish_django.management.commands.agents import Command
+from awp_publish_django.publication import get_publication
 from awp_publish_django.store import DjangoStore
 from django.core.checks import run_checks
 from django.test import override_settings
 
 from awp_publish.stores import values
+from tests.django import sites
 from tests.django.test_answers_transcript import CHANGING, people
 from tests.function_transcripts import compare
 from tests.stores.conftest import Clock
@@ -39,7 +41,29 @@ def test_the_checks_of_django_report_as_in_the_transcript(request):
             re.sub(r'File "[^"]*/', 'File "', f"{each.id} {each.level}: {each.msg} {each.hint}") for each in messages
         ]
 
-    compare(Path(__file__).parent / "transcripts" / "checks.txt", {"check": check}, request)
+    def publish(own: dict[str, Any], setting: dict[str, Any], others: dict[str, Any] | None = None) -> list[object]:
+        """Return what becomes of a site of these options with the setting AWP_PUBLISH, and what is wrong with it."""
+        given = {"SITE": f"{HERE}.given", **setting}
+        with override_settings(AWP_PUBLISH=given):
+            made = vars(sites)["given"] = sites.make_site(**own)
+        made.declare("order", method="POST", path="/view", description="Order.", idempotency=True)
+        said = check(given, others)
+        if any(message.startswith("awp_publish.E") for message in said):
+            return list(said)
+        with override_settings(**{"ROOT_URLCONF": HERE, **(others or {}), "AWP_PUBLISH": given}):
+            site = get_publication().site
+        added = set(site.plugins) ^ set(sites.plain.plugins)
+        keeps = type(site.store).__name__
+        return [
+            keeps,
+            site.settings.urls,
+            sorted(added),
+            len(site.settings.secret_keys),
+            len(site.call_listeners),
+            *said,
+        ]
+
+    compare(Path(__file__).parent / "transcripts" / "checks.txt", {"check": check, "publish": publish}, request)
 
 
 @pytest.mark.parametrize("database", ["default", "store"])
