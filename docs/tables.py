@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final
+from typing import Final, get_type_hints
 
 from awp_publish.calls.guard import in_order
 from awp_publish.declare.plugins import gates_of
@@ -31,7 +31,7 @@ from awp_publish.problems import (
     StoreUnavailable,
     TemporarilyUnavailable,
 )
-from awp_publish.schema.options import option_rows
+from awp_publish.schema.options import Option
 
 
 def table(columns: str, rows: Iterable[str]) -> str:
@@ -121,6 +121,13 @@ def problem_table() -> str:
         by_status.setdefault(kind.default_status, []).append(f"`{kind.slug}`")
     rows = [f"| {status} | {', '.join(slugs)} |" for status, slugs in sorted(by_status.items())]
     return table("| status | `type` |", rows)
+
+
+def option_rows(options: type) -> list[tuple[str, Option]]:
+    """Return the options of a settings class with their rows, in order."""
+    kinds = get_type_hints(options, include_extras=True)
+    described = [(name, part) for name, kind in kinds.items() for part in getattr(kind, "__metadata__", ())]
+    return [(name, part) for name, part in described if isinstance(part, Option)]
 
 
 def option_table(columns: str, options: type, *, beyond: type | None = None) -> str:

@@ -51,7 +51,7 @@ from awp_publish.declare.settings.site import SITE, Limits, SiteSettings
 from awp_publish.declare.site_facts import facts_of, session_of
 from awp_publish.model import DOORS, PUBLIC, Catalog, LeftOut, SiteFacts
 from awp_publish.plugin import Door, Finding, FoundRoutes, Setup, installed, open_store
-from awp_publish.problems import DeclarationError, code_of
+from awp_publish.problems import ALL, DeclarationError
 from awp_publish.schema.handlers import accepts
 from awp_publish.schema.options import ID, check
 from awp_publish.stores import ForeignStore, Store, read_store
@@ -369,7 +369,7 @@ class Site:
             documents=frozenset(documents),
             protocols=None if protocols is None else frozenset(protocols),
             openapi=find_openapi(app),
-            recoveries={code_of(kind.slug): kind.default_recovery for kind in problems_of(self.plugins)},
+            problems=(*ALL, *problems_of(self.plugins)),
         )
         self.left_out = tuple(found.left_out.values())
         for setup in sorted(setups, key=lambda setup: setup.plugin.is_default is False):  # approval is of what is whole

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from awp_publish.model import EXTENDED_DOCUMENTS, Catalog, JsonObject, Page, with_addresses
-from awp_publish.problems import ALL, AuthenticationRequired, InvalidCredentials, code_of
+from awp_publish.problems import AuthenticationRequired, InvalidCredentials, code_of
 from awp_publish.schema.large_numbers import EXACT
 
 SESSION_HEADER: Final = "AWP-Session"
@@ -49,7 +49,7 @@ def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:
         return {}
     return {
         code_of(kind.slug): kind.unlinked_recovery
-        for kind in ALL
+        for kind in catalog.problems
         if kind.unlinked_recovery and any(path in kind.default_recovery for path in left_out)
     }
 

@@ -14,7 +14,7 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.calls.observe import Observer
 from awp_publish.declare.composition import called
 from awp_publish.declare.discover import find_routes
-from awp_publish.declare.plugins import doors_of, gates_of, problems_of
+from awp_publish.declare.plugins import doors_of, gates_of
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import published
@@ -25,7 +25,6 @@ from awp_publish.http.documents import Prepared, prepare, refuse_shared_paths
 from awp_publish.http.exchange import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.http.lifespan import LaterDoors, run_lifespan
 from awp_publish.http.position import CalledApplication, Position
-from awp_publish.http.problem_pages import problem_documents
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import (
@@ -247,7 +246,7 @@ class AgentPublisher:
         """Prepare the documents of one address, and open its doors unless they are open for the same actions."""
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
-        listed = [*published(self._protocols, catalog), *problem_documents(catalog, problems_of(self.site.plugins))]
+        listed = list(published(self._protocols, catalog))
         refuse_shared_paths(listed, catalog)
         documents = prepare((document for document in listed if not document.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((document for document in listed if document.is_fallback), catalog, link, earlier, now)

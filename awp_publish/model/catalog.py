@@ -11,6 +11,7 @@ from awp_publish.model.actions import Action, Agent, Target
 from awp_publish.model.offers import Event, Prompt, Skill
 from awp_publish.model.pages import Page
 from awp_publish.model.values import Authentication, Contact, JsonObject, RateLimit, Robots, Security, Status, Workflow
+from awp_publish.problems import ALL, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,9 @@ class Catalog:
     `doors` are those that documents announce, `open_doors` the names of all of them (None: any). `documents` are the
     paths of the documents that every such site publishes, `protocols` the names of the protocols that it publishes
     (None: all), so that no document refers to one that does not exist. `metadata_path` is that of the metadata which
-    challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt, `recoveries` are those of
-    the problems that plug-ins add, by code. `is_observed` means that somebody has watched the site and nothing of ours
-    answers there. A catalog is equal only to itself.
+    challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt, `problems` are those that
+    calls can meet. `is_observed` means that somebody has watched the site and nothing of ours answers there. A catalog
+    is equal only to itself.
     """
 
     url: str
@@ -119,7 +120,7 @@ class Catalog:
     metadata_path: str | None = None
     is_observed: bool = False
     robots_lines: "tuple[Callable[[Catalog], str], ...]" = ()
-    recoveries: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[type[Problem], ...] = ALL
 
     def publishes(self, protocol: str) -> bool:
         """Return True if the documents of a protocol are published, as far as they apply to this site."""

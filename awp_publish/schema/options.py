@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -260,13 +260,6 @@ class Option:
 
     meaning: str
     other: str
-
-
-def option_rows(options: type) -> list[tuple[str, Option]]:
-    """Return the options of a settings class with their rows, in order."""
-    kinds = get_type_hints(options, include_extras=True)
-    described = [(name, part) for name, kind in kinds.items() for part in getattr(kind, "__metadata__", ())]
-    return [(name, part) for name, part in described if isinstance(part, Option)]
 
 
 strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))

@@ -54,7 +54,10 @@ def documents_of(protocol: Protocol, catalog: Catalog) -> list[Document]:
 def written(document: Document, body: bytes) -> str:
     if "json" in document.media_type:
         return indented(json.loads(body))
-    lines = body.decode().rstrip("\n").split("\n")
+    text = body.decode()
+    if "html" in document.media_type and (part := re.search(r"<h1>.*</(dl|ul)>", text)):
+        text = part[0]
+    lines = text.rstrip("\n").split("\n")
     return "\n".join(lines[:2] if "javascript" in document.media_type else lines)  # the rest is a file of the package
 
 

@@ -88,9 +88,9 @@ def render(catalog: Catalog) -> dict[str, object]:
     impossible = _impossible(catalog)
     recoveries = {
         problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
-        for problem in problems.ALL
+        for problem in catalog.problems
         if not problem.slug.startswith(impossible)
-    } | dict(catalog.recoveries)
+    }
     own = unlinked_recoveries(catalog) | own_recoveries(catalog)
     recoveries |= {code: words for code, words in own.items() if code in recoveries}
     agent_status = {

@@ -1,6 +1,6 @@
 """A page for each problem type, at the address that the `type` of a problem names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final
 from awp_publish.documents.members import unlinked_recoveries
 from awp_publish.documents.protocol import Document
 from awp_publish.model import Catalog
-from awp_publish.problems import ALL, Problem, Refused, below, code_of, slug_of
+from awp_publish.problems import Problem, Refused, below, code_of, slug_of
 
 MEDIA_TYPE: Final = "text/html; charset=utf-8"
 MAX_AGE: Final = 3600
@@ -20,10 +20,10 @@ _PAGE: Final = Template(
 )
 
 
-def problem_documents(catalog: Catalog, more: Iterable[type[Problem]] = ()) -> Iterator[Document]:
-    """Yield a page for each built-in problem, each of `more` and each error code of the site, and an index."""
+def problem_documents(catalog: Catalog) -> Iterator[Document]:
+    """Yield a page for each problem of the site, for each of its own error codes, and an index."""
     base = catalog.paths.problems
-    kinds = dict.fromkeys(catalog.site.errors, Refused) | {code_of(kind.slug): kind for kind in (*ALL, *more)}
+    kinds = dict.fromkeys(catalog.site.errors, Refused) | {code_of(kind.slug): kind for kind in catalog.problems}
     for code in sorted(kinds):
         render = partial(_render_page, code, kinds[code])
         yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, render, max_age=MAX_AGE)
