@@ -119,7 +119,7 @@ class Problem(Exception):
         slug.
         """
         super().__init_subclass__()
-        if cls.__module__ == __name__ and Problem in cls.__bases__:
+        if cls.__module__.startswith("awp_publish.") and Problem in cls.__bases__:
             cls.slug = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(
@@ -247,22 +247,6 @@ class InvalidEnvelope(Problem):
     )
 
 
-class MissingInput(Problem):
-    """The envelope has no `input`, which is required (section 5.1)."""
-
-    title = "The invocation envelope has no input"
-    default_status = 400
-    default_recovery = "Put the action's input into the envelope's member input; send {} if the action takes none."
-
-
-class AgentMismatch(Problem):
-    """The agent of the URL and the agent of the envelope differ (section 5.2: MUST be 400)."""
-
-    title = "The URL and the envelope name different agents"
-    default_status = 400
-    default_recovery = "Name the same agent in the URL and in the envelope, or leave it out of the envelope."
-
-
 class UnknownAgent(Problem):
     title = "There is no such agent"
     default_status = 404
@@ -289,12 +273,6 @@ class MethodNotAllowed(Problem):
     title = "The method is not allowed here"
     default_status = 405
     default_recovery = "Use a method that the Allow header names."
-
-
-class NotAcceptable(Problem):
-    title = "The answer is JSON, which the request does not accept"
-    default_status = 406
-    default_recovery = "Send Accept: application/json."
 
 
 class UnsupportedMediaType(Problem):
@@ -407,28 +385,6 @@ class InvalidIdempotencyKey(Problem):
     default_recovery = "Send one key of 1 to 255 printable ASCII characters, such as a new UUID, in one place only."
 
 
-class IdempotencyKeyReused(Problem):
-    title = "The idempotency key was used for another input"
-    default_status = 409
-    default_recovery = (
-        "Use a new key for a new input, and the old key only with exactly the input it was first sent with."
-    )
-
-
-class IdempotencyKeyInFlight(Problem):
-    title = "A call with this idempotency key is still running"
-    default_status = 409
-    default_recovery = f"Wait for {_SECONDS}, then send the same call again to get its answer."
-
-
-class OutcomeUnknown(Problem):
-    """The first call with this key was interrupted; it is unknown whether it took effect."""
-
-    title = "An earlier call with this idempotency key was interrupted"
-    default_status = 409
-    default_recovery = "Find out whether the earlier call took effect; only if it did not, call again with a new key."
-
-
 class AnswerNotKept(Problem):
     """The first call with this key succeeded, but its answer was too large to record or may be returned only once."""
 
@@ -444,61 +400,6 @@ class ConfirmationRequired(Problem):
     default_recovery = (
         "Show confirmation.summary to your user. Only if they agree, send the same call again with "
         "confirmation.token in the header AWP-Confirmation or the envelope's member confirmation."
-    )
-
-
-class ConfirmationExpired(Problem):
-    title = "The confirmation has expired"
-    default_status = 428
-    lacks = "input"
-    default_recovery = "Ask your user again, then send the same call with the new confirmation.token."
-
-
-class ConfirmationTampered(Problem):
-    title = "The confirmation is not a token of this site"
-    default_status = 400
-    lacks = "input"
-    default_recovery = "Send confirmation.token unchanged; or ask your user again and send the new one."
-
-
-class ConfirmationForeign(Problem):
-    title = "The confirmation is for another caller or another action"
-    default_status = 403
-    lacks = "input"
-    default_recovery = "Ask your user about this call, then send it with the new confirmation.token."
-
-
-class ConfirmationSpent(Problem):
-    title = "The confirmation has already been used"
-    default_status = 409
-    lacks = "input"
-    default_recovery = (
-        "It admitted one call. Read how that call ended; to make another, ask your user again and send the new token."
-    )
-
-
-class ConfirmationMismatch(Problem):
-    title = "The confirmation was given for another input"
-    default_status = 409
-    lacks = "input"
-    default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
-
-
-class ConfirmationStale(Problem):
-    title = "The confirmation was given for something that has changed since"
-    default_status = 409
-    lacks = "input"
-    default_recovery = "Show the new confirmation.summary to your user. Only if they agree, use the new token."
-
-
-class PrerequisiteRequired(Problem):
-    title = "Another action has to succeed first"
-    default_status = 428
-    lacks = "input"
-    default_recovery = (
-        "Call the actions listed in missing, unless they have already succeeded, then send this call again. If you are "
-        "not authenticated, add the AWP-Receipt header of each of their answers, in AWP-Receipt or in the envelope's "
-        "member receipts. Do not repeat a call only to get its receipt."
     )
 
 
@@ -604,14 +505,6 @@ class InvalidOutput(Problem):
     title = "The action's answer does not match its own schema"
     default_status = 500
     default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
-
-
-class RuntimeFailed(Problem):
-    """`actions.site` did not do what was requested. `error` has the bridge's code and evidence."""
-
-    title = "The page could not do what was asked"
-    default_status = 502
-    default_recovery = "Read error.code and error.evidence: they say what to change and what has already been done."
 
 
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -780,7 +673,4 @@ ALL: tuple[type[Problem], ...] = tuple(
     for value in vars().values()
     if isinstance(value, type) and issubclass(value, Problem) and value.__base__ is Problem
 )
-"""All of our problems, in the order of the documentation."""
-
-GUARDS: tuple[type[Problem], ...] = ALL[ALL.index(AuthenticationRequired) : ALL.index(StoreUnavailable) + 1]
-"""Refusals by the gates before the handler."""
+"""The problems of the core; a plug-in brings its own."""

@@ -114,10 +114,17 @@ def bridge_code_table() -> str:
 # --- All tables ---
 
 
+def all_problems() -> list[type[Problem]]:
+    """The problems of the core and of every plug-in, those with which its gates refuse among them."""
+    refused = (kind for gate in all_gates() for kind in gate.refuses)
+    listed = (kind for plugin in installed().values() for kind in plugin.problems)
+    return list(dict.fromkeys((*ALL, *refused, *listed)))
+
+
 def problem_table() -> str:
-    """Every problem type by its status, in the order of the tree."""
+    """Every problem type by its status."""
     by_status: dict[int, list[str]] = {}
-    for kind in ALL:
+    for kind in all_problems():
         by_status.setdefault(kind.default_status, []).append(f"`{kind.slug}`")
     rows = [f"| {status} | {', '.join(slugs)} |" for status, slugs in sorted(by_status.items())]
     return table("| status | `type` |", rows)

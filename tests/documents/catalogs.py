@@ -28,7 +28,7 @@ from awp_publish.model import (
     Target,
     Workflow,
 )
-from tests.documents.known import ALL
+from tests.documents.known import ALL, PROBLEMS
 
 URL: Final = "https://books.example"
 WOA_DOOR: Final = DoorFacts("woa", "1", "/agents/{agent_id}/invoke")
@@ -79,6 +79,7 @@ def make_catalog(*actions: Action, site: Mapping[str, Any] | None = None, **chan
         "doors": (WOA_DOOR,),
         "agents": _agents(actions),
         "documents": ALL_PATHS,
+        "problems": PROBLEMS,
     } | changes
     return Catalog(site=facts, actions=actions, **told)
 

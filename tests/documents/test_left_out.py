@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from awp_publish import About, AgentPublisher, Site, problems
+from awp_publish import About, AgentPublisher, Site
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import installed as plugins, known_protocols
 from tests.client import TestClient
+from tests.documents.known import PROBLEMS
 from tests.guarded import KEYS
 from tests.installed import installed
 
@@ -55,7 +56,7 @@ def everything_said(client: TestClient, site: Site) -> Iterator[tuple[str, str]]
         answer = client.get(path)
         if answer.status_code == 200:
             yield path, answer.text + answer.headers.get("link", "")
-    for kind in problems.ALL:
+    for kind in PROBLEMS:
         yield f"problem {kind.slug}", str(ProblemRenderer(site.catalog).describe(kind("")))
         yield f"page {kind.slug}", client.get(f"/agents/problems/{kind.slug}").text
     for path in ("/agents/actions/nothing", "/agents/nothing/invoke"):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from awp_publish.http.calling import Dialect
-from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, code_of
+from awp_publish.problems import InvalidEnvelope, code_of
 
 DIALECT: Final = Dialect(
     places={
@@ -14,11 +14,11 @@ DIALECT: Final = Dialect(
         "receipts": "send them as receipts in the data part, beside input",
     },
     recoveries={
-        code_of(ConfirmationRequired.slug): (
+        "CONFIRMATION_REQUIRED": (
             "Show confirmation.summary to your user. Only if they agree, send a message in the same task with the data "
             'part {"confirmation": "<confirmation.token>"}.'
         ),
-        code_of(PrerequisiteRequired.slug): (
+        "PREREQUISITE_REQUIRED": (
             "Call the skills listed in missing, unless they have already succeeded, then send a message in the same "
             'task. If you are not authenticated, add the data part {"receipts": [...]} with the awp-receipt in '
             "metadata.headers of each of their tasks. Do not repeat a call only to get its receipt."

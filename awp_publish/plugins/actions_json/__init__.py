@@ -10,6 +10,7 @@ from awp_publish.model import Catalog, JsonObject, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
 from awp_publish.plugins.actions_json.options import Bridge
+from awp_publish.plugins.actions_json.problems import RuntimeFailed
 
 VERSION = "1"
 
@@ -84,6 +85,7 @@ BRIDGE = Plugin(
     name="bridge",
     options=Bridge,
     needs={"selectolax": "actions"},
+    problems=(RuntimeFailed,),
     prepare=_declare_tool,
     at=_at,
     calls=_calls,

@@ -39,10 +39,11 @@ from awp_publish.plugins.actions_json.document import SITE_TOOL
 from awp_publish.plugins.actions_json.items import CONNECTIONS, DIALECT, PROTOCOL, STATUSES, Selectors
 from awp_publish.plugins.actions_json.offers import Offers
 from awp_publish.plugins.actions_json.pairing import PairedRuntimes
+from awp_publish.plugins.actions_json.problems import RuntimeFailed
 from awp_publish.plugins.actions_json.runtimes import MAX_OWNERS, BridgeCall, Owner
 from awp_publish.plugins.actions_json.script import render_script
 from awp_publish.plugins.actions_json.visits import Visits
-from awp_publish.problems import InvalidInput, Problem, RuntimeFailed, Violation
+from awp_publish.problems import InvalidInput, Problem, Violation
 from awp_publish.stores.store import session_key
 
 UPGRADE: Final = b"The bridge is spoken to over WebSocket.\n"

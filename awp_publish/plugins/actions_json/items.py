@@ -16,7 +16,7 @@ from awp_publish.http.strict_json import parse_json
 from awp_publish.maps.failures import CODES, Code, RuntimeFailure
 from awp_publish.model import JsonObject
 from awp_publish.plugins.actions_json.runtimes import PairedRuntime, ReachableRuntime
-from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, code_of
+from awp_publish.problems import NotJson, Problem
 from awp_publish.schema import media
 
 PROTOCOL: Final = "bridge"
@@ -74,11 +74,11 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 DIALECT: Final = Dialect(
     input="arguments",
     recoveries={
-        code_of(ConfirmationRequired.slug): (
+        "CONFIRMATION_REQUIRED": (
             "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id "
             "and confirmation.token as confirmation beside arguments."
         ),
-        code_of(PrerequisiteRequired.slug): (
+        "PREREQUISITE_REQUIRED": (
             "Call the actions listed in missing, unless they have already succeeded, then send this call again with a "
             "new call_id. If you are not authenticated and use another connection, add receipts beside arguments: a "
             "list of the awp-receipt in the headers of each of their answers. Do not repeat a call only to get its "

@@ -7,7 +7,7 @@ from awp_publish.calls.call import RawHeaders
 from awp_publish.http.calling import Dialect
 from awp_publish.http.exchange import header_members
 from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.problems import ConfirmationRequired, PrerequisiteRequired, Problem, StoreUnavailable, code_of
+from awp_publish.problems import Problem, StoreUnavailable
 
 _CODES: Final[dict[int, Code]] = {
     401: "PERMISSION_DENIED",
@@ -30,11 +30,11 @@ DIALECT: Final = Dialect(
         "receipts": "they are a parameter of skills.invoke, beside args",
     },
     recoveries={
-        code_of(ConfirmationRequired.slug): (
+        "CONFIRMATION_REQUIRED": (
             "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again "
             "with details.confirmation.token as params.confirmation."
         ),
-        code_of(PrerequisiteRequired.slug): (
+        "PREREQUISITE_REQUIRED": (
             "Invoke the skills listed in details.missing, unless they have already succeeded, then retry. If you are "
             "not authenticated, add params.receipts: a list of the awp-receipt in result.headers of each of their "
             "answers. Do not repeat a call only to get its receipt."

@@ -18,15 +18,17 @@ from awp_publish.calls.gates.gate import GuardedSite, need_keys
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.model import Action, Catalog, seconds_of, utc_text
 from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
-from awp_publish.plugins.confirmation.summarizing import Summaries
-from awp_publish.problems import (
+from awp_publish.plugins.confirmation.problems import (
     ConfirmationExpired,
     ConfirmationForeign,
     ConfirmationMismatch,
-    ConfirmationRequired,
     ConfirmationSpent,
     ConfirmationStale,
     ConfirmationTampered,
+)
+from awp_publish.plugins.confirmation.summarizing import Summaries
+from awp_publish.problems import (
+    ConfirmationRequired,
     JobQueueFull,
     Problem,
     Refused,

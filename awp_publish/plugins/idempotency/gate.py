@@ -19,6 +19,7 @@ from awp_publish.calls.gates.gate import too_many
 from awp_publish.calls.tokens import Tokens
 from awp_publish.model import Action, Idempotency
 from awp_publish.plugin import Ask, Facts, Gate, GateCheck, Setup
+from awp_publish.plugins.idempotency.problems import IdempotencyKeyInFlight, IdempotencyKeyReused, OutcomeUnknown
 from awp_publish.plugins.idempotency.records import (
     RECORDED_HEADERS,
     answer_again,
@@ -31,11 +32,8 @@ from awp_publish.problems import (
     HandlerFailed,
     HandlerRedirected,
     HandlerTimeout,
-    IdempotencyKeyInFlight,
-    IdempotencyKeyReused,
     InvalidIdempotencyKey,
     InvalidOutput,
-    OutcomeUnknown,
     StoreUnavailable,
 )
 from awp_publish.schema import member_names

@@ -7,7 +7,8 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.calls.call import PART_OF_ANSWER, REPLAYED, Content, Outcome
-from awp_publish.problems import AnswerNotKept, IdempotencyKeyInFlight, IdempotencyKeyReused, OutcomeUnknown
+from awp_publish.plugins.idempotency.problems import IdempotencyKeyInFlight, IdempotencyKeyReused, OutcomeUnknown
+from awp_publish.problems import AnswerNotKept
 from awp_publish.schema import media
 from awp_publish.stores.store import unavailable
 

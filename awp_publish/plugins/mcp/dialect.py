@@ -11,7 +11,7 @@ from typing import Any, Final
 from awp_publish.calls.call import KEY
 from awp_publish.http.calling import Dialect
 from awp_publish.model import Action
-from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, code_of
+from awp_publish.problems import InvalidEnvelope, code_of
 
 CONFIRMATION: Final = "confirmation"
 RECEIPTS: Final = "receipts"
@@ -30,12 +30,12 @@ DIALECT: Final = Dialect(
         "receipts": f"send them in the request's _meta, as {META}receipts",
     },
     recoveries={
-        code_of(ConfirmationRequired.slug): (
+        "CONFIRMATION_REQUIRED": (
             "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments "
             "and confirmation.token as the argument confirmation (or as "
             f"{META}confirmation in the request's _meta)."
         ),
-        code_of(PrerequisiteRequired.slug): (
+        "PREREQUISITE_REQUIRED": (
             "Call the tools listed in missing, unless they have already succeeded, then call this one again. If you "
             "are not authenticated, add the argument receipts: a list of the receipts below their answers (or "
             f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."

@@ -24,7 +24,7 @@ from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult, is_modern
 from awp_publish.plugins.mcp.stopping import wait_for
-from awp_publish.problems import ConfirmationExpired, ConfirmationRequired, ConfirmationStale, Problem, RateLimited
+from awp_publish.problems import ConfirmationRequired, Problem, RateLimited
 from awp_publish.stores.store import Add, Look, Store, Swap
 
 QUESTION: Final = "confirmation"
@@ -44,7 +44,6 @@ MIN_POLL: Final = 0.05
 MAX_POLL: Final = 1.0
 """Seconds between two looks for the reply."""
 
-_ASKS: Final = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
 _ID: Final = "awp-question-"
 _PENDING: Final = b"?"
 _REPLIES: Final = frozenset({"accept", "decline", "cancel"})
@@ -104,7 +103,7 @@ def agreed_token(params: Mapping[str, Any]) -> str | None:
 
 def _question_of(result: object) -> Mapping[str, str] | None:
     """Return the question of a refusal that only lacks consent: its token, its summary and when it expires."""
-    question = result.members.get("confirmation") if isinstance(result, _ASKS) else None
+    question = result.members.get("confirmation") if isinstance(result, ConfirmationRequired) else None
     return question if isinstance(question, dict) else None
 
 

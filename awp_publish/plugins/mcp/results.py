@@ -20,7 +20,7 @@ from awp_publish.plugins.mcp.dialect import META
 from awp_publish.plugins.mcp.elicitation import question_for
 from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult, is_modern
 from awp_publish.plugins.mcp.tool_list import STRUCTURED_SINCE, Tool
-from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent
+from awp_publish.problems import Problem, SessionUnknown, UnknownAgent
 from awp_publish.schema import media
 
 _PLAIN_ANSWER: Final = (
@@ -94,7 +94,7 @@ class Results:
             exchange.refusal = problem
             raise MCPError(types.INVALID_REQUEST, problem.detail, described)
         # Server/Tools, multi-round-trip requests
-        if isinstance(problem, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
+        if problem.slug == "confirmation-tampered" and (context.params or {}).get("requestState") is not None:
             raise MCPError(types.INVALID_PARAMS, problem.detail, described)
         meta[f"{META}problem"] = described
         return text_block(body.decode())

@@ -11,8 +11,19 @@ from awp_publish.calls.gates.gate import GuardedSite, need_keys
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Ask, Facts, Gate, GateCheck
 from awp_publish.plugins.prerequisites.successes import Successes, success_key
-from awp_publish.problems import PrerequisiteRequired
+from awp_publish.problems import Problem
 from awp_publish.stores.store import Look, Seen
+
+
+class PrerequisiteRequired(Problem):
+    title = "Another action has to succeed first"
+    default_status = 428
+    lacks = "input"
+    default_recovery = (
+        "Call the actions listed in missing, unless they have already succeeded, then send this call again. If you are "
+        "not authenticated, add the AWP-Receipt header of each of their answers, in AWP-Receipt or in the envelope's "
+        "member receipts. Do not repeat a call only to get its receipt."
+    )
 
 
 class _Missing(Ask):

@@ -1,4 +1,4 @@
-"""Problem pages: a page for each problem type, at the address of its `type`."""
+"""A page for each problem type, at the address of its `type`."""
 
 from awp_publish.plugin import Plugin, Protocol
 from awp_publish.plugins.problem_pages.pages import problem_documents

@@ -13,7 +13,8 @@ from awp_publish.http.request import DoorRequest
 from awp_publish.http.strict_json import json_kind
 from awp_publish.model import Catalog
 from awp_publish.plugin import Answer, Context, Endpoints
-from awp_publish.problems import AgentMismatch, InvalidEnvelope, MissingInput, NotAcceptable
+from awp_publish.plugins.woa.problems import AgentMismatch, MissingInput, NotAcceptable
+from awp_publish.problems import InvalidEnvelope
 
 DIALECT: Final = Dialect(
     places={

@@ -30,6 +30,7 @@ from tests.documents.catalogs import (
     read,
 )
 from tests.documents.conftest import Check
+from tests.documents.known import PROBLEMS
 
 (DOCUMENT,) = PROTOCOL.documents
 
@@ -120,7 +121,7 @@ def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
     of_no_action = {"INVALID_URL", "PAGE_NOT_FOUND"}  # the endpoint of pages as SOM answers them
     of_no_action |= {"ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT"}  # and WoA's door these
     of_no_action |= {"AGENT_MISMATCH", "UNKNOWN_AGENT", "UNKNOWN_OPERATION"}
-    assert ({problems.code_of(problem.slug) for problem in problems.ALL} - of_no_action) | {"SOLD_OUT"} == errors.keys()
+    assert ({problems.code_of(problem.slug) for problem in PROBLEMS} - of_no_action) | {"SOLD_OUT"} == errors.keys()
     assert errors["BODY_TOO_LARGE"] == {"recovery": problems.BodyTooLarge.default_recovery}
     assert errors["INVALID_INPUT"] == {"recovery": "Read errors."}
     assert errors["SOLD_OUT"] == {"recovery": "Call search_books for another edition."}
