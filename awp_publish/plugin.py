@@ -29,11 +29,10 @@ from typing import Any, Final, Protocol as Interface, TypeAlias
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from awp_publish.announced import announced
-from awp_publish.calls.call import CallListener
 from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
 from awp_publish.calls.hooks import CallHooks as CallHooks
 from awp_publish.calls.invoke import Invoker
-from awp_publish.calls.observe import CallCounter, Observer
+from awp_publish.calls.observe import CallCounter, CallWatcher, Observers
 from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
@@ -70,7 +69,6 @@ class DeclaredSite(Interface):
     facts: SiteFacts
     settings: Any
     authenticators: tuple[Any, ...]
-    call_listeners: list[CallListener]
     change_listeners: list[Callable[[], None]]
 
     @property
@@ -194,7 +192,7 @@ class RunningApplication:
     says whether findings are reported.
     """
 
-    observer: Observer
+    observers: Observers
     app: ASGIApp
     called: Any
     has_sessions: bool
@@ -454,6 +452,7 @@ class Plugin:
     """Options of pages by name, each with its type: `@site.page(map={...})`. See `Page.options`."""
 
     counter: Callable[[Setup], CallCounter | None] = lambda setup: None
+    watcher: Callable[[Setup], CallWatcher | None] = lambda setup: None
     serve: Callable[[Serving], Any] = lambda serving: serving.state
     running: Callable[[Serving], Running] = lambda serving: nullcontext()
     at: Callable[[Context], Any] = lambda context: context.service

@@ -395,9 +395,6 @@ Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 TakePart: TypeAlias = Callable[[Outcome, bytes], Awaitable[bool]]
 """Takes the status and headers of an answer, and a part of it. Returns True if the caller has got this part."""
 
-CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
-"""Receives the facts of each call. Runs in the event loop, so it must not block."""
-
 
 async def never_disconnected() -> None:
     """The `disconnected` of a call that a disconnect must not end."""

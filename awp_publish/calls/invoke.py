@@ -21,7 +21,7 @@ from awp_publish.calls.deadlines import Deadlines, settle
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.header_inputs import add_header_inputs
 from awp_publish.calls.hooks import Accept, CallHooks, Routes
-from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
+from awp_publish.calls.observe import UNANSWERED, Carry, Observers
 from awp_publish.calls.offered_actions import OfferedActions, absent_action
 from awp_publish.calls.prepared_action import PreparedAction, prepare_action
 from awp_publish.model import Catalog, Status
@@ -60,7 +60,7 @@ class Invoker:
         catalog: Catalog,
         routes: Routes,
         guards: Guards | None = None,
-        observer: Observer | None = None,
+        observers: Observers | None = None,
         hooks: Sequence[CallHooks] = (),
     ) -> None:
         self.offers = OfferedActions(catalog)
@@ -78,9 +78,10 @@ class Invoker:
         }
         """Functions that redact one-time values, for the actions whose answers contain some."""
         self._codes = catalog.site.errors
-        self._observer = observer or Observer()
+        self._observers = observers = observers or Observers()
+        carries = [hook.carry for hook in hooks if hook.carry is not None]
         self._carry: Carry = self._run
-        for carry in reversed(carries := [hook.carry for hook in hooks if hook.carry is not None]):
+        for carry in reversed(carries):
             self._carry = partial(carry, self._carry)
         for around in [hook.around for hook in hooks if hook.around is not None]:
             self._carry = around(self._carry)
@@ -91,7 +92,8 @@ class Invoker:
             if self._has_sessions or prepared.guard is not None or prepared.action.is_background
         )
         """Ids of actions whose calls need the caller's credentials: for a guard, a session, or the owner of a job."""
-        self._traffic = self._observer.traffic
+        self._watcher, self._traffic = observers.watcher, observers.counter
+        self._is_logging = observers.watcher.is_logging if observers.watcher is not None else bool
         self._look_again = 0.0
         self._deadlines = Deadlines(self._deliver_early)
         self._running = self._deadlines.calls
@@ -105,11 +107,11 @@ class Invoker:
 
     def is_traced(self) -> bool:
         """Return True if spans are exported. The answer may be a second old."""
-        return perf_counter() >= self._look_again and is_on()
+        return perf_counter() >= self._look_again and self._watcher is not None and self._watcher.is_traced()
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Report a request that never became a call."""
-        self._observer.note_refusal(door, request_id, problem)
+        self._observers.note_refusal(door, request_id, problem)
 
     def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         """Run a call through its gates and its handler, and `deliver` exactly one outcome or problem.
@@ -117,7 +119,7 @@ class Invoker:
         The result is delivered before this returns if the handler continues after its answer or ignores its deadline.
         """
         call.started = started = perf_counter()
-        if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
+        if started < self._look_again and not self._is_logging():
             carry = self._carry
             return carry(call, deliver)
         return self._run_watched(call, deliver)
@@ -128,12 +130,12 @@ class Invoker:
         A site with neither observers nor sessions comes here once a second, to see whether that has changed, and to
         write the traffic record if no lifespan does that.
         """
-        observer, traffic, carry = self._observer, self._traffic, self._carry
-        is_watching = observer.is_watching()
+        watcher, traffic, carry = self._watcher, self._traffic, self._carry
+        is_watching = watcher is not None and watcher.is_watching()
         if not (is_watching or self._has_sessions):
             self._look_again = call.started + 1.0
-        if is_watching:
-            carry = partial(observer.watch, carry, self.input_redactors.get(call.action.id))
+        if watcher is not None and is_watching:
+            carry = partial(watcher.watch, carry, self.input_redactors.get(call.action.id))
         if self._has_sessions:
 
             async def deliver_counted(result: Result) -> None:

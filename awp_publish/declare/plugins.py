@@ -13,6 +13,7 @@ from awp_publish.declare.composition import (
     refuse_shared_names,
     refuse_wrong_parts,
 )
+from awp_publish.declare.settings.site import SiteSettings
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import DeclaredSite, Door, Finding, Gate, Plugin, Setup, installed
 from awp_publish.problems import ALL, DeclarationError, Problem, did_you_mean
@@ -200,19 +201,19 @@ def _adapter(options: Any) -> LazyAdapter[Any]:
     return LazyAdapter(options)
 
 
-def refuse_unfulfilled(catalog: Catalog, *, guards_routes: bool, plugins: Mapping[str, Setup]) -> None:
+def refuse_unfulfilled(catalog: Catalog, settings: SiteSettings, plugins: Mapping[str, Setup]) -> None:
     """Raise DeclarationError for an option of actions that only a plug-in fulfils, which the site does not have.
 
-    `guards_routes` is the site's own option: actions may say otherwise. What an adapter of a framework overrides may
-    have left out a plug-in whose options have been read.
+    What an adapter of a framework overrides may have left out a plug-in whose options have been read.
     """
-    actions = catalog.actions
+    actions, guards_routes = catalog.actions, settings.guard_routes
     asking = {
         "guard_routes": [
             action.id for action in actions if (guards_routes if action.guards_route is None else action.guards_route)
         ],
         "execution": [action.id for action in actions if action.is_background],
         "confirm": [action.id for action in actions if action.needs_confirmation],
+        "log_inputs": [action.id for action in actions if settings.log_inputs],
         "rate_limit": [action.id for action in actions if action.rate_limit or catalog.site.rate_limit],
     }
     for action in actions:

@@ -7,7 +7,6 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
-import inspect
 import logging
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 from urllib.parse import urlsplit
 
 from awp_publish.calls.authenticators import read_authenticators
-from awp_publish.calls.call import CallListener
 from awp_publish.calls.callers import Authenticator
 from awp_publish.calls.guard import in_order
 from awp_publish.calls.sent_secrets import ApiKey
@@ -52,7 +50,6 @@ from awp_publish.declare.site_facts import facts_of, session_of
 from awp_publish.model import DOORS, PUBLIC, Catalog, LeftOut, SiteFacts
 from awp_publish.plugin import Door, Finding, FoundRoutes, Setup, installed, open_store
 from awp_publish.problems import ALL, DeclarationError
-from awp_publish.schema.handlers import accepts
 from awp_publish.schema.options import ID, check
 from awp_publish.stores import ForeignStore, Store, read_store
 
@@ -122,7 +119,6 @@ class Site:
         self.own_actions: frozenset[str] = frozenset()
         """Ids of the actions that plug-ins have declared. Known once the site is frozen."""
         self._listeners: list[Listener] = []
-        self.call_listeners: list[CallListener] = []
         self.change_listeners: list[Callable[[], None]] = []
         """Functions that notify agents that documents or lists which they have read may have changed."""
         start(self.plugins)
@@ -162,6 +158,7 @@ class Site:
         ) -> None: ...
         async def probe(self) -> None: ...
         def refresh(self) -> None: ...
+        def on_call(self, listener: Callable[[Mapping[str, object]], object], /) -> None: ...
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return what a plug-in, or the adapter of a framework, declares on the site under this name."""
@@ -391,7 +388,7 @@ class Site:
 
     def _check(self, catalog: Catalog) -> list[Finding]:
         """Return what plug-ins find in the whole catalog. Raises DeclarationError for what cannot be published."""
-        refuse_unfulfilled(catalog, guards_routes=self.settings.guard_routes, plugins=self.plugins)
+        refuse_unfulfilled(catalog, self.settings, self.plugins)
         refuse_impossible_order(catalog.actions)
         check_steps(self.facts.workflows, {action.id for action in catalog.actions})
         for gate in in_order(gates_of(self.plugins)):
@@ -433,15 +430,6 @@ class Site:
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` whenever the site is published anew. Publishers then prepare their documents again."""
         self._listeners.append(listener)
-
-    def on_call(self, listener: CallListener) -> None:
-        """Call `listener(facts)` after each call, with the facts that are also recorded about it. It must not block.
-
-        Raises DeclarationError for what is no plain function of them.
-        """
-        if inspect.iscoroutinefunction(listener) or not (callable(listener) and accepts(listener, 1)):
-            raise DeclarationError("site.on_call()", f"{listener!r} is not a plain function of the facts about a call.")
-        self.call_listeners.append(listener)
 
     def _at_each_address(self, catalog: Catalog) -> tuple[Catalog, ...]:
         return tuple(_at(url, catalog) for url in self.settings.urls)

@@ -11,7 +11,7 @@ from awp_publish.calls.callers import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.hooks import CallHooks
 from awp_publish.calls.invoke import Invoker
-from awp_publish.calls.observe import Observer
+from awp_publish.calls.observe import Observers
 from awp_publish.declare.composition import called
 from awp_publish.declare.discover import find_routes
 from awp_publish.declare.plugins import doors_of, gates_of
@@ -87,9 +87,12 @@ class AgentPublisher:
         self._protocols = protocols_of(site.plugins)
         self._link_headers = link_headers
         self._check = check
+        watchers = (called(setup.plugin, "watcher", object, setup) for setup in site.plugins.values())
         counters = (called(setup.plugin, "counter", object, setup) for setup in site.plugins.values())
-        counter = next((counter for counter in counters if counter is not None), None)
-        self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
+        self._observers = Observers(
+            watcher=next((watcher for watcher in watchers if watcher is not None), None),
+            counter=next((counter for counter in counters if counter is not None), None),
+        )
         self._plugins: dict[str, Serving] = {}
         self._position = Position(self, app, site, trust_outer_middleware)
         self._called = CalledApplication(app, app)
@@ -211,7 +214,7 @@ class AgentPublisher:
         site.freeze(called.routes, doors, paths, names)
         site.findings += tuple(_shadowed(other) for other in sites_of(self.app) if other is not site)
         application = RunningApplication(
-            observer=self._observer,
+            observers=self._observers,
             app=self._position.whole(scope),
             called=called,
             has_sessions=bool(called.session_cookies) or getattr(self.app, "awp_has_sessions", False),
@@ -257,7 +260,7 @@ class AgentPublisher:
         contexts = self._contexts_at(catalog, guards)
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
         hooks = [called(context.setup.plugin, "calls", CallHooks, context) for context in plugins]
-        invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observer, hooks)
+        invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observers, hooks)
         forward = self.app
         for context in contexts.values():
             context.invoker = invoker

@@ -48,7 +48,7 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         steps = _receive_into(arrived, receive).__await__()
         for pending in steps:  # no timer if the message is available at once
             begun = begun or asyncio.get_running_loop().time()
-            await _wait_in_time(scope, steps, pending, begun, size)
+            await wait_in_time(scope, steps, pending, begun, size)
             break
         message = arrived.pop()
         if message["type"] == "http.disconnect":
@@ -86,29 +86,7 @@ async def _drop_rest(receive: Receive, left: int) -> None:
         return
 
 
-def receive_in_time(scope: Scope, receive: Receive) -> Receive:
-    """Return a `receive` that raises BodyTimeout if the body arrives too slowly."""
-    begun, size, is_whole = asyncio.get_running_loop().time(), 0, False
-
-    async def receive_next() -> Message:
-        nonlocal size, is_whole
-        if is_whole:
-            return await receive()
-        steps = receive().__await__()
-        try:
-            pending = next(steps)
-        except StopIteration as there:
-            message: Message = there.value
-        else:
-            message = await _wait_in_time(scope, steps, pending, begun, size)
-        size += len(message.get("body", b""))
-        is_whole = not message.get("more_body", False)
-        return message
-
-    return receive_next
-
-
-async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
+async def wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
     """Wait for a message that was not available at once. `size` bytes have arrived since the time `begun`."""
     try:
         async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / MIN_BYTES_PER_SECOND):

@@ -7,11 +7,12 @@ Use it in `asgi.py` in place of `django.core.asgi.get_asgi_application`; `awp-pu
 needs it too.
 """
 
+import asyncio
 from typing import cast
 
 from django.core import asgi
 
-from awp_publish.http.body import receive_in_time
+from awp_publish.http.body import wait_in_time
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, send_reply
 from awp_publish.http.position import ENTRANCE
 from awp_publish.http.problem_details import ProblemRenderer
@@ -51,6 +52,28 @@ class Application:
             catalog = get_publication().site.catalog
             renderer = ProblemRenderer(catalog)
             await send_reply(renderer.reply(late[0], renderer.instance_of(scope)), send)
+
+
+def receive_in_time(scope: Scope, receive: Receive) -> Receive:
+    """Return a `receive` that raises BodyTimeout if the body arrives too slowly."""
+    begun, size, is_whole = asyncio.get_running_loop().time(), 0, False
+
+    async def receive_next() -> Message:
+        nonlocal size, is_whole
+        if is_whole:
+            return await receive()
+        steps = receive().__await__()
+        try:
+            pending = next(steps)
+        except StopIteration as there:
+            message: Message = there.value
+        else:
+            message = await wait_in_time(scope, steps, pending, begun, size)
+        size += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return receive_next
 
 
 def get_asgi_application() -> AsgiApp:

@@ -154,8 +154,9 @@ def _publish() -> Publication:
     with without_database():
         publisher.open()
         site.findings = (*site.findings, *_dead_actions(site, project))
-    if not any(isinstance(listener, Sender) for listener in site.call_listeners):
-        site.on_call(Sender(site))
+    listeners = site.ask("telemetry")
+    if listeners is not None and not any(isinstance(listener, Sender) for listener in listeners):
+        listeners.append(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
 
@@ -197,10 +198,13 @@ def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
         return None
     from awp_publish_django.recent import Recorder
 
+    listeners = site.ask("telemetry")
+    if listeners is None:
+        return None
     # Recorders are of other settings.
-    site.call_listeners[:] = [listener for listener in site.call_listeners if not isinstance(listener, Recorder)]
+    listeners[:] = [listener for listener in listeners if not isinstance(listener, Recorder)]
     recorder = Recorder(options.recent_calls)
-    site.on_call(recorder)
+    listeners.append(recorder)
     return recorder
 
 

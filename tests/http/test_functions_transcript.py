@@ -14,6 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from awp_publish_django.asgi import receive_in_time
+
 from awp_publish import Principal
 from awp_publish.http import body, multipart, origins, page_address, redirects, strict_json
 from awp_publish.http.accept import accepts, choose_coding
@@ -157,7 +159,7 @@ async def _read_body(most: int, fields: Fields, arrivals: list[Any]) -> object:
 
 def pass_body(version: str, *arrivals: Any) -> object:
     async def run() -> object:
-        receive, told = body.receive_in_time({"http_version": version}, _receiving(list(arrivals))), list[object]()
+        receive, told = receive_in_time({"http_version": version}, _receiving(list(arrivals))), list[object]()
         try:
             while (message := await receive())["type"] != "http.disconnect":
                 told.append(shortened(message["body"]))

@@ -29,11 +29,9 @@ from awp_publish.plugins.confirmation.problems import (
 from awp_publish.plugins.confirmation.summarizing import Summaries
 from awp_publish.problems import (
     ConfirmationRequired,
-    JobQueueFull,
     Problem,
     Refused,
     StoreUnavailable,
-    TooManyJobs,
 )
 from awp_publish.stores.store import Add, Look, Seen, Swap
 
@@ -42,8 +40,8 @@ logger: Final = logging.getLogger("awp_publish.calls")
 SPENT_MARGIN: Final = 86400.0
 """Seconds that a used token is remembered beyond its lifetime, so that a clock set back does not revive it."""
 
-_NOT_STARTED: Final = (TooManyJobs, JobQueueFull)
-"""Refusals of calls that had been admitted, but did nothing."""
+_NOT_STARTED: Final = frozenset({"too-many-jobs", "job-queue-full"})
+"""Refusals, by the feature of jobs, of calls that had been admitted, but did nothing."""
 
 _USED: Final = "This confirmation has already been used."
 
@@ -133,8 +131,9 @@ class _Confirmation(GateCheck[_Consent]):
         """Give the confirmation of a call back that was not started, or that asks for something first."""
         if ask is None or ask.spend is None:
             return
+        is_not_started = isinstance(result, Problem) and result.slug in _NOT_STARTED
         asks_first = isinstance(result, Refused) and result.status == 428  # the route did nothing (RFC 6585, section 3)
-        if not (isinstance(result, _NOT_STARTED) or asks_first):
+        if not (is_not_started or asks_first):
             return
         try:
             await self._store.run((Swap(ask.spend.key, ask.spend.value, None),), durable=True)

@@ -52,7 +52,7 @@ class GuardedRoutes:
         # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         catalog = replace(context.catalog, actions=direct, agents=())
-        invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.application.observer)
+        invoker = Invoker(catalog, Routes(_pass_on), context.guards, context.application.observers)
         routes = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
         self._guarded = [route for route in routes if route.action.id in invoker.guarded]
         self._door = _DirectDoor(context, invoker, {route.action.id: route for route in self._guarded})

@@ -23,6 +23,7 @@ from awp_publish.plugin import (
 )
 from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
 from awp_publish.plugins.jobs.options import Jobs
+from awp_publish.plugins.jobs.problems import JobQueueFull, TooManyJobs
 from awp_publish.problems import DeclarationError
 
 
@@ -110,6 +111,7 @@ PLUGIN = Plugin(
     options=Jobs,
     is_default=True,
     fulfils=("execution",),
+    problems=(TooManyJobs, JobQueueFull),
     start=lambda setup: JobsSetup(),
     derive=_derive,
     check=_check,

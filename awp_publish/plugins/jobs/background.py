@@ -59,7 +59,7 @@ class Background:
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         called = CalledApplication(serving.application.app, serving.application.called.routes)
         self._routes = RouteCaller(called, own, among=catalog)
-        self._invoker = Invoker(own, self._routes, observer=serving.application.observer)
+        self._invoker = Invoker(own, self._routes, observers=serving.application.observers)
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False

@@ -43,15 +43,14 @@ from awp_publish.plugins.jobs.job import (
     store_job,
     write_job,
 )
+from awp_publish.plugins.jobs.problems import JobQueueFull, TooManyJobs
 from awp_publish.problems import (
     AnswerNotKept,
     JobCancelled,
     JobEnded,
     JobInterrupted,
-    JobQueueFull,
     Problem,
     StoreUnavailable,
-    TooManyJobs,
     UnknownJob,
     UnknownOperation,
 )

@@ -249,11 +249,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.applications import Starlette
 from tests.client import TestClient
 from awp_publish import AgentPublisher
-from awp_publish.calls import invoke as tracing
+from awp_publish.plugins.telemetry.spans import is_on
 from tests.guarded import ANN, invoke
-from tests.calls.test_record_of_calls import make_site
+from tests.plugins.telemetry.test_record_of_calls import make_site
 
-assert not tracing.is_on()
+assert not is_on()
 exporter, provider = InMemorySpanExporter(), TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 if "with" in sys.argv:
@@ -276,7 +276,7 @@ print(json.dumps(spans))
 
 
 def spans_of(*arguments):
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, "-W", "ignore", "-c", SPANS, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
