@@ -606,32 +606,10 @@ def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
     return problem
 
 
-class UnknownJob(Problem):
-    """The job does not exist, has expired, or belongs to another caller; the answer does not reveal which."""
-
-    title = "There is no such job"
-    default_status = 404
-    default_recovery = "Poll the address that the call returned, with the same credentials; results expire."
-
-
-class JobEnded(Problem):
-    title = "The job has ended and cannot be cancelled"
-    default_status = 409
-    default_recovery = "Do not retry: GET the job to read how it ended."
-
-
 class JobCancelled(Problem):
     title = "The job was cancelled"
     default_status = 409
     default_recovery = "It may have taken effect in part: check, then call the action again if it is still wanted."
-
-
-class JobInterrupted(Problem):
-    """The process that ran a job died, and the action is not safe to run again."""
-
-    title = "The job was interrupted"
-    default_status = 500
-    default_recovery = "Find out whether the job took effect; only if it did not, call the action again."
 
 
 class InvalidUrl(Problem):

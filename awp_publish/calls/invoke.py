@@ -78,7 +78,9 @@ class Invoker:
         }
         """Functions that redact one-time values, for the actions whose answers contain some."""
         self._codes = catalog.site.errors
-        self._observers = observers = observers or Observers()
+        observers = observers or Observers()
+        self.note_refusal = observers.note_refusal
+        """Reports a request that never became a call, by its door and its request id."""
         carries = [hook.carry for hook in hooks if hook.carry is not None]
         self._carry: Carry = self._run
         for carry in reversed(carries):
@@ -108,10 +110,6 @@ class Invoker:
     def is_traced(self) -> bool:
         """Return True if spans are exported. The answer may be a second old."""
         return perf_counter() >= self._look_again and self._watcher is not None and self._watcher.is_traced()
-
-    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
-        """Report a request that never became a call."""
-        self._observers.note_refusal(door, request_id, problem)
 
     def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         """Run a call through its gates and its handler, and `deliver` exactly one outcome or problem.

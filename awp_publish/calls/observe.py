@@ -45,9 +45,8 @@ class CallCounter(Protocol):
 class CallWatcher(Protocol):
     """Reports calls, while anybody wants to know of them."""
 
-    @property
-    def is_logging(self) -> Callable[[], bool]:
-        """What is asked before each call, even if nobody was told of the one before."""
+    def is_logging(self) -> bool:
+        """Return True if calls are logged. Asked before each, even if nobody was told of the one before."""
 
     def is_watching(self) -> bool:
         """Return True if calls are reported to anybody. If nobody listens, they are not watched for a second."""

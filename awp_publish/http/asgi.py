@@ -131,10 +131,13 @@ class AgentPublisher:
         if not self._published:
             self._open({})
 
-    def document(self, scope: Scope) -> Reply | None:
-        """Return the reply to a request for a document, None for any other. For adapters; needs no event loop."""
+    def document(self, scope: Scope, *, is_fallback: bool = False) -> Reply | None:
+        """Return the reply to a request for a document, None for any other. For adapters; needs no event loop.
+
+        With `is_fallback`, it is a document that is served if the application answers 404.
+        """
         here = self._here or self._of_host(scope)
-        prepared = here.documents.get(route_path(scope))
+        prepared = (here.fallbacks if is_fallback else here.documents).get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def links(self, scope: Scope) -> str:
@@ -144,12 +147,6 @@ class AgentPublisher:
     def context(self, scope: Scope, plugin: str) -> Context | None:
         """Return what a plug-in has at the address of a request, None without that plug-in. For adapters."""
         return (self._here or self._of_host(scope)).contexts.get(plugin)
-
-    def fallback(self, scope: Scope) -> Reply | None:
-        """Return the document to serve if the application answers 404, None if there is none. For adapters."""
-        here = self._here or self._of_host(scope)
-        prepared = here.fallbacks.get(route_path(scope))
-        return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def owns(self, scope: Scope) -> bool:
         """Return True if a request is answered here and not by the application. For adapters, which pass only these on.

@@ -62,7 +62,7 @@ class MemoryStore:
         self._windows = _TimedEntries()
         """Numbers of events and reserved totals, and when they are forgotten."""
         self._queues: dict[str, _TimedEntries] = {}
-        self._bytes = 0
+        self.bytes_used = 0  # with those of expired entries that were not purged yet
         self._incoming = 0
         """Bytes of the values that the run under way will store if all of its steps hold."""
         self._due = math.inf
@@ -76,7 +76,7 @@ class MemoryStore:
             now = self._clock()
             if self._due <= now:  # expired entries make room, a few at a time
                 self._purge(now, 2 * len(steps))
-            if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
+            if self.bytes_used + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
             self._incoming = 0
             seen: list[Seen] = []
@@ -109,11 +109,6 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Do nothing: entries stay until they expire."""
-
-    @property
-    def bytes_used(self) -> int:
-        """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
-        return self._bytes
 
     # Each test returns whether its step holds, and what it has found; only a `Count` changes something at once.
 
@@ -178,19 +173,19 @@ class MemoryStore:
         elif total > 0 and until > now:
             self._open_window(key, [total, until])
         elif self._windows.remove(key) is not None:
-            self._bytes -= ENTRY_BYTES + len(key)
+            self.bytes_used -= ENTRY_BYTES + len(key)
 
     def _schedule(self, step: Schedule, now: float) -> None:
         timed = self._queues.setdefault(step.queue, _TimedEntries())
         if timed.set(step.member, (None, now + step.delay)) is None:
-            self._bytes += ENTRY_BYTES + len(step.member)
+            self.bytes_used += ENTRY_BYTES + len(step.member)
 
     def _unschedule(self, step: Unschedule, now: float) -> None:
         timed = self._queues.get(step.queue)
         if timed is None:
             return
         if timed.entries.pop(step.member, None) is not None:
-            self._bytes -= ENTRY_BYTES + len(step.member)
+            self.bytes_used -= ENTRY_BYTES + len(step.member)
         if not timed.entries:
             del self._queues[step.queue]
 
@@ -202,13 +197,13 @@ class MemoryStore:
         if new is None or expires <= now:
             if before is not None:
                 self._values.remove(key)
-                self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
+                self.bytes_used -= ENTRY_BYTES + len(key) + len(before[0])
             return
         if before is None:
-            self._bytes += ENTRY_BYTES + len(key) + len(new)
+            self.bytes_used += ENTRY_BYTES + len(key) + len(new)
             heappush(self._values.heap, (expires, key))
         else:
-            self._bytes += len(new) - len(before[0])
+            self.bytes_used += len(new) - len(before[0])
             if expires < before[1]:
                 self._values.set(key, (new, expires))
         values[key] = (new, expires)
@@ -218,7 +213,7 @@ class MemoryStore:
     def _open_window(self, key: str, window: list[Any]) -> None:
         """Keep a number of events, or a total, until the time that stands behind it."""
         if self._windows.set(key, window) is None:
-            self._bytes += ENTRY_BYTES + len(key)
+            self.bytes_used += ENTRY_BYTES + len(key)
         if window[1] < self._due:
             self._due = window[1]
 
@@ -246,15 +241,15 @@ class MemoryStore:
                 case _:
                     pass  # changes nothing, or does not hold
         count = len(values) + len(windows) + sum(len(queue.entries) for queue in queues.values())
-        if (more > 0 and count + more > self._most) or (size > 0 and self._bytes + size > self._most_bytes):
+        if (more > 0 and count + more > self._most) or (size > 0 and self.bytes_used + size > self._most_bytes):
             raise unavailable("The site's store is full.")
 
     def _purge(self, now: float, visits: float) -> None:
         """Forget values and windows that have expired, visiting at most `visits` heap entries of each."""
         for key, (value, _) in self._values.pop_due(now, len(self._values.entries), visits):
-            self._bytes -= ENTRY_BYTES + len(key) + len(value)
+            self.bytes_used -= ENTRY_BYTES + len(key) + len(value)
         for key, _ in self._windows.pop_due(now, len(self._windows.entries), visits):
-            self._bytes -= ENTRY_BYTES + len(key)
+            self.bytes_used -= ENTRY_BYTES + len(key)
         self._due = min((table.heap[0][0] for table in (self._values, self._windows) if table.heap), default=math.inf)
 
 

@@ -78,7 +78,7 @@ def recorded(publication: Publication, response: HttpResponseBase) -> HttpRespon
 
 def or_document(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Our document in place of a 404, the view's response otherwise."""
-    reply = publication.publisher.fallback(scope_of(request)) if response.status_code == 404 else None
+    reply = publication.publisher.document(scope_of(request), is_fallback=True) if response.status_code == 404 else None
     if reply is None:
         return response
     response.close()

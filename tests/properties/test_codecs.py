@@ -14,7 +14,7 @@ from awp_publish.http.multipart import File, write_multipart
 from awp_publish.http.strict_json import parse_json
 from awp_publish.plugins.awp.messages import JsonText, read_msgpack, write_frame, write_json
 from awp_publish.plugins.jobs.job import Job, JobResult, read_job, write_job
-from awp_publish.problems import InvalidInput, JobInterrupted, Problem, Violation
+from awp_publish.problems import InvalidInput, JobCancelled, Problem, Violation
 from awp_publish.stores.store import decode, encode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -80,7 +80,7 @@ MOMENTS = st.integers(0, 10**9).map(lambda seconds: datetime(2026, 1, 1, tzinfo=
 BYTES = st.text(st.characters(max_codepoint=255), max_size=5).map(lambda text: text.encode("latin-1"))
 PROBLEMS = st.builds(
     lambda kind, detail, errors, headers, members: kind(detail, errors=errors, headers=headers, members=members),
-    st.sampled_from([Problem, InvalidInput, JobInterrupted]),
+    st.sampled_from([Problem, InvalidInput, JobCancelled]),
     TEXT,
     st.lists(st.builds(Violation, TEXT, TEXT), max_size=3),
     st.lists(st.tuples(TEXT, TEXT), max_size=3),

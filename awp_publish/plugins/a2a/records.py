@@ -30,7 +30,7 @@ from awp_publish.plugins.a2a.tasks import (
     progress_parts,
     set_state,
 )
-from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob, in_seconds
+from awp_publish.problems import RateLimited, StoreUnavailable, in_seconds
 from awp_publish.stores.store import Count, Counted, Look, Step, Swap
 from awp_publish.stores.values import change_value, read_value, replacement
 
@@ -89,7 +89,7 @@ class Tasks:
             return record
         try:
             job = await self._jobs.show(record.job, record.owner)
-        except UnknownJob as problem:
+        except self._jobs.Unknown as problem:
             raise TaskNotFoundError(problem.detail) from problem
         task = record.task
         if job.result is not None:
@@ -192,7 +192,7 @@ class Tasks:
         if record.job and self._jobs is not None:
             try:
                 await self._jobs.cancel(record.job, record.owner)
-            except JobEnded as problem:
+            except self._jobs.Ended as problem:
                 raise TaskNotCancelableError(problem.detail) from problem
         elif record.state in INTERRUPTED:
             set_state(record.task, CANCELED)

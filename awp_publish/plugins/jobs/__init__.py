@@ -23,7 +23,7 @@ from awp_publish.plugin import (
 )
 from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
 from awp_publish.plugins.jobs.options import Jobs
-from awp_publish.plugins.jobs.problems import JobQueueFull, TooManyJobs
+from awp_publish.plugins.jobs.problems import JobEnded, JobInterrupted, JobQueueFull, TooManyJobs, UnknownJob
 from awp_publish.problems import DeclarationError
 
 
@@ -111,7 +111,7 @@ PLUGIN = Plugin(
     options=Jobs,
     is_default=True,
     fulfils=("execution",),
-    problems=(TooManyJobs, JobQueueFull),
+    problems=(TooManyJobs, JobQueueFull, UnknownJob, JobEnded, JobInterrupted),
     start=lambda setup: JobsSetup(),
     derive=_derive,
     check=_check,

@@ -22,7 +22,8 @@ from awp_publish.model import Action
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.jobs.job import Job
 from awp_publish.plugins.jobs.jobs import JobStore
-from awp_publish.problems import SessionUnknown, UnknownJob
+from awp_publish.plugins.jobs.problems import UnknownJob
+from awp_publish.problems import SessionUnknown
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

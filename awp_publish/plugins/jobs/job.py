@@ -16,6 +16,7 @@ import orjson
 
 from awp_publish.calls.progress import Progress, printable
 from awp_publish.model import JsonObject, utc_text
+from awp_publish.plugins.jobs.problems import JobInterrupted
 from awp_publish.problems import ALL, Problem, Violation
 
 Status: TypeAlias = Literal["accepted", "running", "done", "failed", "cancelled"]
@@ -24,7 +25,9 @@ ENDED: Final = frozenset({"done", "failed", "cancelled"})
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
-_CLASSES: Final = {problem.slug: problem for problem in ALL}
+_CLASSES: Final[Mapping[str, type[Problem]]] = {problem.slug: problem for problem in ALL} | {
+    JobInterrupted.slug: JobInterrupted
+}
 
 
 class UnreadableJob(Exception):

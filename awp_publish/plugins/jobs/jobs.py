@@ -43,15 +43,12 @@ from awp_publish.plugins.jobs.job import (
     store_job,
     write_job,
 )
-from awp_publish.plugins.jobs.problems import JobQueueFull, TooManyJobs
+from awp_publish.plugins.jobs.problems import JobEnded, JobInterrupted, JobQueueFull, TooManyJobs, UnknownJob
 from awp_publish.problems import (
     AnswerNotKept,
     JobCancelled,
-    JobEnded,
-    JobInterrupted,
     Problem,
     StoreUnavailable,
-    UnknownJob,
     UnknownOperation,
 )
 from awp_publish.stores.store import JOB, Add, Counted, Look, Reserve, Schedule, Step, Store, Swap, Unschedule
@@ -163,6 +160,11 @@ class JobStore:
     unfinished jobs are accepted from all known callers, half as many from unknown ones, and `most_of_caller` from one
     caller, with at most `most_bytes`.
     """
+
+    Unknown: Final = UnknownJob
+    Ended: Final = JobEnded
+    Interrupted: Final = JobInterrupted
+    """What it raises, and how a job may end, for doors that have their tasks run as jobs."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Why a call of a background action is not accepted."""
+"""Why a call is not accepted as a job, a job is not shown or cancelled, and how one ends that nobody cancelled."""
 
 from awp_publish.problems import Problem
 
@@ -19,3 +19,25 @@ class JobQueueFull(Problem):
     default_status = 503
     is_refusal = True
     default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+
+
+class UnknownJob(Problem):
+    """The job does not exist, has expired, or belongs to another caller; the answer does not reveal which."""
+
+    title = "There is no such job"
+    default_status = 404
+    default_recovery = "Poll the address that the call returned, with the same credentials; results expire."
+
+
+class JobEnded(Problem):
+    title = "The job has ended and cannot be cancelled"
+    default_status = 409
+    default_recovery = "Do not retry: GET the job to read how it ended."
+
+
+class JobInterrupted(Problem):
+    """The process that ran a job died, and the action is not safe to run again."""
+
+    title = "The job was interrupted"
+    default_status = 500
+    default_recovery = "Find out whether the job took effect; only if it did not, call the action again."

@@ -46,11 +46,8 @@ from awp_publish.problems import (
     HandlerTimeout,
     InvalidInput,
     InvalidOutput,
-    JobEnded,
-    JobInterrupted,
     Problem,
     StoreUnavailable,
-    UnknownJob,
     Violation,
 )
 from awp_publish.schema import compile_schema
@@ -64,7 +61,7 @@ YOUNG_SECONDS: Final = 15
 MAX_FOLLOWED: Final = 100
 """Tasks of which one stream tells."""
 
-_CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
+_CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, StoreUnavailable)
 """Problems of calls that end without any result. Every other problem is a result with `isError`."""
 
 
@@ -202,7 +199,7 @@ class TaskExtension:
     async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
         caller = await self._admit(context, params.task_id)
-        with self._as_errors(context), suppress(JobEnded):
+        with self._as_errors(context), suppress(self._jobs.Ended):
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
                 if self._restricted:
@@ -277,7 +274,7 @@ class TaskExtension:
         return {**rendered, "resultType": "complete"} if is_modern(context) else rendered
 
     async def _describe(self, context: RequestContext, task_id: str, caller: Principal | None) -> WireResult:
-        """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
+        """Return a task as its caller may see it. Raises jobs.Unknown, StoreUnavailable."""
         pending = await self._find(task_id, caller)
         if pending is not None and not pending.job:
             return self._describe_pending(task_id, pending)
@@ -285,16 +282,16 @@ class TaskExtension:
         return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
     async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
-        """Return the call of a task that did not begin as a job, or None for others. Raises UnknownJob."""
+        """Return the call of a task that did not begin as a job, or None for others. Raises jobs.Unknown."""
         pending = await self._pending.find(task_id)
         if pending is not None and pending.principal not in ("", key_of(caller)):
-            raise UnknownJob("There is no such task.")
+            raise self._jobs.Unknown("There is no such task.")
         if pending is not None and not pending.owner:
             self._check_visible(self._restricted, pending.action, caller)
         return pending
 
     async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Any:
-        """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
+        """Return a task's job to its caller, who still has to be allowed to see its action. Raises jobs.Unknown."""
         if pending is not None and pending.owner:
             return await self._jobs.show(pending.job, pending.owner)
         job = await self._jobs.show(pending.job if pending is not None else task_id, key_of(caller))
@@ -393,7 +390,7 @@ class TaskExtension:
         else:
             result = job.problem
         try:
-            if not isinstance(result, _CRASHES):
+            if not isinstance(result, (*_CRASHES, self._jobs.Interrupted)):
                 rendered = self._results.render(exchange, tool, context, result)
                 return task | {"status": "completed", "result": rendered}
             error = {"code": types.INTERNAL_ERROR, "message": result.detail}
@@ -416,7 +413,7 @@ class TaskExtension:
         exchange = exchange_of(context)
         try:
             yield
-        except UnknownJob as problem:
+        except self._jobs.Unknown as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             detail = "Unknown task: it does not exist, has expired, or belongs to another caller."
             raise MCPError(types.INVALID_PARAMS, detail) from problem

@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from awp_publish.plugins.jobs.job import JobResult, Stored
 from awp_publish.plugins.jobs.jobs import ALL_JOBS, LEASED, MAX_ATTEMPTS, MORE, QUEUE, JobStore
-from awp_publish.problems import JobEnded, JobInterrupted
+from awp_publish.plugins.jobs.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule
 from tests.examples import examples

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from awp_publish.plugin import open_store
-from awp_publish.problems import JobInterrupted
+from awp_publish.plugins.jobs.problems import JobInterrupted
 from tests.plugins.jobs.conftest import House, new_namespace, until
 from tests.processes import Process
 

@@ -11,7 +11,7 @@ from awp_publish.calls.progress import Progress, open_report, report_progress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import JobResult, printable_value
 from awp_publish.plugins.jobs.jobs import JobStore
-from awp_publish.problems import UnknownJob
+from awp_publish.plugins.jobs.problems import UnknownJob
 from awp_publish.stores.memory import MemoryStore
 from tests.plugins.jobs.conftest import House, new_namespace
 

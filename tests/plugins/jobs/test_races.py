@@ -3,9 +3,9 @@
 import asyncio
 
 from awp_publish.plugins.jobs.job import JobResult, store_job
+from awp_publish.plugins.jobs.problems import JobEnded
 from awp_publish.plugins.jobs.runner import Runner
 from awp_publish.plugins.jobs.worker import Worker
-from awp_publish.problems import JobEnded
 
 
 async def test_exactly_one_of_the_workers_that_race_for_a_job_runs_it(house):

@@ -15,7 +15,7 @@ from awp_publish.plugins.jobs.jobs import (
     ByteLimits,
     JobStore,
 )
-from awp_publish.problems import JobEnded
+from awp_publish.plugins.jobs.problems import JobEnded
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
 from tests.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop

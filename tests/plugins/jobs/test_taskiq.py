@@ -15,9 +15,9 @@ import pytest
 from awp_publish.calls.progress import Progress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.job import Job
+from awp_publish.plugins.jobs.problems import JobInterrupted
 from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue
 from awp_publish.plugins.jobs.worker import Worker
-from awp_publish.problems import JobInterrupted
 from awp_publish.stores.store import Store
 from tests.plugins.jobs.conftest import REPEATABLE, House, new_namespace
 from tests.processes import Process
