@@ -65,7 +65,9 @@ class Publication:
                 "root_path": "",
                 "headers": [(b"host", catalog.url.split("/")[2].encode())],
             }
-            replies[path] = publisher.document(scope) or (publisher.fallback(scope) if with_fallbacks else None)
+            replies[path] = publisher.document(scope) or (
+                publisher.document(scope, is_fallback=True) if with_fallbacks else None
+            )
         return {path: reply.body for path, reply in replies.items() if reply is not None}
 
     @cached_property
