@@ -59,7 +59,7 @@ def test_the_checks_of_django_report_as_in_the_transcript(request):
             site.settings.urls,
             sorted(added),
             len(site.settings.secret_keys),
-            len(site.call_listeners),
+            len(site.ask("telemetry")),
             *said,
         ]
 
