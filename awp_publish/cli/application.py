@@ -71,7 +71,7 @@ class Application:
 
     @cached_property
     def documents(self) -> Mapping[str, Published]:
-        """The documents that it serves, by path, those of its own paths included.
+        """The documents that it serves, by path, those of its own paths included, without the pages of problem types.
 
         Raises DeclarationError, StartFailed.
         """
@@ -79,7 +79,9 @@ class Application:
         def paths() -> Iterable[str]:
             yield from (document.path for protocol in known_protocols() for document in protocol.documents)
             if (site := site_of(self.app)) is not None:
-                yield from (document.path_in(site.catalog) for document in published(known_protocols(), site.catalog))
+                catalog = site.catalog
+                published_paths = (document.path_in(catalog) for document in published(known_protocols(), catalog))
+                yield from (path for path in published_paths if not path.startswith(catalog.paths.problems))
 
         return {path: document for path, (status, document) in self.read(paths).items() if status == 200}
 

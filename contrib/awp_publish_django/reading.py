@@ -163,7 +163,7 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
     if not declared and has_body and (read or more):
         words = f", of which it reads {', '.join(sorted(read))}" if read else ""
         yield _finding(action, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
-    elif not declared and not has_body and (read or more):
+    elif not declared and not has_body and (read or (more and not reads.calls_itself)):
         words = f"reads {', '.join(sorted(read))} from its query" if read else "may read any part of its query"
         yield _finding(action, f"has no inputs=, and its view {words}, which no document mentions.")
     elif read - declared and not is_open:

@@ -1,6 +1,7 @@
 """What agents can do in the shop, in declarations only: its views stay as they were published."""
 
 from awp_publish_django.store import DjangoStore
+from oscar.apps.customer.forms import OrderSearchForm
 from oscar.apps.search.forms import SearchForm
 
 from awp_publish import ApplicationUser, Site
@@ -24,6 +25,7 @@ site.declare(
     method="GET",
     path="/accounts/orders/",
     description="List one's own orders.",
+    inputs=OrderSearchForm,
     auth_required=True,
 )
 site.include(paths=["/catalogue/", "/offers/"])
