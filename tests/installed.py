@@ -25,6 +25,8 @@ DOCUMENTS = {
 """Ends of the addresses of documents that tests of the core read, and of calls, by the plug-ins that have them."""
 PLAIN = re.compile(r"/actions/\w+$")
 """Addresses of calls at the plain door."""
+PROBLEMS = re.compile(r"/problems(/[a-z-]+)?$")
+"""Addresses of problem types."""
 OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency", "requires": "prerequisites"}
 """Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]
@@ -51,6 +53,8 @@ def missing_document(path: str) -> str | None:
     """Return the plug-in that has been taken out, and whose document has this path."""
     if PLAIN.search(path) and not is_installed("plain"):
         return "plain"
+    if PROBLEMS.search(path) and not is_installed("problem_pages"):
+        return "problem_pages"
     return next((name for name, paths in DOCUMENTS.items() if not is_installed(name) and path.endswith(paths)), None)
 
 
