@@ -27,7 +27,6 @@ from awp_publish.model.catalog import snake_case, title_of, with_addresses
 from awp_publish.model.listing import listing_of
 from awp_publish.model.values import seconds_of, utc_text
 from tests.documents.catalogs import make_action, make_catalog
-from tests.documents.known import PROBLEMS
 from tests.function_transcripts import compare
 
 READ: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -107,7 +106,7 @@ def problem(one: problems.Problem) -> list[Any]:
 
 
 def kind_of(slug: str) -> type[problems.Problem]:
-    return next(kind for kind in PROBLEMS if kind.slug == slug)
+    return next(kind for kind in problems.ALL if kind.slug == slug)
 
 
 def refusal(status: int, document: Any, *codes: str) -> list[Any]:
@@ -151,7 +150,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
         problems.InvalidInput.of([problems.Violation(*each) for each in violations], *more)
     ),
     "advice": lambda slug, status, after: kind_of(slug)("", status=status, headers=[("Retry-After", after)]).advice,
-    "all": lambda: [[getattr(kind, name) for name in OF_KINDS] for kind in (problems.Problem, *PROBLEMS)],
+    "all": lambda: [[getattr(kind, name) for name in OF_KINDS] for kind in (problems.Problem, *problems.ALL)],
 }
 
 
