@@ -12,7 +12,7 @@ from awp_publish.model import Catalog
 from awp_publish.plugin import OWN_COMMANDS, DeclaredSite, Door, Plugin, Setup
 from awp_publish.problems import DeclarationError
 
-_REMEDY: Final = "Leave one of the plug-ins out, or rename its {}."
+_REMEDY: Final = "Leave one of the plug-ins out{}."
 
 _hints_of: Final[Callable[[Any], dict[str, Any]]] = cache(get_type_hints)
 
@@ -62,10 +62,7 @@ def _refuse_wrong(plugin: Plugin, value: Any, hint: Any, name: str) -> None:
 
 
 def refuse_shared_names(setups: Mapping[str, Setup], site: DeclaredSite) -> None:
-    """Refuse a method of the site, an option of actions or pages, or a command that two have, of core and plug-ins.
-
-    Raises DeclarationError.
-    """
+    """Raise DeclarationError for a method, an option, a command or a sole hook that two have, of core and plug-ins."""
     core = {f'option "{option.name}" of actions' for option in fields(ActionSettings)}
     core |= {f'option "{name}" of pages' for name in PageSettings.__annotations__}
     core |= {f'command "{name}"' for name in OWN_COMMANDS}
@@ -74,7 +71,7 @@ def refuse_shared_names(setups: Mapping[str, Setup], site: DeclaredSite) -> None
         for claim, what in _claims(setup.plugin):
             if other := owners.get(claim):
                 wrong = f'plugins: "{setup.plugin.name}" has the {claim}, and so has {other}.'
-                raise DeclarationError("site", wrong, _REMEDY.format(what))
+                raise DeclarationError("site", wrong, _REMEDY.format(f", or rename its {what}" if what else ""))
             owners[claim] = f'"{setup.plugin.name}"'
 
 
@@ -83,6 +80,8 @@ def _claims(plugin: Plugin) -> Iterator[tuple[str, str]]:
     yield from ((f'option "{name}" of actions', "option") for name in plugin.action_options)
     yield from ((f'option "{name}" of pages', "option") for name in plugin.page_options)
     yield from ((f'command "{name}"', "command") for name in plugin.commands)
+    own = (name for name in ("counter", "watcher") if getattr(plugin, name) is not getattr(Plugin, name))
+    yield from ((f'hook "{name}"', "") for name in own)  # of which a site has one
 
 
 def refuse_shared_doors(doors: Mapping[str, Sequence[Door]]) -> None:
@@ -98,5 +97,5 @@ def refuse_shared_doors(doors: Mapping[str, Sequence[Door]]) -> None:
                 raise DeclarationError("site", wrong, "Begin it with a slash.")
             if other := owners.get(door.name):
                 wrong = f'plugins: "{plugin}" has the door "{door.name}", and so has "{other}".'
-                raise DeclarationError("site", wrong, _REMEDY.format("door"))
+                raise DeclarationError("site", wrong, _REMEDY.format(", or rename its door"))
             owners[door.name] = plugin

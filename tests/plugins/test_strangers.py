@@ -445,6 +445,8 @@ def door(name: str, path: str) -> plugin.Plugin:
         (plugin.Plugin(name="other", documents=[document("/x", "{}")]), "document /x: what renders it returned str"),
         (plugin.Plugin(name="other", declares={"agent": print}), 'has the method "agent", and so has the core'),
         (plugin.Plugin(name="other", declares={"skill": print}), 'has the method "skill", and so has "skills"'),
+        (plugin.Plugin(name="other", watcher=lambda setup: None), 'has the hook "watcher", and so has "telemetry"'),
+        (plugin.Plugin(name="other", counter=lambda setup: None), 'has the hook "counter", and so has "traffic"'),
         (plugin.Plugin(name="other", gates=[]), '"other": gates must be a function'),  # type: ignore[arg-type]
         (
             plugin.Plugin(name="other", gates=lambda setup: [ORDERLESS]),
