@@ -28,6 +28,7 @@ from awp_publish.http.position import CalledApplication, Position
 from awp_publish.http.served_address import ServedAddress, host_of, open_all
 from awp_publish.model import ROUTE_CALL, Catalog
 from awp_publish.plugin import (
+    Answer,
     Context,
     Door,
     Finding,
@@ -134,7 +135,7 @@ class AgentPublisher:
     def document(self, scope: Scope, *, is_fallback: bool = False) -> Reply | None:
         """Return the reply to a request for a document, None for any other. For adapters; needs no event loop.
 
-        With `is_fallback`, it is a document that is served if the application answers 404.
+        With `is_fallback`, it is a document that is served if the application has none.
         """
         here = self._here or self._of_host(scope)
         prepared = (here.fallbacks if is_fallback else here.documents).get(route_path(scope))
@@ -258,11 +259,14 @@ class AgentPublisher:
         plugins = reversed(contexts.values())  # what a site names is outside of what every site has
         hooks = [called(context.setup.plugin, "calls", CallHooks, context) for context in plugins]
         invoker = Invoker(catalog, RouteCaller(self._called, catalog), guards, self._observers, hooks)
-        forward = self.app
         for context in contexts.values():
             context.invoker = invoker
-        for context in contexts.values():
-            forward = called(context.setup.plugin, "around", Callable, context, forward)
+
+        def around(app: Answer) -> Answer:
+            for context in contexts.values():
+                app = called(context.setup.plugin, "around", Callable, context, app)
+            return app
+
         doors, running = open_all((door, contexts[name]) for name, doors in self._doors.items() for door in doors)
         self._later_doors.open(running)
         return ServedAddress(
@@ -274,7 +278,8 @@ class AgentPublisher:
             running=running,
             contexts=contexts,
             invoker=invoker,
-            forward=forward,
+            app=self.app,
+            around=around,
         )
 
     def _contexts_at(self, catalog: Catalog, guards: Guards) -> dict[str, Context]:

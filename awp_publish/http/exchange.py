@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -41,42 +41,6 @@ async def send_reply(reply: Reply, send: Send) -> None:
     """Answer an ASGI request. The headers are copied because outer middleware may change them in place."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
     await send({"type": "http.response.body", "body": reply.body})
-
-
-async def ask_first(
-    app: AsgiApp,
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-    missing: Container[int],
-    instead: Callable[[Receive], Awaitable[None]],
-) -> None:
-    """Let the application answer. If its status is one of `missing`, discard that answer and call `instead`.
-
-    `instead` gets a `receive` that replays the part of the body that the application has read, then yields the rest.
-    """
-    is_missing = False
-    read: list[Message] = []
-
-    async def receive_first() -> Message:
-        message = await receive()
-        if message["type"] == "http.request":
-            read.append(message)
-        return message
-
-    async def receive_again() -> Message:
-        return read.pop(0) if read else await receive()
-
-    async def watch(message: Message) -> None:
-        nonlocal is_missing
-        if message["type"] == "http.response.start":
-            is_missing = message["status"] in missing
-        if not is_missing:
-            await send(message)
-
-    await app(scope, receive_first, watch)
-    if is_missing:
-        await instead(receive_again)
 
 
 class Exchange:

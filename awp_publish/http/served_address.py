@@ -1,16 +1,20 @@
 """Everything that one public address of the site serves."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from awp_publish.calls.invoke import Invoker
 from awp_publish.declare.composition import called
 from awp_publish.http.documents import Prepared
-from awp_publish.http.exchange import Receive, Scope, Send, ask_first, send_reply
+from awp_publish.http.exchange import Message, Receive, Scope, Send, send_reply, without_content
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Answer, AnswerRest, Context, Door, Endpoints, Find, Running
 from awp_publish.problems import DeclarationError
+
+_PAGE: Final = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype html|html)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +22,7 @@ class ServedAddress:
     """What one address serves. It is replaced as a whole, so that requests see one state.
 
     `actions` are those for which the doors are open, `doors` what all of them answer. `fallbacks` are documents that
-    are served if the application answers 404. `forward` passes all other requests to the application. `contexts` has
+    are served if the application has none. `around` is what all other requests to the application pass. `contexts` has
     what each plug-in has at this address, by its name.
     """
 
@@ -30,15 +34,19 @@ class ServedAddress:
     running: tuple[Callable[[], Running], ...]
     contexts: Mapping[str, Context]
     invoker: Invoker
-    forward: Answer
+    app: Answer
+    around: Callable[[Answer], Answer]
+    forward: Answer = field(init=False)
     answers: Mapping[str, Prepared | Answer] = field(init=False)
     prefixes: tuple[str, ...] = field(init=False)
     """The prefixes of all our paths that are not fixed."""
 
     def __post_init__(self) -> None:
-        ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
+        fallbacks = self.fallbacks.items()
+        ours = {path: self.around(partial(_fall_back, self.app, prepared)) for path, prepared in fallbacks}
         # One dict lookup per request.
         object.__setattr__(self, "answers", {**ours, **self.doors.exact, **self.documents})
+        object.__setattr__(self, "forward", self.around(self.app))
         object.__setattr__(self, "prefixes", (*self.doors.find, *self.doors.below))
 
     def find(self, scope: Scope, path: str) -> Answer | None:
@@ -56,13 +64,37 @@ class ServedAddress:
         return is_fixed or (path.startswith(self.prefixes) and self.find(scope, path) is not None)
 
 
-async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a request to the application, and serve our document if it answers 404."""
+def is_page(body: bytes) -> bool:
+    """Return True if a body begins as HTML: an application that finds its way in the browser has a page at any path."""
+    return _PAGE.match(body) is not None
 
-    async def answer(_: Receive) -> None:
+
+async def _fall_back(app: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass a request to the application, and serve our document if it answers 404, or with a page."""
+    is_read = scope["method"] in ("GET", "HEAD")
+    held: Message | None = None
+    is_ours = False
+
+    async def watch(message: Message) -> None:
+        nonlocal held, is_ours
+        if message["type"] == "http.response.start":
+            is_ours = message["status"] == 404
+            if is_read and message["status"] == 200:
+                held = message  # until its body begins
+                return
+        elif held is not None:
+            start, held = held, None
+            if not (is_ours := is_page(message.get("body", b""))):
+                await send(start)
+        if not is_ours:
+            await send(message)
+
+    send = without_content(send) if scope["method"] == "HEAD" else send
+    plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+    asked = {**scope, "method": "GET", "headers": plain, "extensions": {}} if is_read else scope
+    await app(asked, receive, watch)
+    if is_ours:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
-
-    await ask_first(forward, scope, receive, send, (404,), answer)
 
 
 def open_all(doors: Iterable[tuple[Door, Context]]) -> tuple[Endpoints, tuple[Callable[[], Running], ...]]:

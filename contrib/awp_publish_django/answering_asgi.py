@@ -31,8 +31,11 @@ async def answer_async(
 ) -> HttpResponseBase:
     scope = own_scope(publication, request)
     if scope is None:
-        response = await answer_page_async(publication, request, get_response)
-        return with_links(publication, request, or_document(publication, request, response))
+
+        async def get_document(asked: HttpRequest) -> HttpResponseBase:
+            return or_document(publication, asked, await get_response(asked))
+
+        return with_links(publication, request, await answer_page_async(publication, request, get_document))
     if (reply := publication.publisher.document(scope)) is not None:
         return own_response(request, response_of(reply))
     if publication.authenticates:

@@ -34,8 +34,11 @@ def answer(
 ) -> HttpResponseBase:
     scope = own_scope(publication, request)
     if scope is None:
-        response = or_document(publication, request, answer_page(publication, request, get_response))
-        return with_links(publication, request, response)
+
+        def get_document(asked: HttpRequest) -> HttpResponseBase:
+            return or_document(publication, asked, get_response(asked))
+
+        return with_links(publication, request, answer_page(publication, request, get_document))
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, get_response)
     if publication.waits_for_approval and not is_eventlet():

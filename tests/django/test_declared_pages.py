@@ -1,11 +1,13 @@
 """Pages of a Django project: declared on views, found by the URLconf, read by MCP clients."""
 
 import json
+from io import BytesIO
 
 import pytest
+from asgiref.sync import sync_to_async
 from awp_publish_django.project import DjangoProject
-from django.http import HttpRequest, HttpResponse
-from django.test import Client, RequestFactory
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -85,3 +87,28 @@ def test_an_mcp_client_reads_pages_through_the_whole_of_django(client: Client, a
         assert answer["error"]["code"] == -32602
     else:
         assert answer["result"]["contents"][0]["text"] == f"{told}\n"
+
+
+def show_app(request: HttpRequest, at: str) -> HttpResponse:
+    """Answer every path with the page of an application that finds its way in the browser."""
+    return HttpResponse("<!doctype html><title>Shop</title><h1>The shop</h1>")
+
+
+def serve_app(request: HttpRequest, at: str) -> FileResponse:
+    return FileResponse(BytesIO(b"<html><h1>The shop</h1>"), filename="index.html")
+
+
+def show_robots(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("User-agent: own")
+
+
+@pytest.mark.parametrize("show", [show_app, serve_app])
+async def test_the_page_that_a_project_has_at_every_path_is_no_file_of_its_own(show):
+    own = (path("robots.txt", show_robots), path("<path:at>", show))
+    with override_settings(ROOT_URLCONF=own, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        for accept in ("*/*", "text/html", "text/markdown"):
+            told = await sync_to_async(Client(SERVER_NAME="shop.example").get)("/llms.txt", headers={"accept": accept})
+            assert told.content.startswith(b"# Shop\n")
+            same = await AsyncClient(SERVER_NAME="shop.example").get("/llms.txt", headers={"accept": accept})
+            assert same.content == told.content
+        assert (await AsyncClient().get("/robots.txt")).content == b"User-agent: own"

@@ -9,7 +9,7 @@ gives in the requested format. So are pages that are too large, never end, or ha
 
 import string
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -24,7 +24,6 @@ from awp_publish.http.exchange import (
     Receive,
     Scope,
     Send,
-    ask_first,
     mount_of,
     read_fields,
     route_path,
@@ -283,6 +282,42 @@ def negotiate(
         return app(scope, receive, send_html)
 
     return forward
+
+
+async def ask_first(
+    app: AsgiApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    missing: Container[int],
+    instead: Callable[[Receive], Awaitable[None]],
+) -> None:
+    """Let the application answer. If its status is one of `missing`, discard that answer and call `instead`.
+
+    `instead` gets a `receive` that replays the part of the body that the application has read, then yields the rest.
+    """
+    is_missing = False
+    read: list[Message] = []
+
+    async def receive_first() -> Message:
+        message = await receive()
+        if message["type"] == "http.request":
+            read.append(message)
+        return message
+
+    async def receive_again() -> Message:
+        return read.pop(0) if read else await receive()
+
+    async def watch(message: Message) -> None:
+        nonlocal is_missing
+        if message["type"] == "http.response.start":
+            is_missing = message["status"] in missing
+        if not is_missing:
+            await send(message)
+
+    await app(scope, receive_first, watch)
+    if is_missing:
+        await instead(receive_again)
 
 
 def stands_for_page(names_html: bool, path: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import (
@@ -149,6 +150,35 @@ def test_a_file_of_the_applications_own_comes_first(open_client, path):
     app.add_api_route(path, lambda: PlainTextResponse("our own"))
     client = open_client(app)
     assert client.get(path).text == "our own"
+
+
+def serve_in_the_browser(site):
+    """Return an application that answers every path with its page, compressed, as one for the browser does."""
+    app = FastAPI()
+
+    @app.get("/robots.txt", response_class=HTMLResponse)
+    async def robots() -> str:
+        return "User-agent: own"
+
+    @app.get("/{path:path}", include_in_schema=False, response_class=HTMLResponse)
+    async def page(path: str) -> str:
+        return f"\n<!doctype html><title>Shop</title><h1>The shop</h1>{'<p>Tea</p>' * 200}"
+
+    app.add_middleware(GZipMiddleware)
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
+def test_the_page_that_an_application_has_at_every_path_is_no_file_of_its_own(open_client):
+    bearer = BearerToken(lambda token: token)
+    client = open_client(serve_in_the_browser(Site("Shop", "Sells tea.", url=SHOP, authenticate=bearer)))
+    for path, start in (("/llms.txt", "# Shop\n"), ("/auth.md", "# ")):
+        for accept in ("*/*", "text/html", "text/markdown"):
+            got = client.get(path, headers={"accept": accept})
+            assert got.text.startswith(start), (path, accept)
+            assert client.head(path, headers={"accept": accept}).headers["content-type"] == got.headers["content-type"]
+    assert client.get("/robots.txt").text == "User-agent: own"
+    assert "The shop" in client.get("/other.txt").text
 
 
 def test_the_fallbacks_are_cached_like_other_documents(open_client):
