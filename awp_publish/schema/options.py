@@ -272,12 +272,14 @@ TOKEN: Final[LazyAdapter[str]] = LazyAdapter(Annotated[str, AfterValidator(check
 TEXTS: Final[LazyAdapter[Sequence[str]]] = LazyAdapter(Sequence[Text])
 
 MAX_LISTED: Final = 20
+MAX_NEAREST: Final = 5
 
 
 def listing(known: Iterable[str], wanted: str = "") -> str:
-    """List names for a message: those nearest to the wanted one first, and at most MAX_LISTED."""
+    """List names for a message, those nearest to the wanted one first: at most MAX_LISTED, or MAX_NEAREST of more."""
     names = sorted(set(known))
-    near = get_close_matches(wanted, names, n=3) if wanted else []
+    near = get_close_matches(wanted, names, n=MAX_NEAREST) if wanted else []
     ordered = [*near, *(name for name in names if name not in near)]
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return (", ".join(ordered[:MAX_LISTED]) or "none") + more
+    most = MAX_NEAREST if near and len(names) > MAX_LISTED else MAX_LISTED
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(ordered[:most]) or "none") + more

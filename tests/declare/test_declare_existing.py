@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from awp_publish import DeclarationError
 from tests.declare.existing_applications import shop_on_fastapi, shop_on_starlette
@@ -53,3 +55,11 @@ def test_a_declaration_of_an_unknown_route_needs_a_description(site, refusal):
     assert refusal(PlainTextResponse("found")) == (
         'action "find": description: is missing. Write a docstring or give description=...'
     )
+
+
+def test_of_many_routes_a_refusal_names_only_those_that_are_nearest_to_a_declared_path(site, refusal):
+    admin = [Route(f"/admin/auth/user/{number}", PlainTextResponse("admin")) for number in range(250)]
+    site.declare("find", method="GET", path="/shop/book/{id}", description="Find.")
+    words = refusal(Starlette(routes=[*admin, Route("/shop/books/{id}", PlainTextResponse("shop"))]))
+    assert "There are: GET /shop/books/{id}, " in words
+    assert words.count("/admin/") < 10

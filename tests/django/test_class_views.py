@@ -163,3 +163,13 @@ def test_two_views_cannot_have_one_action():
     method_decorator(declare, name="get")(type("One", (Plain,), {}))
     with pytest.raises(DeclarationError, match="declared twice"):
         method_decorator(declare, name="get")(type("Other", (Plain,), {}))
+
+
+def test_a_declaration_of_what_as_view_made_is_refused_with_what_to_declare_instead():
+    own = make_site()
+    own.action("read_shelf", method="GET")(Plain.as_view())
+    with pytest.raises(DeclarationError, match="decorate its class"):
+        own.freeze(DjangoProject((path("shelves/<shelf>", Plain.as_view()),)))
+    own = make_site()
+    own.action("read_shelf", method="GET")(Plain)
+    own.freeze(DjangoProject((path("shelves/<shelf>", Plain.as_view()),)))

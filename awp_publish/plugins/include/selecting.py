@@ -12,7 +12,7 @@ from awp_publish.plugin import Finding, FoundRoutes
 from awp_publish.plugins.include.reasons import Inclusion, is_in_mounts, is_on_path, is_selected, why_left_out
 from awp_publish.plugins.include.routes import READING, ListedRoute, answers_html, names_of
 from awp_publish.plugins.include.shadows import find_shadows
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, did_you_mean
 from awp_publish.schema.handlers import docstring_of
 from awp_publish.schema.options import listing
 
@@ -186,7 +186,14 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[ListedRoute]) -> No
             and not any(route.template.startswith(f"{mount.rstrip('/')}/") for route in listed if not route.mount)
         ),
     ]
+    wrong, remedies = dict[str, list[str]](), dict[str, str]()
     for option, wanted, there in unmatched:
-        listed_names = listing(there, wanted)
+        near = did_you_mean(wanted, there).replace("Did", "did", 1)
+        wrong.setdefault(option, []).append(f'"{wanted}" ({near})' if near else f'"{wanted}"')
+        remedies.setdefault(option, f"There are: {listing(there, wanted)}.")
+    details = list[str]()
+    for option, words in wrong.items():
         what = "mounted application that shows its routes" if option == "mounts" else "route"
-        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no {what}.', f"There are: {listed_names}.")
+        details.append(f"{option}: {', '.join(words)} {'match' if len(words) > 1 else 'matches'} no {what}.")
+    if details:
+        raise DeclarationError(SUBJECT, " ".join(details), " ".join(dict.fromkeys(remedies.values())))

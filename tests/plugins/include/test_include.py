@@ -157,3 +157,10 @@ def test_a_known_admin_panel_is_not_taken_even_where_its_mount_is_named(site, st
     site.include(mounts=["/admin"])
     assert list(start(app).agents()) == ["list_books"]
     assert left_out(site)["GET /admin/rows"] == "it is part of the admin panel (sqladmin)"
+
+
+def test_all_wrong_names_are_refused_at_once_each_with_the_nearest(site, refusal):
+    site.include(operations=["listBook", "add_bok", "nothing"], tags=["boks"])
+    words = refusal(shop_on_fastapi())
+    assert '"listBook" (did you mean "listBooks"?), "add_bok" (did you mean "add_book"?), "nothing"' in words
+    assert 'tags: "boks"' in words
