@@ -37,7 +37,7 @@ from awp_publish.calls.wire import Wire
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
 from awp_publish.model import Action, Catalog, DoorFacts, LeftOut, Paths, SiteFacts
-from awp_publish.problems import DeclarationError, Problem as Problem
+from awp_publish.problems import DeclarationError, Problem as Problem, noting
 from awp_publish.schema.options import listing
 from awp_publish.stores import MemoryStore, read_store
 from awp_publish.stores.store import Store as Store
@@ -257,7 +257,10 @@ class Serving:
     def service(self) -> Any:
         """The value of the plug-in's `serve`, made when it is first asked for; its state without that hook."""
         serving = self.application.plugins[self.setup.plugin.name]
-        return self.setup.plugin.serve(self) if serving is self else serving.service
+        if serving is not self:
+            return serving.service
+        with noting(f'serve of the plug-in "{self.setup.plugin.name}"'):
+            return self.setup.plugin.serve(self)
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in serves: the value of its `serve`, or its state; None without that plug-in.
@@ -295,7 +298,8 @@ class Context(Serving):
     @cached_property
     def offered(self) -> Any:
         """The value of its `at`, which other plug-ins get of this one."""
-        return self.setup.plugin.at(self)
+        with noting(f'at of the plug-in "{self.setup.plugin.name}"'):
+            return self.setup.plugin.at(self)
 
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in offers at this address, None without that plug-in."""

@@ -6,7 +6,8 @@ concrete classes; the documentation, agent.json's `errors` and the problem pages
 
 import http
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -49,6 +50,16 @@ def nearest(word: str, names: Iterable[str], most: int = 3) -> list[str]:
         if folded_name[:1] == folded[0] and all(letter in letters for letter in folded):
             short_for.append(name)
     return short_for[:most]
+
+
+@contextmanager
+def noting(place: str) -> Iterator[None]:
+    """Note in an error that is raised inside where that was: in which hook of which plug-in."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"Raised in {place}.")
+        raise
 
 
 def in_seconds(seconds: float) -> str:

@@ -278,7 +278,9 @@ class Call:
     objection: Problem | None = None
     conversation: Conversation | None = None
     has_cookie_jar: bool = False
-    on_part: "TakePart | None" = None
+    on_part: "Callable[[Outcome, bytes], Awaitable[bool]] | None" = None
+    """Takes the status and headers of an answer, and a part of it. Returns True if the caller has got this part."""
+
     _presented: Credentials | None = None
 
     carrier: CallCarrier | None = None
@@ -391,9 +393,6 @@ Result: TypeAlias = Outcome | Problem
 
 Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 """Delivers a result to the caller."""
-
-TakePart: TypeAlias = Callable[[Outcome, bytes], Awaitable[bool]]
-"""Takes the status and headers of an answer, and a part of it. Returns True if the caller has got this part."""
 
 
 async def never_disconnected() -> None:

@@ -16,9 +16,6 @@ Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
 """A handler that takes an input or a whole call."""
 
-CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
-"""Runs a call with the cookies of its session, if it has one."""
-
 
 class Routes:
     """The routes behind the actions of a catalog, which `call` reaches."""
@@ -43,7 +40,7 @@ class CallHooks:
     """
 
     accept: Accept | None = None
-    carry: CarryWithSession | None = None
+    carry: Callable[[Carry, Call, Deliver], Awaitable[None]] | None = None
     handlers: Mapping[str, Reach] = field(default_factory=dict)
     around: Callable[[Carry], Carry] | None = None
     around_handler: Callable[[Handle], Handle] | None = None

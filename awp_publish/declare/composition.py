@@ -10,7 +10,7 @@ from awp_publish.declare.settings.actions import ActionSettings
 from awp_publish.declare.settings.pages import PageSettings
 from awp_publish.model import Catalog
 from awp_publish.plugin import OWN_COMMANDS, DeclaredSite, Door, Plugin, Setup
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, noting
 
 _REMEDY: Final = "Leave one of the plug-ins out{}."
 
@@ -31,12 +31,9 @@ def called(plugin: Plugin, hook: str, hint: Any, *arguments: Any, function: Any 
 
     Raises DeclarationError for what is not as `hint` says. `function` is the hook if it is no field of plug-ins.
     """
-    try:
+    with noting(f'{hook} of the plug-in "{plugin.name}"'):
         value = (function or getattr(plugin, hook))(*arguments)
         value = list(value) if get_origin(hint) is Collection and isinstance(value, Iterable) else value
-    except Exception as error:
-        error.add_note(f'Raised in {hook} of the plug-in "{plugin.name}".')
-        raise
     _refuse_wrong(plugin, value, hint, f"what {hook} returns")
     return value
 

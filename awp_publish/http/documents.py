@@ -20,7 +20,7 @@ from awp_publish.http.cors import ANY_ORIGIN, preflight
 from awp_publish.http.exchange import NO_SNIFFING, Fields, Pair, RawHeaders, Reply, read_fields
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog
-from awp_publish.problems import DeclarationError, MethodNotAllowed
+from awp_publish.problems import DeclarationError, MethodNotAllowed, noting
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 
@@ -185,7 +185,8 @@ def prepare(
     for document in documents:
         way, path = (document.render, document.door), document.path_in(catalog)
         if way not in rendered:
-            body: object = document.render(view(document))
+            with noting(f"render of the document {path}"):
+                body: object = document.render(view(document))
             if not isinstance(body, bytes):
                 wrong = f"what renders it returned {type(body).__name__}."
                 raise DeclarationError(f"document {path}", wrong, "Return bytes.")

@@ -151,4 +151,6 @@ def _readings(text: str, wanted: Iterable[str]) -> list[object]:
     if ("object" in listed or "array" in listed) and text.lstrip()[:1] in ("{", "["):
         with suppress(NotJson):
             values.append(parse_json(text.encode()))
+    if "integer" in listed and not values and re.fullmatch(r"[+-]?[0-9]{19,}", text):
+        raise _UnusableValueError("must be an integer within 64 bits")
     return values or [text]

@@ -89,11 +89,6 @@ class SocketConnection(ABC):
     def is_greeted(self) -> bool:
         """True if the client has completed the handshake of its protocol."""
 
-    @property
-    def is_waited_for(self) -> bool:
-        """True if the client is waiting for answers, so that it is not idle."""
-        return bool(self._pending)
-
     @abstractmethod
     async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
         """Handle a frame. If `retry_after_ms` is given, refuse it: it exceeds the rate limit."""
@@ -172,7 +167,7 @@ class SocketConnection(ABC):
             except TimeoutError:
                 if not self.is_greeted:
                     self._closing = self._closing or self.no_handshake
-                elif not self.is_waited_for:
+                elif not self._pending:  # a client that waits for answers is not idle
                     self._closing = self._closing or _IDLE
                 continue
             finally:

@@ -294,10 +294,13 @@ class Walker:
             return one_of(values, value)
         if (name := kind.get("format")) and self._asserts_formats and str(name) in FORMAT_NOUNS:
             return FORMAT_NOUNS[str(name)]
+        if kind.get("contentEncoding") == "base64":
+            return "base64"
         if "type" in kind:
-            needed = list_of(kind, "required")
-            members = f" with {listing(needed)}" if kind["type"] == "object" and needed else ""
-            return type_noun(kind["type"]) + members
+            needed, pattern = list_of(kind, "required"), kind.get("pattern")
+            details = f" with {listing(needed)}" if kind["type"] == "object" and needed else ""
+            details = f" that matches the pattern {pattern}" if kind["type"] == "string" and pattern else details
+            return type_noun(kind["type"]) + details
         inner = [*list_of(kind, "anyOf"), *list_of(kind, "oneOf")]
         if inner and depth < 3:
             parts = [self._resolved_part(branch) for branch in inner]

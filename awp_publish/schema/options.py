@@ -24,6 +24,7 @@ from pydantic import (
 from awp_publish.model import KNOWN, OPERATOR, PUBLIC
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.origins import Origin
+from awp_publish.schema.wording import MAX_LISTED, MAX_NEAREST
 
 _VISIBLE: Final = re.compile(r"[!-~]+")
 """ASCII without spaces and control characters, as addresses in headers and documents have to be."""
@@ -270,9 +271,6 @@ AUDIENCE: Final[LazyAdapter[str]] = LazyAdapter(Audience)
 PATH: Final[LazyAdapter[str]] = LazyAdapter(Path)
 TOKEN: Final[LazyAdapter[str]] = LazyAdapter(Annotated[str, AfterValidator(check_token)])
 TEXTS: Final[LazyAdapter[Sequence[str]]] = LazyAdapter(Sequence[Text])
-
-MAX_LISTED: Final = 20
-MAX_NEAREST: Final = 5
 
 
 def listing(known: Iterable[str], wanted: str = "") -> str:

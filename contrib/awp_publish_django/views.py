@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.core.exceptions import PermissionDenied
 from django.views.generic.edit import ProcessFormView
 
-from awp_publish.declare.discover.handlers import marked_functions_of
+from awp_publish.declare.discover.handlers import MARK
 from awp_publish.declare.discover.routes import METHODS, methods_of
 from awp_publish.schema.handlers import FRAMEWORKS, docstring_of, is_of_framework, layers_of
 from awp_publish_django.callers import make_stranger
@@ -297,7 +297,7 @@ def _class_views(callback: object, cls: type) -> Iterator[View]:
         inner = _function_of_api_view(function)
         behind = tuple(layer for layer in (function, inner, cls) if layer is not None)
         described = next((text for text in map(_description, behind) if text), None)
-        marked = (*marked_functions_of(function), *marked_functions_of(getattr(cls, "dispatch", None)))
+        marked = (*_marked_functions_of(function), *_marked_functions_of(getattr(cls, "dispatch", None)))
         handlers = (*behind, callback, *marked)
         of_set = function_name if function_name != method.lower() else ""
         yield View((method,), handlers, cls.__name__, described, callback, cls, _options(callback), action=of_set)
@@ -359,3 +359,10 @@ def _restricted(callback: object) -> tuple[str, ...]:
 def _description(handler: object) -> str | None:
     *_, inner = layers_of(handler)
     return None if is_of_framework(inner) else docstring_of(handler)
+
+
+def _marked_functions_of(handler: object) -> Iterator[object]:
+    """Yield the functions whose declarations marked this handler."""
+    for layer in layers_of(handler):
+        attributes = getattr(layer, "__dict__", {})
+        yield from (function for name, function in attributes.items() if name.startswith(MARK))

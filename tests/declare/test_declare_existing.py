@@ -57,7 +57,7 @@ def test_a_declaration_of_an_unknown_route_needs_a_description(site, refusal):
     )
 
 
-def test_of_many_routes_a_refusal_names_only_those_that_are_nearest_to_a_declared_path(site, refusal):
+def test_a_refused_path_is_shown_with_the_nearest_of_many_routes(site, refusal):
     admin = [Route(f"/admin/auth/user/{number}", PlainTextResponse("admin")) for number in range(250)]
     site.declare("find", method="GET", path="/shop/book/{id}", description="Find.")
     words = refusal(Starlette(routes=[*admin, Route("/shop/books/{id}", PlainTextResponse("shop"))]))

@@ -79,3 +79,13 @@ def test_documents_say_that_a_file_is_base64():
         assert manifest["actions"][0]["parameters"][0]["x-encoding"] == "base64"
         described = json.loads(client.get("/agent.json", secure=True).content)
         assert described["actions"][0]["inputs"]["table"]["x-encoding"] == "base64"
+
+
+def test_a_file_that_is_not_base64_is_refused_as_that():
+    with SETTINGS:
+        client = Client(headers={"host": "shop.example"})
+        body = json.dumps({"input": {"table": "hello"}})
+        answer = client.post("/agents/upload/invoke", body, content_type="application/json", secure=True)
+        (error,) = answer.json()["errors"]
+        assert error["pointer"] == "/table"
+        assert error["detail"].startswith("must be base64 or a string that matches the pattern ^data:")

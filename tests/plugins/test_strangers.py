@@ -31,6 +31,7 @@ from awp_publish import (
 from awp_publish.announced import scan
 from awp_publish.client import AgentClient, CallFailed
 from awp_publish.http.running import StartFailed
+from awp_publish.model import Catalog
 from awp_publish.plugin import Ask, Gate, GateCheck, Problem
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Add, Count, Reserve
@@ -543,6 +544,31 @@ def test_an_error_in_a_hook_names_hook_and_plug_in_in_a_note(hook):
     with pytest.raises(KeyError) as raised:
         start()
     assert raised.value.__notes__ == [f'Raised in {hook} of the plug-in "other".']
+
+
+@pytest.mark.parametrize("hook", ["serve", "at"])
+def test_an_error_in_what_a_plug_in_gives_to_others_names_its_hook_in_a_note(hook):
+    def fail(*_: Any) -> Any:
+        raise KeyError("a bug")
+
+    other = plugin.Plugin(name="other", **{hook: fail})  # type: ignore[arg-type]
+    asking = plugin.Plugin(name="asking", calls=lambda context: context.ask("other"))
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[other, asking])
+    with pytest.raises(KeyError) as raised:
+        AgentPublisher(Starlette(), site=site, check=False).open()
+    assert raised.value.__notes__[0] == f'Raised in {hook} of the plug-in "other".'
+
+
+def test_an_error_in_a_renderer_names_its_document_in_a_note():
+    def fail(_: Catalog) -> bytes:
+        raise KeyError("a bug")
+
+    hours = plugin.Document("/hours.json", "application/json", fail)
+    other = plugin.Plugin(name="other", documents=[plugin.Protocol("hours", (hours,))])
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[other])
+    with pytest.raises(KeyError) as raised:
+        AgentPublisher(Starlette(), site=site, check=False).open()
+    assert raised.value.__notes__ == ["Raised in render of the document /hours.json."]
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,6 @@ def mark(function: object, action_id: str) -> None:
         setattr(function, MARK + action_id, function)
 
 
-def marked_functions_of(handler: object) -> Iterator[object]:
-    """Yield the functions whose declarations marked this handler."""
-    for layer in layers_of(handler):
-        attributes = getattr(layer, "__dict__", {})
-        yield from (function for name, function in attributes.items() if name.startswith(MARK))
-
-
 def is_bound_for_a_call(handler: object) -> bool:
     """Return True for a bound method in a partial, which `method_decorator` makes anew for each call."""
     return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))

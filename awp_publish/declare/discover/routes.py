@@ -80,7 +80,7 @@ class Route:
     aliases: tuple[str, ...] = ()
     listed: bool = True
     describe: Callable[[str], Operation] | None = field(default=None, compare=False)
-    understand: "Understand | None" = field(default=None, compare=False)
+    understand: "Callable[[object, str, Mode], Operation | None] | None" = field(default=None, compare=False)
     arrival: Arrival | None = field(default=None, compare=False)
     mount: str = ""
     reads: bool | None = None
@@ -108,7 +108,6 @@ class Route:
 
 
 Mode: TypeAlias = Literal["validation", "serialization"]
-Understand: TypeAlias = Callable[[object, str, Mode], Operation | None]
 
 
 def opaque(prefix: str) -> Route:

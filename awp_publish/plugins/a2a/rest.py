@@ -8,7 +8,7 @@ from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.utils.error_handlers import build_rest_error_payload
 from starlette.routing import BaseRoute, Route
 
-from awp_publish.http.exchange import Message, Reply
+from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.http.strict_json import json_kind
 from awp_publish.plugins.a2a.door import A2aDoor
 from awp_publish.plugins.a2a.handler import A2aHandler
@@ -36,14 +36,10 @@ class RestRequest(A2aRequest):
         return self.make_reply(problem.status, {"error": error}, problem)
 
     def correction(self, start: Message, body: bytes) -> Reply | None:
-        """Return the response for another method or version, and for what the SDK cannot read.
+        """Return the response for another version, and for what the SDK cannot read.
 
         It answers that with 500 or with an empty stream.
         """
-        if start["status"] == 405:
-            allowed = dict(start["headers"])[b"allow"].decode("latin-1")
-            detail = f"This is requested with {allowed}, not {self.scope['method']}."
-            return self.refusal(MethodNotAllowed(detail, headers=[("Allow", allowed)]))
         if start["status"] == 400 and b"VERSION_NOT_SUPPORTED" in body:
             answer = orjson.loads(body)
             answer["error"]["message"] = other_version("This address", answer["error"]["message"])
@@ -67,7 +63,25 @@ class RestDoor(A2aDoor):
     def routes_of(self, handler: A2aHandler, contexts: ServerCallContextBuilder) -> list[BaseRoute]:
         """Return the SDK's routes without its paths for tenants."""
         routes = create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix="")
-        return [route for route in routes if isinstance(route, Route)]
+        self._routes = [route for route in routes if isinstance(route, Route)]
+        return [*self._routes]
+
+    async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. `Allow` has the methods of its own path (RFC 9110 section 10.2.1)."""
+        matching = (route for route in self._routes if route.path_regex.match(f"/{named or ''}"))
+        methods = {"OPTIONS"}.union(*(route.methods or () for route in matching))
+        if len(methods) == 1 or (scope["method"] != "OPTIONS" and scope["method"] in methods):
+            await super().answer(named, scope, receive, send)
+            return
+        request = RestRequest(self._renderer, self._cors, scope, receive, send)
+        allowed = ", ".join(method for method in self.methods.split(", ") if method in methods)
+        if scope["method"] == "OPTIONS":
+            await send_reply(self._cors.preflight(request.fields, allowed), send)
+            return
+        if scope["method"] == "HEAD":
+            request.drop_content()
+        detail = f"This is requested with {allowed.removesuffix(', OPTIONS')}, not {scope['method'][:20]}."
+        await request.deliver(MethodNotAllowed(detail, headers=[("Allow", allowed)]))
 
     async def read(self, request: A2aRequest) -> bool:
         await self.read_document(request, may_be_empty=True)

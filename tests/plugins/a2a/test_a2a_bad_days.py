@@ -360,3 +360,19 @@ def test_a_value_that_json_cannot_represent_is_described(client):
     assert task["status"]["message"]["parts"][1]["data"]["code"] == "UNKNOWN_OPERATION"
     wrong = client.post("/a2a", content=b'{"a": 1, "a": 2}', headers={**VERSION, "content-type": "application/json"})
     assert 'name "a" twice' in wrong.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/a2a", "POST, OPTIONS"),
+        ("/a2a/message:send", "POST, OPTIONS"),
+        ("/a2a/tasks", "GET, HEAD, OPTIONS"),
+        ("/a2a/tasks/1/pushNotificationConfigs/2", "GET, HEAD, DELETE, OPTIONS"),
+    ],
+)
+def test_allow_has_the_methods_of_its_own_path(client, path, allowed):
+    assert client.options(path).headers["allow"] == allowed
+    refused = client.put(path, headers=VERSION)
+    assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+    assert "PUT" in refused.json()["error"]["message"]
