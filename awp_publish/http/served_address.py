@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from awp_publish.browsing.addresses import REDIRECTS
 from awp_publish.calls.invoke import Invoker
 from awp_publish.declare.composition import called
+from awp_publish.declare.discover.routes import has_sign_in_name
 from awp_publish.http.documents import Prepared
 from awp_publish.http.exchange import Message, Receive, Scope, Send, send_reply, without_content
+from awp_publish.http.redirects import location_of
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Answer, AnswerRest, Context, Door, Endpoints, Find, Running
 from awp_publish.problems import DeclarationError
@@ -42,8 +45,7 @@ class ServedAddress:
     """The prefixes of all our paths that are not fixed."""
 
     def __post_init__(self) -> None:
-        fallbacks = self.fallbacks.items()
-        ours = {path: self.around(partial(_fall_back, self.app, prepared)) for path, prepared in fallbacks}
+        ours = {path: self.around(partial(_fall_back, self.app, own)) for path, own in self.fallbacks.items()}
         # One dict lookup per request.
         object.__setattr__(self, "answers", {**ours, **self.doors.exact, **self.documents})
         object.__setattr__(self, "forward", self.around(self.app))
@@ -64,35 +66,34 @@ class ServedAddress:
         return is_fixed or (path.startswith(self.prefixes) and self.find(scope, path) is not None)
 
 
-def is_page(body: bytes) -> bool:
-    """Return True if a body begins as HTML: an application that finds its way in the browser has a page at any path."""
-    return _PAGE.match(body) is not None
+def is_missing(status: int, location: str, body: bytes) -> bool:
+    """Return True if an answer is no file of the application's own: 404, a redirect to sign in, or any path's page."""
+    is_page = status == 200 and _PAGE.match(body) is not None
+    return is_page or status == 404 or (status in REDIRECTS and has_sign_in_name(location.partition("?")[0]))
 
 
 async def _fall_back(app: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a request to the application, and serve our document if it answers 404, or with a page."""
-    is_read = scope["method"] in ("GET", "HEAD")
+    """Pass a request to the application, and serve our document if it has none."""
     held: Message | None = None
     is_ours = False
 
     async def watch(message: Message) -> None:
         nonlocal held, is_ours
         if message["type"] == "http.response.start":
-            is_ours = message["status"] == 404
-            if is_read and message["status"] == 200:
-                held = message  # until its body begins
-                return
-        elif held is not None:
+            held = message  # until its body begins
+            return
+        if held is not None:
             start, held = held, None
-            if not (is_ours := is_page(message.get("body", b""))):
+            is_ours = is_missing(start["status"], location_of(start.get("headers", ())), message.get("body", b""))
+            if not is_ours:
                 await send(start)
         if not is_ours:
             await send(message)
 
-    send = without_content(send) if scope["method"] == "HEAD" else send
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
     plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-    asked = {**scope, "method": "GET", "headers": plain, "extensions": {}} if is_read else scope
-    await app(asked, receive, watch)
+    send = send if method == scope["method"] else without_content(send)
+    await app({**scope, "method": method, "headers": plain, "extensions": {}}, receive, watch)
     if is_ours:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 

@@ -8,9 +8,8 @@ from django.utils.cache import patch_cache_control
 
 from awp_publish.http.dispatch import ARRIVED
 from awp_publish.http.exchange import Scope
-from awp_publish.http.served_address import is_page
+from awp_publish.http.served_address import is_missing
 from awp_publish.model import ROUTE_CALL
-from awp_publish.plugins.pages.formats import READ_METHODS
 from awp_publish_django.answering import response_of, when_closed
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.gateway import host_of, scope_of, script_name_of
@@ -79,22 +78,22 @@ def recorded(publication: Publication, response: HttpResponseBase) -> HttpRespon
 
 
 def or_document(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Our document in place of a 404 or of a page that every path has, the view's response otherwise."""
-    is_missing = response.status_code == 404 or (response.status_code == 200 and _is_page(request, response))
-    reply = publication.publisher.document(scope_of(request), is_fallback=True) if is_missing else None
+    """Our document where the project has none, the view's response otherwise."""
+    location = response.get("Location", "")
+    is_asked = response.status_code == 404 or "." in request.path
+    if not is_asked or not is_missing(response.status_code, location, _beginning_of(response)):
+        return response
+    reply = publication.publisher.document(scope_of(request), is_fallback=True)
     if reply is None:
         return response
     response.close()
     return response_of(reply)
 
 
-def _is_page(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """True if the view of every path answers where a file is asked for."""
-    if request.method not in READ_METHODS or "." not in request.path:
-        return False
+def _beginning_of(response: HttpResponseBase) -> bytes:
     if isinstance(response, FileResponse):  # its type is guessed from the name of the file
-        return response.get("Content-Type", "").startswith(_HTML)
-    return isinstance(response, HttpResponse) and is_page(response.content)
+        return b"<html>" if response.get("Content-Type", "").startswith(_HTML) else b""
+    return response.content if isinstance(response, HttpResponse) else b""
 
 
 def with_links(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

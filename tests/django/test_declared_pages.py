@@ -6,6 +6,7 @@ from io import BytesIO
 import pytest
 from asgiref.sync import sync_to_async
 from awp_publish_django.project import DjangoProject
+from django.contrib.auth.views import redirect_to_login
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.urls import include, path
@@ -17,7 +18,7 @@ from awp_publish.model import Page
 from tests.django.sites import make_site
 from tests.plugins.mcp.mcp_messages import headers_of, message
 
-site = make_site(plugins=["pages"])
+site, bare = make_site(plugins=["pages"]), make_site(plugins=["pages"])
 
 
 @site.page(title="About us")
@@ -102,10 +103,14 @@ def show_robots(request: HttpRequest) -> HttpResponse:
     return HttpResponse("User-agent: own")
 
 
-@pytest.mark.parametrize("show", [show_app, serve_app])
+def sign_in_first(request: HttpRequest, at: str) -> HttpResponse:
+    return redirect_to_login(request.get_full_path())
+
+
+@pytest.mark.parametrize("show", [show_app, serve_app, sign_in_first])
 async def test_the_page_that_a_project_has_at_every_path_is_no_file_of_its_own(show):
     own = (path("robots.txt", show_robots), path("<path:at>", show))
-    with override_settings(ROOT_URLCONF=own, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+    with override_settings(ROOT_URLCONF=own, AWP_PUBLISH={"SITE": f"{__name__}.bare"}):
         for accept in ("*/*", "text/html", "text/markdown"):
             told = await sync_to_async(Client(SERVER_NAME="shop.example").get)("/llms.txt", headers={"accept": accept})
             assert told.content.startswith(b"# Shop\n")

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -179,6 +179,25 @@ def test_the_page_that_an_application_has_at_every_path_is_no_file_of_its_own(op
             assert client.head(path, headers={"accept": accept}).headers["content-type"] == got.headers["content-type"]
     assert client.get("/robots.txt").text == "User-agent: own"
     assert "The shop" in client.get("/other.txt").text
+
+
+def test_the_sign_in_page_to_which_an_application_sends_strangers_is_no_file_of_its_own(open_client):
+    app = FastAPI()
+
+    @app.get("/robots.txt")
+    async def robots() -> RedirectResponse:
+        return RedirectResponse("/static/robots.txt")
+
+    @app.get("/{path:path}")
+    async def page(path: str) -> RedirectResponse:
+        return RedirectResponse(f"/accounts/login/?next=/{path}")
+
+    app.add_middleware(AgentPublisher, site=Site("Shop", "Sells tea.", url=SHOP))
+    client = open_client(app)
+    client.follow_redirects = False
+    for accept in ("*/*", "text/markdown"):
+        assert client.get("/llms.txt", headers={"accept": accept}).text.startswith("# Shop\n")
+    assert client.get("/robots.txt").headers["location"] == "/static/robots.txt"
 
 
 def test_the_fallbacks_are_cached_like_other_documents(open_client):
