@@ -48,7 +48,6 @@ def read_words(page: str, path: str) -> PageWords:
     """Return what the page at a path says."""
     reader = _WordReader(path)
     reader.feed(page[:MAX_READ])
-    reader.close()
     title = next((reader.titles[tag] for tag in ("h1", "h2", "title") if reader.titles.get(tag)), "")
     fields = {name: reader.labels.get(owner) or label for name, (owner, label) in reader.fields.items()}
     return PageWords(_short(title), fields, tuple(filter(None, reader.errors)))
@@ -60,7 +59,7 @@ def _short(text: str) -> str:
 
 class _WordReader(HTMLParser):
     def __init__(self, path: str) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self._path = path
         self.titles: dict[str, str] = {}
         self.labels: dict[str, str] = {}
@@ -78,12 +77,12 @@ class _WordReader(HTMLParser):
         if tag == "form":
             is_own = urlsplit(urljoin(self._path, attributes.get("action", ""))).path == self._path
             self._is_posted = is_own and attributes.get("method", "").lower() == "post"
-        elif tag in _TITLES and tag not in self.titles:
+        elif tag in _TITLES:
             self._begin("title", tag)
         elif tag == "label":
             self._begin("label", attributes.get("for", ""))
         elif tag in ("input", "textarea", "select") and self._is_posted:
-            kind = attributes.get("type", "text").lower()
+            kind = attributes.get("type", "").lower()
             name = attributes.get("name", "")
             if name and kind not in ("hidden", "submit", "button", "image", "reset"):
                 words = attributes.get("aria-label") or attributes.get("placeholder") or name
@@ -121,4 +120,4 @@ class _WordReader(HTMLParser):
                 self.labels.setdefault(key, text)
             else:
                 self.errors.append(text)
-        self._depth = max(0, self._depth - 1)
+        self._depth -= 1

@@ -58,23 +58,21 @@ class NextForm:
 class FormParameter(Parameter):
     """An input that is a field of a form. `on_page` is True if the form is shown at the action's own address."""
 
-    declared: forms.Field | None = field(default=None, compare=False)
+    declared: forms.Field = field(kw_only=True, compare=False)
     on_page: bool = False
 
     def initial_texts(self) -> list[str]:
         """Return what a browser sends for the field of a form that nobody has filled in."""
         declared = self.declared
-        if declared is None or isinstance(declared, forms.FileField):
+        if isinstance(declared, forms.FileField):
             return []
         widget, initial = declared.widget, declared.initial() if callable(declared.initial) else declared.initial
         if isinstance(widget, forms.CheckboxInput):
             return ["on"] if widget.check_test(initial) else []
-        if initial is None:
+        values = None if initial is None else widget.format_value(declared.prepare_value(initial))
+        if values is None:
             return [""] if isinstance(widget, (forms.TextInput, forms.Textarea)) else []
-        values = widget.format_value(declared.prepare_value(initial))
-        if isinstance(values, (list, tuple)):
-            return [str(value) for value in values]
-        return [] if values is None else [str(values)]
+        return [str(value) for value in values] if isinstance(values, (list, tuple)) else [str(values)]
 
     def empty(self) -> tuple[str, str]:
         """Return what a browser sends if somebody empties the field."""
@@ -288,7 +286,6 @@ def find_form(page: str, path: str, names: set[str]) -> "_Form | None":
     """Return the form that is sent to `path` and has the most of these names, None if it is not sure."""
     reader = _FormReader()
     reader.feed(page)
-    reader.close()
     posted = [form for form in reader.forms if form.method == "post" and not names.isdisjoint(form.names)]
     own = [form for form in posted if urlsplit(urljoin(path, form.action)).path == path]
     ranked = sorted(own or posted, key=lambda form: len(names & form.names), reverse=True)
@@ -300,7 +297,7 @@ def find_form(page: str, path: str, names: set[str]) -> "_Form | None":
 @dataclass(slots=True)
 class _Form:
     action: str = ""
-    method: str = "get"
+    method: str = ""
     is_opened: bool = False
     names: set[str] = field(default_factory=set)
     entries: list[tuple[str, str]] = field(default_factory=list)
@@ -309,22 +306,25 @@ class _Form:
 @dataclass(slots=True)
 class _Select:
     name: str
+    owner: _Form
     is_list: bool
-    options: list[tuple[str | None, bool, bool]] = field(default_factory=list)
+    options: list[tuple[str, bool, bool]] = field(default_factory=list)
     """Value, whether it is selected, whether it is disabled."""
+
+    open_option: tuple[str | None, bool, bool] | None = None
+    """The same of one whose text is being read, which is its value if it has no other."""
 
 
 class _FormReader(HTMLParser):
     """Reads the forms of a page with the entries that a browser sends for them as they are."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.forms: list[_Form] = []
         self._by_id: dict[str, _Form] = {}
         self._open: _Form | None = None
-        self._owner: _Form | None = None
-        self._text: list[str] | None = None
-        self._area = ""
+        self._text: list[str] = []
+        self._area: tuple[str, _Form] | None = None
         self._select: _Select | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -335,10 +335,10 @@ class _FormReader(HTMLParser):
                 form_id = ""
             self._open = self._form(form_id)
             self._open.is_opened = True
-            self._open.action, self._open.method = attributes.get("action", ""), attributes.get("method", "get").lower()
+            self._open.action, self._open.method = attributes.get("action", ""), attributes.get("method", "").lower()
         elif tag == "option" and self._select is not None:
             self._end_option()
-            self._select.options.append((attributes.get("value"), "selected" in attributes, "disabled" in attributes))
+            self._select.open_option = (attributes.get("value"), "selected" in attributes, "disabled" in attributes)
             self._text = []
         elif tag in ("input", "textarea", "select") and attributes.get("name") and "disabled" not in attributes:
             owner = self._form(attributes["form"]) if attributes.get("form") else self._open
@@ -346,7 +346,7 @@ class _FormReader(HTMLParser):
                 self._control(tag, attributes, owner)
 
     def _form(self, form_id: str) -> _Form:
-        form = self._by_id.get(form_id) if form_id else None
+        form = self._by_id.get(form_id)
         if form is None:
             form = _Form()
             self.forms.append(form)
@@ -355,13 +355,13 @@ class _FormReader(HTMLParser):
         return form
 
     def _control(self, tag: str, attributes: Mapping[str, str], owner: _Form) -> None:
-        name, kind = attributes["name"], attributes.get("type", "text").lower()
+        name, kind = attributes["name"], attributes.get("type", "").lower()
         if tag == "textarea":
             owner.names.add(name)
-            self._area, self._text, self._owner = name, [], owner
+            self._area, self._text = (name, owner), []
         elif tag == "select":
             owner.names.add(name)
-            self._select, self._owner = _Select(name, "multiple" in attributes), owner
+            self._select = _Select(name, owner, "multiple" in attributes)
         elif kind not in ("submit", "button", "image", "reset"):
             owner.names.add(name)
             is_box = kind in ("checkbox", "radio")
@@ -369,35 +369,31 @@ class _FormReader(HTMLParser):
                 owner.entries.append((name, attributes.get("value", "on" if is_box else "")))
 
     def handle_data(self, data: str) -> None:
-        if self._text is not None:
-            self._text.append(data)
+        self._text.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._open = None
-        elif tag == "textarea" and self._area and self._owner is not None:
-            text = "".join(self._text or ()).removeprefix("\r").removeprefix("\n")
-            self._owner.entries.append((self._area, text))
-            self._area, self._text = "", None
+        elif tag == "textarea" and self._area is not None:
+            name, owner = self._area
+            owner.entries.append((name, "".join(self._text).removeprefix("\r").removeprefix("\n")))
+            self._area = None
         elif tag == "option":
             self._end_option()
-        elif tag == "select" and self._select is not None and self._owner is not None:
+        elif tag == "select" and self._select is not None:
             self._end_option()
-            chosen = self._select
-            selected = [
-                value or "" for value, is_selected, is_disabled in chosen.options if is_selected and not is_disabled
-            ]
+            chosen, self._select = self._select, None
+            selected = [value for value, is_selected, is_disabled in chosen.options if is_selected and not is_disabled]
             if not chosen.is_list:
-                first = [value or "" for value, _, is_disabled in chosen.options if not is_disabled]
+                first = [value for value, _, is_disabled in chosen.options if not is_disabled]
                 has_selected = any(is_selected for _, is_selected, _ in chosen.options)
                 selected = selected[-1:] if has_selected else first[:1]
-            self._owner.entries += [(chosen.name, value) for value in selected]
-            self._select = None
+            chosen.owner.entries += [(chosen.name, value) for value in selected]
 
     def _end_option(self) -> None:
         """Give an option without a value its text."""
-        if self._select is not None and self._select.options and self._text is not None:
-            value, is_selected, is_disabled = self._select.options[-1]
+        if self._select is not None and self._select.open_option is not None:
+            value, is_selected, is_disabled = self._select.open_option
             text = " ".join("".join(self._text).split())
-            self._select.options[-1] = (text if value is None else value, is_selected, is_disabled)
-        self._text = None
+            self._select.options.append((text if value is None else value, is_selected, is_disabled))
+            self._select.open_option = None

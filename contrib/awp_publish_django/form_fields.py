@@ -13,7 +13,7 @@ from django.core import validators
 from django.core.exceptions import FieldDoesNotExist
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError
-from django.db.models import AutoField, IntegerField as IntegerModelField, Model, UUIDField as UuidModelField
+from django.db.models import IntegerField as IntegerModelField, Model, UUIDField as UuidModelField
 from django.utils.encoding import force_str
 from django.utils.html import strip_tags
 
@@ -21,6 +21,7 @@ from awp_publish.plugins.patterns.ecma import UntranslatablePattern, to_ecma
 from awp_publish.plugins.patterns.portable import LEFT_OUT
 from awp_publish.schema import UnusableSchema, compile_schema
 from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
+from awp_publish.schema.parts import as_object, as_objects
 
 Schema = dict[str, object]
 
@@ -49,7 +50,7 @@ def when_left_out(field: forms.Field, schema: Schema, on_page: bool) -> Schema:
 
 
 def _with_words(schema: Schema, words: str) -> Schema:
-    described = str(schema.get("description", "")).strip()
+    described = str(schema.get("description", ""))
     end = "" if not described or described[-1] in ".!?" else "."
     return {**schema, "description": f"{described}{end} {words}".strip()}
 
@@ -85,7 +86,7 @@ def describe_field(name: str, field: forms.Field, model: type[Model] | None = No
     if isinstance(field.widget, forms.PasswordInput):
         schema["format"] = "password"
     schema |= _bounds(name, field, schema, model)
-    if not field.required and schema.get("type") == "string" and "enum" not in schema:
+    if not field.required and "enum" not in schema:
         schema = or_blank(schema)
     return {**schema, **_words(field, schema), **_initial(field, schema)}
 
@@ -97,9 +98,9 @@ def plain_text(text: object) -> str:
 
 def _words(field: forms.Field, schema: Schema) -> Schema:
     """Help text and label, and the labels of choices if they say more than the values."""
-    words = [plain_text(text) for text in (field.help_text or field.label,) if text]
-    is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
-    labels = choices_of(field) if is_closed and "enum" in str(schema) else []
+    text = field.help_text or field.label
+    words = [plain_text(text)] if text else []
+    labels = choices_of(field) if "enum" in as_object(schema.get("items", schema)) else []
     if len(labels) <= MAX_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
         words.append("; ".join(f"{value}: {label}" for value, label in labels))
     title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
@@ -107,13 +108,13 @@ def _words(field: forms.Field, schema: Schema) -> Schema:
 
 
 def _initial(field: forms.Field, schema: Schema) -> Schema:
-    """The initial value, unless it is computed for each page or would be refused."""
-    if field.initial is None or callable(field.initial):
+    """The initial value, unless it is computed for each page, has no JSON or would be refused."""
+    if field.initial is None:
         return {}
     try:
         value = json.loads(json.dumps(field.initial, cls=DjangoJSONEncoder))
         return {} if compile_schema(schema)(value) else {"default": value}
-    except (ValueError, TypeError, UnusableSchema):
+    except (ValueError, TypeError):
         return {}
 
 
@@ -202,7 +203,7 @@ def _reference(field: forms.Field) -> Schema:
     options = queryset.model._meta
     to_field: str | None = field.to_field_name  # type: ignore[attr-defined]
     column = options.get_field(to_field) if to_field else options.pk
-    if isinstance(column, (AutoField, IntegerModelField)):
+    if isinstance(column, IntegerModelField):
         return {"type": "integer"}
     return {"type": "string", "format": "uuid"} if isinstance(column, UuidModelField) else {"type": "string"}
 
@@ -240,9 +241,8 @@ def _file(field: forms.Field) -> Schema:
 
 def is_file(schema: Schema | Mapping[str, object]) -> bool:
     """Return True if a schema is that of a file or of several."""
-    items = schema.get("items")
-    several = (items if isinstance(items, Mapping) else schema).get("anyOf")
-    return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
+    kinds = as_objects(as_object(schema.get("items", schema)).get("anyOf"))
+    return any("contentEncoding" in kind for kind in kinds[:1])
 
 
 _KINDS: Final[tuple[tuple[type[forms.Field] | tuple[type[forms.Field], ...], Callable[[Any], Schema]], ...]] = (

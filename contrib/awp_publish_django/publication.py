@@ -186,11 +186,11 @@ def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
     """Yield what is wrong with the inputs of the site's actions, by the source of their views."""
     routes = {(method, route.template): route for route in reversed(project.awp_routes()) for method in route.methods}
     for action in site.catalog.actions:
-        route = routes.get((action.target.method, action.target.path)) if action.target is not None else None
-        if route is not None and (
-            route.arrival is None or route.arrival.endpoint is not None
-        ):  # else a framework reads
-            yield from find_dead(action, route)
+        target = action.target
+        route = routes.get((target.method, target.path)) if target is not None else None
+        if target is None or route is None or route.arrival is None or route.arrival.endpoint is None:
+            continue  # a framework reads, or nobody
+        yield from find_dead(action, target, route.handlers)
 
 
 def _open_recorder(options: Settings, site: Site) -> "Recorder | None":

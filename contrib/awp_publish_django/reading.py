@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding
-from awp_publish.declare.discover.routes import NO_BODY_METHODS, Route
-from awp_publish.model import Action
+from awp_publish.declare.discover.routes import NO_BODY_METHODS
+from awp_publish.model import Action, Target
 from awp_publish.schema.handlers import is_of_framework, layers_of, syntax_of
 
 QUERY: Final = frozenset({"GET", "query_params"})
@@ -144,40 +144,36 @@ def _key_of(place: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def find_dead(action: Action, route: Route) -> Iterator[Finding]:
+def find_dead(action: Action, target: Target, handlers: Sequence[object]) -> Iterator[Finding]:
     """Yield findings about inputs that a view reads and that are not declared, or the other way around."""
-    reads = reads_of(tuple(route.handlers)) if action.target is not None else None
-    if reads is None or action.target is None:
+    reads = reads_of(tuple(handlers))
+    if reads is None:
         return
-    places = {parameter.name: parameter.location for parameter in action.target.parameters}
     declared = {
-        parameter.wire_name
-        for parameter in action.target.parameters
+        parameter.wire_name: parameter.location
+        for parameter in target.parameters
         if parameter.location not in ("path", "header", "cookie")
     }
-    has_body = action.target.method not in NO_BODY_METHODS
+    has_body = target.method not in NO_BODY_METHODS
     read, more, place = (
         (reads.body, reads.more_of_body, "body") if has_body else (reads.query, reads.more_of_query, "query")
     )
+    subject = f'Action "{action.id}" ({target.method} {target.path})'
     is_open = action.inputs.get("additionalProperties") is not False
     if not declared and has_body and (read or more):
         words = f", of which it reads {', '.join(sorted(read))}" if read else ""
-        yield _finding(action, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
+        yield _finding(subject, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
     elif not declared and not has_body and (read or (more and not reads.calls_itself)):
         words = f"reads {', '.join(sorted(read))} from its query" if read else "may read any part of its query"
-        yield _finding(action, f"has no inputs=, and its view {words}, which no document mentions.")
-    elif read - declared and not is_open:
-        yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
+        yield _finding(subject, f"has no inputs=, and its view {words}, which no document mentions.")
+    elif (missing := sorted(read - declared.keys())) and not is_open:
+        yield _finding(subject, f"does not declare {', '.join(missing)}, which its view reads.")
     everything = reads.query | reads.body
-    unread = sorted(name for name in declared if name not in everything and places.get(name) != "rows")
-    if declared and unread and not (reads.more_of_body or reads.more_of_query or reads.calls_itself):
-        yield _finding(action, f"declares {', '.join(unread)}, which its view never reads from its {place}.")
+    unread = sorted(name for name, location in declared.items() if name not in everything and location != "rows")
+    if unread and not (reads.more_of_body or reads.more_of_query or reads.calls_itself):
+        yield _finding(subject, f"declares {', '.join(unread)}, which its view never reads from its {place}.")
 
 
-def _finding(action: Action, words: str) -> Finding:
-    target = action.target
-    where = f" ({target.method} {target.path})" if target is not None else ""
-    message = f'Action "{action.id}"{where} {words}'
-    return Finding(
-        WARNING, "start-inputs", "", message, "Declare in inputs= what the view reads, and no more.", "Django"
-    )
+def _finding(subject: str, words: str) -> Finding:
+    message, remedy = f"{subject} {words}", "Declare in inputs= what the view reads, and no more."
+    return Finding(WARNING, "start-inputs", "", message, remedy, "Django")

@@ -16,7 +16,7 @@ import pytest
 from awp_publish_django.asking import read_words
 from awp_publish_django.filling import FormParameter, find_form
 from awp_publish_django.form_fields import describe_field, is_file, when_left_out
-from awp_publish_django.forms import read_form
+from awp_publish_django.forms import UNREAD, form_of_view, read_form
 from awp_publish_django.gateway import scope_of
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.reading import find_dead, reads_of
@@ -37,7 +37,7 @@ from rest_framework import filters, generics, pagination, permissions, renderers
 from rest_framework.decorators import api_view
 from rest_framework.views import APIView
 
-from awp_publish.declare.discover.routes import Mode, Operation, Route
+from awp_publish.declare.discover.routes import Mode, Operation
 from awp_publish.model import Parameter, Target
 from tests.documents.catalogs import make_action
 from tests.function_transcripts import compare
@@ -101,14 +101,15 @@ def kept_out(*modules: str) -> dict[str, str]:
 
 def of_code(code: str) -> Any:
     reads = reads_of(next(read_views(made(code))).handlers)
-    return reads and [sorted(reads.query), sorted(reads.body), reads.more_of_query, reads.more_of_body]
+    flags = ("more_of_query", "more_of_body", "calls_itself")
+    return reads and [sorted(reads.query), sorted(reads.body), *(flag for flag in flags if getattr(reads, flag))]
 
 
 def dead(code: str, method: str, inputs: dict[str, Any], places: dict[str, Any]) -> list[str]:
     """Return the findings about an action with these inputs, of which some are in other places than the query."""
     parameters = tuple(Parameter(name, places.get(name, "query"), name) for name in inputs["properties"])
-    action = make_action("act", inputs=inputs, target=Target(method, "/act", parameters))
-    return list(map(str, find_dead(action, Route("/act", (method,), (made(code),), "act"))))
+    action, target = make_action("act", inputs=inputs), Target(method, "/act", parameters)
+    return list(map(str, find_dead(action, target, [made(code)])))
 
 
 def form_in(page: str, path: str, *names: str) -> list[object] | None:
@@ -117,8 +118,8 @@ def form_in(page: str, path: str, *names: str) -> list[object] | None:
     return None if form is None else [form.action, sorted(form.names), form.entries]
 
 
-def words_in(page: str, path: str, *sent: str) -> list[object]:
-    read = read_words(page, path)
+def words_in(page: str | list[str], path: str, *sent: str) -> list[object]:
+    read = read_words("".join(page), path)
     return [read.title, read.fields, read.errors, *read.refusal(set(sent))]
 
 
@@ -136,12 +137,16 @@ def translated(schema: dict[str, Any]) -> list[object]:
 
 
 def facts_of(operation: Operation | None) -> object:
-    """Return what is known of an operation, with each input's place and what a page or a form does with it."""
+    """Return what is known of an operation, with each input's place and what a page or a form does with it.
+
+    A field of a form has what is sent for it where nobody fills it in.
+    """
     if operation is None:
         return None
-    flags = ("on_page", "is_true", "is_kept")
+    flags = ("is_box", "on_page", "is_true", "is_kept")
     places = [
         " ".join([each.name, each.location, each.wire_name, *(flag for flag in flags if getattr(each, flag, False))])
+        + (f" = {each.initial_texts()}" if isinstance(each, FormParameter) else "")
         for each in operation.parameters
     ]
     facts = {
@@ -157,8 +162,17 @@ def facts_of(operation: Operation | None) -> object:
 
 
 def of_forms(code: str, method: str = "POST", on_page: bool = False, changes: bool = False) -> object:
-    """Return what a form, a formset or several take, which some lines of Python call `view`."""
-    return facts_of(read_form(made(code), method, on_page=on_page, changes=changes))
+    """Return what a form, a formset or several take, which some lines of Python call `view`, if its class tells it."""
+    form = made(code)
+    facts = facts_of(read_form(form, method, on_page=on_page, changes=changes))
+    return ["perhaps more", facts] if form in UNREAD else facts
+
+
+def of_editing(code: str) -> object:
+    """Return what a generic editing view takes, whose class and options some lines of Python call `view`."""
+    cls, options = made(code)
+    form = form_of_view(cls, options)
+    return None if form is None else facts_of(read_form(form, "POST"))
 
 
 def of_rest(code: str, *methods: str) -> object:
@@ -187,6 +201,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reads": of_code,
     "dead": dead,
     "forms": of_forms,
+    "editing": of_editing,
     "rest": of_rest,
     "scope": scope_in,
     "form": form_in,
