@@ -97,11 +97,7 @@ class RestParameter(Parameter):
 async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Call an action's view; if it takes a form of which fields are left out, with the values that the form shows."""
     exchange = scope.get(ROUTE_CALL)
-    if (
-        not isinstance(exchange, RouteExchange)
-        or isinstance(exchange, Rehearsal)
-        or scope["method"] in ("GET", "DELETE")
-    ):
+    if not isinstance(exchange, RouteExchange) or isinstance(exchange, Rehearsal):
         await app(scope, receive, send)
         return
     call = exchange.call

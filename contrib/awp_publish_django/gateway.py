@@ -28,7 +28,7 @@ def scope_of(request: HttpRequest) -> Scope:
 def script_name_of(request: HttpRequest) -> str:
     """The prefix below which the project is mounted: "" or "/shop"."""
     path, below = request.path, request.path_info
-    return path[: len(path) - len(below)] if len(path) > len(below) and path.endswith(below) else ""
+    return path.removesuffix(below) if path.endswith(below) else ""
 
 
 def _scope_of_wsgi(request: HttpRequest) -> Scope:

@@ -17,8 +17,6 @@ def body_of(negotiated: NegotiatedRequest, response: HttpResponseBase) -> bytes 
         return None
     if not isinstance(response, StreamingHttpResponse):
         return _content_of(response)
-    if response.is_async:
-        return None  # it belongs to an event loop, and there is none
     return _collect(response)
 
 

@@ -283,6 +283,8 @@ def _queries(instance: Any) -> dict[str, Any]:
         if isinstance(source, filters.SearchFilter) and not getattr(instance, "search_fields", None):
             continue
         for parameter in tell(instance) if tell is not None else ():
+            if parameter["name"] is None:  # a paginator that takes no limit says so
+                continue
             schema = translate(as_object(parameter.get("schema")), "validation")
             words = {"description": force_str(parameter["description"])} if parameter.get("description") else {}
             members[str(parameter["name"])] = {**schema, **words}

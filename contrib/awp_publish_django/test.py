@@ -69,7 +69,7 @@ class AgentTestClient:
                 headers={"host": url.netloc, **sent},
             )
             content = b"".join(response)
-            answer = AgentAnswer(response.status_code, json.loads(content) if content else None, dict(response.items()))
+            answer = AgentAnswer(response.status_code, json.loads(content), dict(response.items()))
             if not confirm or answer.code != "CONFIRMATION_REQUIRED" or "AWP-Confirmation" in sent:
                 return answer
             sent["AWP-Confirmation"] = answer.value["confirmation"]["token"]

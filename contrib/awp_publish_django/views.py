@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from django.core.exceptions import PermissionDenied
 from django.views.generic.edit import ProcessFormView
 
 from awp_publish.declare.discover.handlers import MARK
@@ -58,7 +57,7 @@ class View:
     @property
     def usual_method(self) -> str:
         """Return the method that is meant by the name of a function that takes all: POST if it reads or asks for it."""
-        if self.cls is not None or self.operation is not None or self.methods != METHODS:
+        if self.operation is not None or self.methods != METHODS:
             return ""
         names, texts = _names_in(self.handlers[0]), _texts_in(self.handlers[0])
         return "POST" if "POST" in names or ("method" in names and "POST" in texts) else "GET"
@@ -86,13 +85,13 @@ class View:
         if hasattr(cls, "template_name") and hasattr(cls, "render_to_response"):
             written = inspect.getattr_static(cls, "render_to_response")
             is_own = not written.__module__.startswith("django.")
-            return _answers_html(self.handlers[0], *((written,) if is_own else ()), makes_page=not is_own)
+            return _answers_html(self.handlers[0], written, makes_page=not is_own)
         return _answers_html(self.handlers[0])
 
     @property
     def auth_required(self) -> bool:
         """Return True if it answers authenticated callers only: by decorators, mixins or LoginRequiredMiddleware."""
-        layers = [*layers_of(self.callback), *(layer for handler in self.handlers for layer in layers_of(handler))]
+        layers = [layer for handler in self.handlers for layer in layers_of(handler)]
         if self.cls is not None:
             layers += layers_of(getattr(self.cls, "dispatch", None))
             if any((base.__module__, base.__name__) == ACCESS_MIXIN for base in self.cls.__mro__):
@@ -105,8 +104,7 @@ class View:
     @property
     def kept_out(self) -> str:
         """The reason why it is not published unless it is named, "" if there is none."""
-        behind = [self.cls, self.callback, *self.handlers]
-        modules = {str(getattr(layer, "__module__", "")) for handler in behind for layer in layers_of(handler)}
+        modules = {str(getattr(layer, "__module__", "")) for handler in self.handlers for layer in layers_of(handler)}
         modules |= {base.__module__ for base in getattr(self.cls, "__mro__", ())}
         for names, why in KNOWN.items():
             if any(f"{module}.".startswith(tuple(f"{name}." for name in names)) for module in modules):
@@ -134,16 +132,12 @@ def _refuses_strangers(layer: object) -> bool:
     if "test_func" in closure and "django" in layer.__code__.co_filename:
         try:
             return not closure["test_func"](make_stranger())
-        except PermissionDenied:
-            return True
-        except Exception:  # somebody's own test looks at a user's profile
+        except Exception:  # PermissionDenied, or somebody's own test looks at a user's profile
             return True
     listed = closure.get("decorators", ())
-    decorators = listed if isinstance(listed, (list, tuple)) else (listed,)
-    for decorate in decorators:
+    for decorate in listed if isinstance(listed, (list, tuple)) else ():
         with suppress(Exception):
-            decorated = decorate(_nothing)
-            if decorated is not _nothing and any(_refuses_strangers(inner) for inner in layers_of(decorated)):
+            if any(map(_refuses_strangers, layers_of(decorate(_nothing)))):
                 return True
     return False
 
@@ -237,8 +231,8 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
 
     A plain HttpResponse is HTML unless its content type is given (Django's DEFAULT_CONTENT_TYPE).
     """
-    innermost = [[layer for layer in layers_of(handler) if inspect.isfunction(layer)][-1:] for handler in handlers]
-    level = [function for functions in innermost for function in functions]
+    layers = ([layer for layer in layers_of(handler) if inspect.isfunction(layer)] for handler in handlers)
+    level = [functions[-1] for functions in layers if functions]
     words = set(re.findall(r"\w+", " ".join(str(function.__annotations__.get("return", "")) for function in level)))
     words.discard("HttpResponse")  # whatever it is of
     seen: set[CodeType] = set()

@@ -36,7 +36,14 @@ def whoami(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"user": request.user.get_username()})
 
 
-urlpatterns = [path("add", add), path("whoami", whoami)]
+@site.action("forget")
+@require_POST
+def forget(request: HttpRequest) -> HttpResponse:
+    """Forget all."""
+    return HttpResponse(status=204)
+
+
+urlpatterns = [path("add", add), path("whoami", whoami), path("forget", forget)]
 
 
 @override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"})
@@ -53,7 +60,11 @@ class AgentTests(AgentTestMixin, TestCase):
         self.client.force_login(User.objects.create(username="ann"))
         assert self.agent.call("whoami").value == {"user": "ann"}
 
+    def test_an_empty_answer_has_no_value(self) -> None:
+        answer = self.agent.call("forget")
+        assert (answer.status, answer.value, answer.code) == (200, None, None)
+
     def test_refusals_and_unknown_actions_say_so(self) -> None:
         assert self.agent.call("add", {}).code == "INVALID_INPUT"
-        with self.assertRaisesMessage(LookupError, 'Unknown action "ad". There are: add, whoami.'):
+        with self.assertRaisesMessage(LookupError, 'Unknown action "ad". There are: add, whoami, forget.'):
             self.agent.call("ad")

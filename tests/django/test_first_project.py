@@ -62,9 +62,9 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def call(name: str, given: dict[str, object]) -> Any:
+def call(name: str, given: dict[str, object], visitor: Client | None = None) -> Any:
     sent = json.dumps({"input": given})
-    client = Client(headers={"host": "shop.example"})
+    client = visitor or Client(headers={"host": "shop.example"})
     return client.post(f"/agents/{name}/invoke", sent, content_type="application/json", secure=True).json()
 
 
@@ -80,6 +80,14 @@ def test_the_page_after_a_redirect_shows_the_message_of_its_own_call():
         for title in ("Emma", "Persuasion"):
             answer = call("order", {"title": title, "copies": 2, "password": "x"})
             assert answer["page"] == f"# Thanks\n\n2 of {title}\n"
+
+
+def test_a_message_that_a_visitor_has_not_seen_yet_is_none_of_their_agents_call():
+    with override_settings(**OPTIONS):
+        visitor = Client(headers={"host": "shop.example"})
+        assert visitor.post("/order/", {"title": "Emma", "copies": 1, "password": "x"}, secure=True).status_code == 302
+        answer = call("order", {"title": "Persuasion", "copies": 2, "password": "x"}, visitor)
+        assert answer["messages"] == ["2 of Persuasion"]
 
 
 def test_an_operation_of_an_api_is_included_by_its_own_name_and_finds_nothing_wrong():

@@ -85,12 +85,14 @@ def of_serializer(*expressions: str, method: str = "POST") -> list[object]:
 
 
 def of_view(code: str) -> list[object]:
-    """Return what is known of each method of a view."""
-    facts = ("reads", "usual_method", "shows_form", "is_page", "auth_required", "kept_out", "description", "action")
-    return [
-        [" ".join(view.methods), {fact: value for fact in facts if (value := getattr(view, fact))}]
-        for view in read_views(made(code))
-    ]
+    """Return what is known of each method of a view, without what is false or empty."""
+    facts = ("reads", "usual_method", "shows_form", "is_page", "auth_required", "kept_out", "action")
+    described: list[object] = []
+    for view in read_views(made(code)):
+        known = {fact: value for fact in facts if (value := getattr(view, fact)) not in (False, "")}
+        words = {"description": view.description} if view.description else {}
+        described.append([view.name, " ".join(view.methods), known | words])
+    return described
 
 
 def kept_out(*modules: str) -> dict[str, str]:

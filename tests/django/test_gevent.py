@@ -45,20 +45,3 @@ def test_pages_of_the_database_are_answered_after_calls_of_every_kind(server):
             time.sleep(0.05)
         assert job.get("result") == 1, job
         assert [client.get("/page").text for _ in range(3)] == ["<p>1 users</p>"] * 3
-
-
-def test_with_eventlet_calls_are_refused_and_a_check_says_why():
-    program = """
-import sys, types
-patcher = types.ModuleType("eventlet.patcher")
-patcher.is_monkey_patched = lambda module: module == "thread"
-sys.modules["eventlet.patcher"] = patcher
-from tests.django.green import application
-from django.core.checks import run_checks
-from django.test import Client
-refused = Client().post("/agents/count/invoke", {"input": {}}, content_type="application/json")
-print(refused.status_code, "gthread" in refused.json()["detail"], Client().get("/agent.json").status_code)
-print(*(message.id for message in run_checks(tags=["agents"])))
-"""
-    done = run("-c", program, cwd=ROOT, env={**environment(), "GREEN_DATABASE": ":memory:"})
-    assert done.stdout.split("\n")[:2] == ["503 True 200", "awp_publish.E005 awp_publish.W001"], done.stderr

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import django
 import pytest
+from django.core.management import call_command
 
 from tests.django.servers import environment
 from tests.processes import run
@@ -25,6 +26,10 @@ BROKEN = {
     "an action without a route": (f'{SITE}site.declare("a", method="GET", path="/nowhere", description="A.")', "E002"),
     "a table that is missing": (f"{SITE}from django.contrib.auth.models import User\nlist(User.objects.all())", "W007"),
 }
+
+
+def test_the_migrations_make_what_the_models_say():
+    call_command("makemigrations", "awp_publish_django", check=True, dry_run=True, verbosity=0)
 
 
 @pytest.mark.slow

@@ -193,6 +193,11 @@ def test_a_compressed_page_is_read(client):
     assert "content-encoding" not in answer.headers
 
 
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators")
+def test_a_page_that_is_streamed_asynchronously_is_given_under_wsgi(client):
+    assert client.get("/later", headers=MARKDOWN).content == b"# Later\n\nand more\n"
+
+
 def test_a_file_is_read_and_closed(client):
     assert b"Pages of a Django project" in client.get("/file", headers=MARKDOWN).content
 

@@ -555,6 +555,11 @@ def test_the_owner_sees_in_the_admin_who_is_connected_and_ends_that(shop, agent)
     assert "&lt;i&gt;Claude&lt;/i&gt;" in page
     assert "Ann Elliot" in page
     assert tokens["access_token"] not in page
+    (listed,) = boss.get(CONNECTED).context_data["agents"]
+    assert listed["since"] == listed["used"] < listed["until"]
+    assert agent.refresh(tokens["refresh_token"]).status_code == 200
+    (renewed,) = boss.get(CONNECTED).context_data["agents"]
+    assert renewed["since"] == listed["since"] < renewed["used"]
     sessions = Session.objects.count()
     newest, *_ = re.findall(r'name="end" value="([^"]+)"', page)
     assert "is disconnected" in text_of(boss.post(CONNECTED, {"end": newest}, follow=True))

@@ -2,11 +2,14 @@
 
 import json
 import logging
+import sys
+from types import ModuleType
 
 import pytest
 from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.store import DjangoStore
 from django.core.cache import cache
+from django.core.checks import run_checks
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
@@ -64,7 +67,10 @@ def make_shop(**options: object) -> Site:
 
 
 urlpatterns = [path("whose", whose), path("fail", fail), path("add", add)]
-site, tested = make_shop(), make_shop(store=DjangoStore())
+site, tested, guarded = make_shop(), make_shop(store=DjangoStore()), make_site()
+guarded.declare(
+    "whose", method="GET", path="/whose", description="Say whose.", rate_limit="9/minute", guard_routes=True
+)
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +126,20 @@ def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_databas
         assert call("add", **{"idempotency-key": "once"}).json() == first.json()
         assert Book.objects.count() == 2
         transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("patched", ["thread", "socket"])
+def test_where_eventlet_has_replaced_threads_calls_are_refused_and_a_check_says_why(monkeypatch, patched):
+    eventlet = ModuleType("eventlet.patcher")
+    eventlet.is_monkey_patched = patched.__eq__  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "eventlet.patcher", eventlet)
+    answer, is_refused = call("whose"), patched == "thread"
+    assert answer.status_code == (503 if is_refused else 200)
+    assert ("gthread" in answer.json().get("detail", "")) is is_refused
+    assert Client().get("/agent.json").status_code == 200
+    assert ("awp_publish.E005" in {message.id for message in run_checks(tags=["agents"])}) is is_refused
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.guarded"}):
+        assert Client().get("/whose", headers={"host": "shop.example"}).status_code == answer.status_code
 
 
 def test_middleware_above_sees_what_middleware_below_has_set_on_a_request():
