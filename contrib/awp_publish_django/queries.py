@@ -142,11 +142,11 @@ class _Queries:
 
     def create(self, inputs: Inputs) -> dict[str, object]:
         """Add a row."""
-        return self._save(self._model(), inputs)
+        return self._save(self._model(), inputs, is_new=True)
 
     def update(self, inputs: Inputs) -> dict[str, object]:
         """Change a row."""
-        return self._save(self._find(inputs), inputs)
+        return self._save(self._find(inputs), inputs, is_new=False)
 
     def delete(self, inputs: Inputs) -> dict[str, object]:
         """Delete a row, and return its key."""
@@ -176,13 +176,13 @@ class _Queries:
             raise Refused(f"There is no {self.name} {inputs[key]}.", status=404)
         return row
 
-    def _save(self, row: Any, inputs: Inputs) -> dict[str, object]:
+    def _save(self, row: Any, inputs: Inputs, *, is_new: bool) -> dict[str, object]:
         for name in inputs:
-            if name in self._written and (name != self._key or row.pk is None):
+            if name in self._written and (name != self._key or is_new):
                 setattr(row, self._columns[name].attname, inputs[name])
         with self._refusing(), transaction.atomic(using=router.db_for_write(self._model)):
             row.full_clean()
-            row.save()
+            row.save(force_insert=is_new)
             if self._rows and not self._all().filter(pk=row.pk).exists():
                 raise Refused(f"Agents may not write such a {self.name}.", status=403)
         row.refresh_from_db()

@@ -341,8 +341,8 @@ def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, obj
     for place, wire, words in _places_of(form):
         if request.method in READING and wire not in request.GET:
             continue
-        location = "query" if request.method in READING else "form" if len(place) == 1 else "body"
-        yield {"loc": [location, *place] if place else ["body"], "msg": words, "type": SURE_PLACE}
+        location = "query" if request.method in READING else "body"
+        yield {"loc": [location, *place], "msg": words, "type": SURE_PLACE}
 
 
 def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, object]]:

@@ -79,6 +79,19 @@ def say(request: HttpRequest) -> HttpResponse:
     return HttpResponse('<h1>Say</h1><form method="post"><input name="words"></form>')
 
 
+class Entry(forms.Form):
+    title = forms.CharField()
+    note = forms.CharField()
+
+
+@site.action("enter", inputs=Entry)
+@require_POST
+def enter(request: HttpRequest) -> HttpResponse:
+    """Enter a note, and offer to enter another one."""
+    assert Entry(request.POST).is_valid()
+    return HttpResponse('<h1>Entered</h1><form method="post"><input name="note"><input name="more"></form>')
+
+
 @site.action("paint", inputs=NONE, outputs={"type": "string", "contentMediaType": "text/html"})
 @require_POST
 def paint(request: HttpRequest) -> HttpResponse:
@@ -121,7 +134,7 @@ def anything(request: HttpRequest, rest: str) -> HttpResponse:
     return HttpResponse(f"any {rest}")
 
 
-VIEWS = (close, reorder, file, thank, complain, say, paint, look_up, remove, leave, read)
+VIEWS = (close, reorder, file, thank, complain, say, enter, paint, look_up, remove, leave, read)
 urlpatterns = [
     *(path(view.__name__, view) for view in VIEWS),
     *i18n_patterns(path("<path:rest>", anything), prefix_default_language=True),

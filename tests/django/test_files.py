@@ -6,7 +6,8 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.http import HttpRequest, JsonResponse
+from django.core.validators import FileExtensionValidator
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_POST
@@ -45,7 +46,20 @@ def upload_all(request: HttpRequest) -> JsonResponse:
     return JsonResponse([file.name for file in request.FILES.getlist("tables")], safe=False)
 
 
-urlpatterns = [path("upload", upload), path("upload-all", upload_all)]
+class Report(forms.Form):
+    prefix = "report"
+    table = forms.FileField(validators=[FileExtensionValidator(["csv"])])
+
+
+@site.action("report", inputs=Report)
+@require_POST
+def report(request: HttpRequest) -> HttpResponse:
+    """Report by a table."""
+    form = Report(request.POST, request.FILES)
+    return HttpResponse(f"<p>{form.errors}</p>")
+
+
+urlpatterns = [path("upload", upload), path("upload-all", upload_all), path("report", report)]
 SETTINGS = override_settings(
     ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
 )
@@ -69,6 +83,14 @@ def test_a_file_keeps_its_name_and_its_media_type():
         body = json.dumps({"input": {"tables": [{"filename": f"{n}.csv", "content": BASE64} for n in "ab"]}})
         answer = client.post("/agents/upload_all/invoke", body, content_type="application/json", secure=True)
         assert answer.json() == ["a.csv", "b.csv"]
+
+
+def test_an_error_about_a_file_names_its_input_whatever_the_form_calls_it():
+    with SETTINGS:
+        body = json.dumps({"input": {"table": {"filename": "a.txt", "content": BASE64}}})
+        client = Client(headers={"host": "shop.example"})
+        refused = client.post("/agents/report/invoke", body, content_type="application/json", secure=True)
+        assert [error["pointer"] for error in refused.json()["errors"]] == ["/table"]
 
 
 def test_documents_say_that_a_file_is_base64():

@@ -19,7 +19,7 @@ from django.urls import path
 from starlette.applications import Starlette
 
 from awp_publish import ApplicationUser
-from tests.django.shop.models import Book
+from tests.django.shop.models import Book, Issue
 from tests.django.sites import make_site, view
 from tests.function_transcripts import compare
 
@@ -31,9 +31,11 @@ written.model(
     User, fields=["username", "password", "email", "is_active", "last_login"], search=["username"], read_only=False
 )
 written.model(Group, fields=["id", "name"], search=["name"], read_only=False)
+written.model(Issue, fields=["key", "name", "book", "price", "facts"], read_only=False)
 site.model(Book, fields=["title", "pages"], search=["title"])
 known.model(Book, fields=["title"])
 PEOPLE = count()
+KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 
 @own.model(Book, fields=["title"])
@@ -83,5 +85,6 @@ def declared(model: str, fields: Any, search: Any = (), read_only: Any = True, i
 def test_rows_are_read_and_written_as_in_the_transcript(request):
     for title, pages in {"Emma": 90, "Emma in Bath": 200, "Persuasion": 300}.items():
         Book.objects.create(title=title, pages=pages)
+    Issue.objects.create(key=KEY, name="Autumn", book_id=3, price="1.50", facts=[1])
     functions: dict[str, Callable[..., Any]] = {"call": call, "declared": declared}
     compare(Path(__file__).parent / "transcripts" / "queries.txt", functions, request)

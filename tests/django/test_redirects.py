@@ -5,11 +5,13 @@ from typing import Any
 
 from django.contrib.auth import login
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
+from django.views import View
 from django.views.decorators.http import require_GET, require_POST
 
 from tests.django.shop.settings import MIDDLEWARE
@@ -79,6 +81,25 @@ def join(request: HttpRequest) -> HttpResponse:
     return redirect("/basket")
 
 
+class Shelf(View):
+    def get(self, request: HttpRequest) -> JsonResponse:
+        return JsonResponse({"shelf": ["Emma"]})
+
+
+class Door(LoginView):
+    """A page on which people sign in, at an address that does not say so."""
+
+
+LED = {"to_shelf": "/shelf", "to_door": "/door", "to_login": "/login/?next=/to_login", "to_nowhere": "/nowhere"}
+for name in LED:
+    site.declare(name, method="POST", path=f"/{name}", description="Order a book.", inputs=TITLE)
+
+
+@require_POST
+def lead(request: HttpRequest) -> HttpResponse:
+    return redirect(LED[request.path.rpartition("/")[2]])
+
+
 def basket(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"user": request.user.get_username(), "basket": request.session.get("basket", [])})
 
@@ -98,6 +119,9 @@ urlpatterns = [
     path("put_in_basket", put_in_basket),
     path("join", join),
     path("basket", basket),
+    path("shelf", Shelf.as_view()),
+    path("door", Door.as_view()),
+    *(path(name, lead) for name in LED),
 ]
 SETTINGS = override_settings(
     ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
@@ -109,6 +133,10 @@ EXPECTED = {
     "guarded": (401, "AUTHENTICATION_REQUIRED"),
     "preserving": (502, "HANDLER_REDIRECTED"),
     "find": (200, {"status": "received"}),
+    "to_shelf": (200, {"location": "/shelf", "page": {"shelf": ["Emma"]}}),
+    "to_door": (401, "AUTHENTICATION_REQUIRED"),
+    "to_login": (401, "AUTHENTICATION_REQUIRED"),
+    "to_nowhere": (200, {"location": "/nowhere"}),
 }
 
 

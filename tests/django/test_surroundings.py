@@ -129,7 +129,7 @@ def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_databas
 
 
 @pytest.mark.parametrize("patched", ["thread", "socket"])
-def test_where_eventlet_has_replaced_threads_calls_are_refused_and_a_check_says_why(monkeypatch, patched):
+def test_calls_are_refused_where_eventlet_has_replaced_threads_and_a_check_says_why(monkeypatch, patched):
     eventlet = ModuleType("eventlet.patcher")
     eventlet.is_monkey_patched = patched.__eq__  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "eventlet.patcher", eventlet)
