@@ -38,7 +38,7 @@ class ActionApproval:
 
 def digests_of(action: Action) -> dict[str, str]:
     """Return the digest of an action, and of each of its PARTS."""
-    summary = action.confirmation_summary
+    summary, rate = action.confirmation_summary, action.rate_limit
     parts: Mapping[str, object] = {
         "inputs": action.inputs,
         "outputs": action.outputs,
@@ -57,8 +57,9 @@ def digests_of(action: Action) -> dict[str, str]:
             "audience": action.audience,
             "expose": None if action.expose is None else sorted(action.expose),
             "allow_agents": action.allow_agents,
-            "rate_limit": str(action.rate_limit) if action.rate_limit is not None else None,
-            "rate_limit_scope": action.rate_limit.scope if action.rate_limit is not None else None,
+            "rate_limit": str(rate) if rate is not None else None,
+            "rate_limit_scope": rate.scope if rate is not None else None,
+            **({"rate_limit_whom": rate.whom} if rate is not None and rate.whom else {}),
             "idempotency": action.idempotency is not None and [action.idempotency.window, action.idempotency.key_field],
             "confirm": action.needs_confirmation,
             "requires": action.requires,

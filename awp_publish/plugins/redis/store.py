@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 import redis
 from redis.backoff import NoBackoff
+from redis.connection import parse_url
 from redis.exceptions import (
     ConnectionError as RedisConnectionError,
     NoScriptError,
@@ -90,7 +91,7 @@ class RedisStore(BatchedStore):
 
 
 def client_options(timeout: float) -> dict[str, Any]:
-    """Return the options of every connection. Nothing is sent twice: a run might count twice."""
+    """Return the options of every connection, whatever its URL says. Nothing is sent twice: a run might count twice."""
     no_retry = Retry(NoBackoff(), 0)
     timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     return {**timeouts, "retry": no_retry, "retry_on_error": [], "decode_responses": False}
@@ -102,9 +103,9 @@ def _connect(address: RedisAddress, timeout: float) -> "redis.Redis":
         sentinel = Sentinel(address.hosts, sentinel_kwargs=options)  # type: ignore[no-untyped-call]
         primary_of: Callable[..., redis.Redis] = sentinel.master_for
         return primary_of(address.primary, **{**address.options, **options})
-    client = redis.Redis.from_url(address.url, **options)
-    client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
-    return client
+    parse: Callable[[str], dict[str, Any]] = parse_url
+    # `from_url` would prefer what the URL says of timeouts, retries and decoding.
+    return redis.Redis.from_pool(redis.ConnectionPool(**{**parse(address.url), **options}))
 
 
 class _Script:

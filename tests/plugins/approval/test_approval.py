@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, Approval, Site
+from awp_publish import AgentPublisher, Approval, Site, WebBotAuth
 from tests.calls.test_audience import raw
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
@@ -19,6 +19,7 @@ def open_shop(approval: Any, words: str = "Order a book.", **options: Any) -> tu
         url="https://shop.example",
         plugins=["mcp", "a2a", "awp", "bridge", Approval(approval)],
         secret_keys=KEYS,
+        authenticate=WebBotAuth(signers=["https://signer.example"]),
     )
     app = FastAPI()
 
@@ -75,3 +76,13 @@ def test_a_site_without_approval_has_nothing_to_approve():
     site = Site("Shop", "Sells.", url="https://shop.example")
     with pytest.raises(AttributeError, match=r"is a method of the plug-in approval: add it to plugins="):
         site.approvals()
+
+
+def test_a_limit_that_exempts_some_callers_is_approved_anew(tmp_path):
+    file = tmp_path / "approved.json"
+    open_shop(str(file), rate_limit="60/hour")[1].approve("search", "order")
+    client, site = open_shop(str(file), rate_limit="60/hour for unknown")
+    assert published(client) == ["search"]
+    site.approve("order")
+    assert published(open_shop(str(file), rate_limit="60/hour for unknown")[0]) == ["order", "search"]
+    assert published(open_shop(str(file), rate_limit="60/hour for verified")[0]) == ["search"]
