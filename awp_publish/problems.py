@@ -537,9 +537,9 @@ def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[s
     """
     if not 400 <= status < 600:
         status = kind.default_status
-    words = _words(document) or otherwise
+    words = shorten(_reason(document)) or otherwise
     if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
-        words = _words(document.get("detail")) or words  # its other members reach the caller as they are
+        words = shorten(_reason(document.get("detail"))) or words  # its other members reach the caller as they are
         members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
         if document["type"] == "about:blank":
             del members["type"]  # our type is more specific
@@ -558,11 +558,7 @@ def _code_in(source: object) -> str | None:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
-def _words(document: object) -> str:
-    return shorten(_reason(document, MAX_REASON_DEPTH))
-
-
-def _reason(source: object, depth: int) -> str:
+def _reason(source: object, depth: int = MAX_REASON_DEPTH) -> str:
     """Return the reason that a text, a list or an object gives.
 
     Of an object it is the first text of _REASONS, followed by the first list or object of these that has one, or else

@@ -87,6 +87,8 @@ def read_answer(
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
+        elif status == 403 and action.asker == "code" and body in _STARLETTE_REFUSALS:
+            status = 403 if call.principal or _shows_credentials(call, any_cookie=True) else 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
             # A 401 always has a challenge (RFC 9110 section 15.5.2).
@@ -137,6 +139,9 @@ _OLD_FASTAPI_REFUSALS: Final = frozenset(
     (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
 )
 """Bodies with which FastAPI before 0.122 answered 403 if credentials were missing or of another scheme."""
+
+_STARLETTE_REFUSALS: Final = frozenset((b"Forbidden", b'{"detail":"Forbidden"}'))
+"""Bodies of the 403 with which Starlette's `@requires` refuses whoever lacks a scope, and whoever is unknown."""
 
 
 def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
@@ -203,8 +208,11 @@ def check_credentials(call: Call, *, of_route: bool = False) -> None:
         raise ask_to_sign_in(action)
 
 
-def _shows_credentials(call: Call) -> bool:
-    """Return True if the request has any of the credentials that the route reads, or an `Authorization` header."""
+def _shows_credentials(call: Call, *, any_cookie: bool = False) -> bool:
+    """Return True if the request has any of the credentials that the route reads, or an `Authorization` header.
+
+    With `any_cookie`, each cookie counts, as for routes whose credentials are not known.
+    """
     if call.has_credentials:
         presented = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:
@@ -218,7 +226,8 @@ def _shows_credentials(call: Call) -> bool:
         "query": {name for name, _ in parse_qsl(presented.query.decode("latin-1"))},
     }
     credentials = (*call.action.route_credentials, RouteCredential("header", "authorization"))
-    return any(credential.name in places[credential.place] for credential in credentials)
+    is_known = any(credential.name in places[credential.place] for credential in credentials)
+    return is_known or (any_cookie and places["cookie"] != {""})
 
 
 def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:

@@ -265,7 +265,6 @@ class Option:
 
 strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
-DURATION: Final[LazyAdapter[str]] = LazyAdapter(Duration)
 ID: Final[LazyAdapter[str]] = LazyAdapter(Id)
 AUDIENCE: Final[LazyAdapter[str]] = LazyAdapter(Audience)
 PATH: Final[LazyAdapter[str]] = LazyAdapter(Path)

@@ -30,9 +30,6 @@ SESSION: Final = "session:"
 WEBHOOK: Final = "{events}webhook:"
 """The prefix of the keys of webhooks, which hold the secrets that sign their deliveries."""
 
-SECRETS: Final = (JOB, SESSION, WEBHOOK)
-"""Prefixes of the keys under which credentials are kept: a value replaced or dropped there must not stay readable."""
-
 CLOCK_TOLERANCE: Final = 3600.0
 """A queue member scheduled more than this many seconds in the future shows that the clock was set back."""
 

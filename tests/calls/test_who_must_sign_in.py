@@ -6,8 +6,9 @@ import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Security, status
 from fastapi.security import APIKeyHeader, OAuth2PasswordBearer
 from starlette.applications import Starlette
-from starlette.authentication import requires
+from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser, requires
 from starlette.endpoints import HTTPEndpoint
+from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -391,6 +392,37 @@ def test_routes_of_starlette_that_need_a_caller_say_so_by_their_code(open_client
     app = Starlette(routes=[Route(f"/{name}", handler) for name, handler in handlers.items()])
     open_client(AgentPublisher(app, site=site))
     assert [action.id for action in site.catalog.actions if action.auth_required] == ["mine", "orders", "basket"]
+
+
+class ByToken(AuthenticationBackend):
+    async def authenticate(self, conn):
+        name = conn.headers.get("authorization") or conn.cookies.get("sid")
+        scopes = ["authenticated", *(["orders"] if name == "Bearer ann" else [])]
+        return (AuthCredentials(scopes), SimpleUser(name)) if name else None
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_whoever_shows_nothing_is_asked_to_sign_in_where_requires_answers_403(open_client, door):
+    site = make_shop(plugins=["mcp", "a2a", "awp", "bridge"])
+
+    @requires("orders")
+    async def list_orders(request):
+        """List orders."""
+        return JSONResponse(["Emma"])
+
+    site.declare("list_orders", method="POST", path="/orders")
+    app = Starlette(routes=[Route("/orders", list_orders, methods=["POST"])])
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(AuthenticationMiddleware, backend=ByToken())
+    client = open_client(app)
+    assert DOORS[door](client).call("list_orders").code == "AUTHENTICATION_REQUIRED"
+    client.headers["authorization"] = "Bearer bob"
+    assert DOORS[door](client).call("list_orders").code == "INSUFFICIENT_PERMISSIONS"
+    client.headers["authorization"] = "Bearer ann"
+    assert DOORS[door](client).call("list_orders").code is None
+    del client.headers["authorization"]
+    client.headers["cookie"] = "sid=1"
+    assert DOORS[door](client).call("list_orders").code == "INSUFFICIENT_PERMISSIONS"
 
 
 def by_presence(request: Request) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from awp_publish.plugins.sqlite.tables import SCHEMA, SqliteTransaction
+from awp_publish.plugins.sqlite.tables import SCHEMA, SECRETS, SqliteTransaction
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
-from awp_publish.stores.store import SECRETS, Add, Swap, unavailable
+from awp_publish.stores.store import Add, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.stores")
 

@@ -9,7 +9,10 @@ never moved. So such a record is stored behind as much padding as fits into the 
 import sqlite3
 from typing import Final
 
-from awp_publish.stores.store import CLOCK_TOLERANCE, SECRETS, decode, encode
+from awp_publish.stores.store import CLOCK_TOLERANCE, JOB, SESSION, WEBHOOK, decode, encode
+
+SECRETS: Final = (JOB, SESSION, WEBHOOK)
+"""Prefixes of the keys under which credentials are kept: a value replaced or dropped there must not stay readable."""
 
 SLOT_SECONDS: Final = 5.0
 LAST_SLOT: Final = 2.0**60

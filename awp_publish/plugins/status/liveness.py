@@ -15,13 +15,14 @@ from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, Status, seconds_of
 from awp_publish.plugin import DeclaredSite
 from awp_publish.problems import DeclarationError
-from awp_publish.schema.options import DURATION, Flag, LazyAdapter, check
+from awp_publish.schema.options import Duration, Flag, LazyAdapter, check
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 logger: Final = logging.getLogger("awp_publish.status")
 
 FLAG: Final[LazyAdapter[bool | None]] = LazyAdapter(Flag | None)
+_DURATION: Final[LazyAdapter[str]] = LazyAdapter(Duration)
 
 PROBE_TIMEOUT: Final = 5.0
 """Seconds after which a probe that has not answered counts as failed."""
@@ -115,7 +116,7 @@ class Liveness:
                 "site.status", 'needs parentheses: write @site.status("action_id") or @site.status().'
             )
         self._site.refuse_when_frozen("site.status()")
-        interval = float(seconds_of(check("site.status()", DURATION, every, "every")))
+        interval = float(seconds_of(check("site.status()", _DURATION, every, "every")))
 
         def mark(function: F) -> F:
             self.probes += (Probe(function, actions, interval),)
