@@ -3,14 +3,16 @@
 import asyncio
 import re
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import orjson
 from a2a.types.a2a_pb2 import Message as A2aMessage
 from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, InvalidParamsError
 
 from awp_publish.calls.call import Result
+from awp_publish.calls.wire import mapping
 from awp_publish.http.accept import accepts
 from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import NO_SNIFFING, Message, RawHeaders, Receive, Reply, Scope, Send
@@ -19,7 +21,7 @@ from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.model import Event, JsonObject
 from awp_publish.plugins.a2a.record import TaskRecord
 from awp_publish.plugins.a2a.tasks import describe
-from awp_publish.plugins.a2a.wire import write_error_info
+from awp_publish.plugins.a2a.wire import write_error_info, write_metadata
 from awp_publish.problems import Problem
 from awp_publish.schema.large_numbers import with_integers
 
@@ -102,8 +104,11 @@ class A2aRequest(DoorRequest, ABC):
             await self.reply(reply)
         if self._is_replaced:
             return
-        if b".0" in body:
-            sent = with_integers(body)
+        if start is not None and isinstance(self.error, InvalidParamsError):
+            sent = with_text_metadata(body)
+        if b".0" in sent:
+            sent = with_integers(sent)
+        if sent is not body:
             message = {**message, "body": sent}
         if start is not None:
             await self._send(self._begin(start, len(sent)))
@@ -149,6 +154,18 @@ class A2aRequest(DoorRequest, ABC):
     def make_reply(self, status: int, answer: dict[str, Any], problem: Problem | None = None) -> Reply:
         body = orjson.dumps(answer)
         return Reply(status, (_JSON, (b"content-length", b"%d" % len(body)), *self.own_headers(problem)), body)
+
+
+def with_text_metadata(body: bytes) -> bytes:
+    """Return an error of the SDK with the metadata of google.rpc.ErrorInfo, which are texts; it writes a list there."""
+    with suppress(orjson.JSONDecodeError):  # an event of a stream has no JSON alone
+        answer = orjson.loads(body)
+        error = mapping(mapping(answer).get("error"))
+        for detail in error.get("details") or error.get("data") or ():
+            if isinstance(detail, dict) and "metadata" in detail:
+                detail["metadata"] = write_metadata(detail["metadata"])
+        return orjson.dumps(answer)
+    return body
 
 
 def other_version(what: str, fault: str) -> str:

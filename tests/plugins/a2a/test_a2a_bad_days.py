@@ -1,6 +1,7 @@
 """The A2A door on bad days: whatever comes in, the answer is the protocol's own error, and nothing is left running."""
 
 import asyncio
+import json
 from typing import Any
 
 import orjson
@@ -376,3 +377,15 @@ def test_allow_has_the_methods_of_its_own_path(client, path, allowed):
     refused = client.put(path, headers=VERSION)
     assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
     assert "PUT" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/a2a", "/a2a/message:send"])
+def test_metadata_of_an_error_are_texts(client, path):
+    params = {"message": {"role": "ROLE_USER", "parts": []}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params} if path == "/a2a" else params
+    error = client.post(path, json=sent, headers=VERSION).json()["error"]
+    info, violations = error["data"] if path == "/a2a" else error["details"]
+    assert [fault["field"] for fault in json.loads(info["metadata"]["errors"])] == [
+        fault["field"] for fault in violations["fieldViolations"]
+    ]
+    assert all(isinstance(value, str) for value in info["metadata"].values())
