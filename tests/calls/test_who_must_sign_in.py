@@ -402,7 +402,7 @@ class ByToken(AuthenticationBackend):
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_whoever_shows_nothing_is_asked_to_sign_in_where_requires_answers_403(open_client, door):
+def test_a_caller_who_shows_nothing_is_asked_to_sign_in_where_requires_answers_403(open_client, door):
     site = make_shop(plugins=["mcp", "a2a", "awp", "bridge"])
 
     @requires("orders")
