@@ -57,7 +57,9 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
         content_type=described.content_type,
         outputs=described.outputs,
         answers_json=described.answers_json or operation.answers_json,
+        outputs_vary=described.outputs_vary,
         auth_required=described.auth_required or operation.auth_required,
+        schemes=described.schemes,
         description=described.description or operation.description,
     )
     return take_inputs(joined, described.inputs, method, path, None) if described.parameters else joined

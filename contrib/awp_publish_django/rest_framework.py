@@ -26,6 +26,7 @@ from awp_publish_django.filling import RestParameter
 from awp_publish_django.form_fields import describe_field, is_file, python_pattern
 from awp_publish_django.forms import MULTIPART
 from awp_publish_django.rest_schemas import is_of_framework, schema_of, translate
+from awp_publish_django.spectacular import UNSAID, read_annotation
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
@@ -44,8 +45,11 @@ def read_serializer(
     if not isinstance(declared, type) or not issubclass(declared, serializers.BaseSerializer):
         return None
     schema = schema_of(declared, mode, context)
-    if mode == "serialization":
-        return Operation({}, schema)
+    return Operation({}, schema) if mode == "serialization" else _accept(schema, method)
+
+
+def _accept(schema: JsonObject, method: str) -> Operation:
+    """Return what a method takes of which an object has the members."""
     names = as_object(schema.get("properties"))
     if method == "PATCH":  # changes what is given, and nothing else (REST framework, partial updates)
         properties = {
@@ -62,59 +66,122 @@ def read_serializer(
 
 
 def describe_rest_view(view: "View", method: str) -> Operation | None:
-    """Return what a view of REST framework takes and gives: what its serializer, its lists and its permissions say."""
+    """Return what a view of REST framework takes and gives: what its serializer, its lists and its permissions say.
+
+    What drf-spectacular is told of it (`@extend_schema`) comes first.
+    """
     if view.cls is None or not issubclass(view.cls, APIView):
         return None
     instance = _make_view(view, method)
+    note = read_annotation(view.handlers[0], instance, method)
+    declared, is_list = _serializer_of(view, instance), _is_list(view, method)
     behind = _answering(view)
     mentioned = set(getattr(getattr(behind, "__code__", None), "co_names", ()))
     extends = is_of_framework(behind) or "super" in mentioned
+    reads_it = extends or any("erializer" in name for name in mentioned) or is_of_framework(view.handlers[0])
     renderers = instance.renderer_classes
     # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
     is_json = isinstance(renderers, (list, tuple)) and "json" in str(
         getattr(next(iter(renderers), None), "media_type", "")
     )
+    is_closed = _refuses_strangers(instance)
     operation = Operation(
         {"type": "object", "properties": {}},
         {},
         answers_json=is_json,
-        description=_words_of(view, instance, method),
-        auth_required=_refuses_strangers(instance),
+        description=note.words or _words_of(view, instance, method),
+        auth_required=is_closed,
+        schemes=_schemes_of(instance) if is_closed else {},
     )
-    declared = _serializer_of(view, instance)
-    if declared is None:
-        return replace(operation, **_queries(instance)) if _is_list(view, method) and extends else operation
-    reads_it = extends or any("erializer" in name for name in mentioned) or is_of_framework(view.handlers[0])
-    context, accepted = {"request": instance.request, "view": instance}, None
+    context: dict[str, object] = {"request": instance.request, "view": instance}
     with suppress(Exception):  # of a view of REST framework's simplest class, which has none, or of somebody's own
         context = instance.get_serializer_context()
-    if method not in NO_BODY_METHODS and reads_it:
+    accepted = None
+    if method not in NO_BODY_METHODS and note.body is not UNSAID:
+        accepted = _read_annotated(note.body, method, "validation", context)
+    elif method not in NO_BODY_METHODS and reads_it:
         accepted = read_serializer(declared, method, "validation", context)
     if accepted is not None:
-        parameters = accepted.parameters
-        parsers = {getattr(parser, "media_type", "") for parser in instance.parser_classes}
-        if accepted.content_type == MULTIPART and "application/json" in parsers:
-            true, unchanged = _left_out_of_forms(declared(context=context), method)
-            parameters = tuple(
-                RestParameter(
-                    parameter.name,
-                    parameter.location,
-                    parameter.wire_name,
-                    is_true=parameter.name in true,
-                    is_kept=parameter.name in unchanged,
-                )
-                for parameter in parameters
-            )
         operation = replace(
-            operation, inputs=accepted.inputs, parameters=parameters, content_type=accepted.content_type
+            operation,
+            inputs=accepted.inputs,
+            parameters=_of_form(accepted, declared if note.body is UNSAID else note.body, instance, method, context),
+            content_type=accepted.content_type,
         )
-    if not extends or method == "DELETE" or not is_of_framework(declared.to_representation):
+    members = _queries(instance) if is_list and extends else {}
+    operation = _with_queries(operation, {**members, **note.queries}, note.required)
+    if method == "DELETE":
+        return operation
+    if note.answer not in (UNSAID, declared):  # of many, how they are given depends on pages, which it does not say
+        returned = None if is_list else _read_annotated(note.answer, method, "serialization", context)
+        return operation if returned is None else replace(operation, outputs=returned.outputs, outputs_vary=True)
+    if declared is None or not extends or not is_of_framework(declared.to_representation):
         return operation
     returned = read_serializer(declared, method, "serialization", context)
     outputs = returned.outputs if returned is not None else {}
-    if not _is_list(view, method):
-        return replace(operation, outputs=outputs)
-    return replace(operation, outputs=_many(instance, outputs), **_queries(instance))
+    return replace(operation, outputs=_many(instance, outputs) if is_list else outputs)
+
+
+def _read_annotated(said: object, method: str, mode: Mode, context: Mapping[str, object]) -> Operation | None:
+    """Return what was said of a body or an answer. The serializer may be another than that of the view."""
+    if isinstance(said, Mapping):
+        return _accept(said, method)
+    for known in (context, {}):
+        with suppress(UnusableSchema):  # it asks the view for something that only others have
+            return read_serializer(said, method, mode, known)
+    return None
+
+
+def _of_form(
+    accepted: Operation, declared: Any, instance: Any, method: str, context: Mapping[str, object]
+) -> tuple[Parameter, ...]:
+    """Return the parameters of a body with, for a form, what becomes of those that are left out."""
+    parsers = {getattr(parser, "media_type", "") for parser in instance.parser_classes}
+    if accepted.content_type != MULTIPART or "application/json" not in parsers or isinstance(declared, Mapping):
+        return accepted.parameters
+    true, unchanged = set[str](), set[str]()
+    with suppress(Exception):  # a serializer that is not the view's own asks it for something that it has not
+        true, unchanged = _left_out_of_forms(declared(context=context), method)
+    return tuple(
+        RestParameter(
+            parameter.name,
+            parameter.location,
+            parameter.wire_name,
+            is_true=parameter.name in true,
+            is_kept=parameter.name in unchanged,
+        )
+        for parameter in accepted.parameters
+    )
+
+
+def _with_queries(
+    operation: Operation, members: Mapping[str, dict[str, object] | None], required: tuple[str, ...]
+) -> Operation:
+    """Return an operation with parameters of its query too; those are left out that are None, or have a name of it."""
+    inputs = operation.inputs
+    named = as_object(inputs.get("properties"))
+    added = {name: schema for name, schema in members.items() if schema is not None and name not in named}
+    if not added:
+        return operation
+    needed = inputs.get("required")
+    needed = [*(needed if isinstance(needed, list) else ()), *(name for name in required if name in added)]
+    return replace(
+        operation,
+        inputs={**inputs, "properties": {**named, **added}, **({"required": needed} if needed else {})},
+        parameters=(*operation.parameters, *(Parameter(name, "query", name) for name in added)),
+    )
+
+
+def _schemes_of(instance: Any) -> dict[str, JsonObject]:
+    """Return how a view's callers sign in, by the challenges of its authentication classes, as in OpenAPI."""
+    schemes: dict[str, JsonObject] = {}
+    for authenticator in instance.get_authenticators():
+        challenge = ""
+        with suppress(Exception):  # it needs something of a real request
+            challenge = str(authenticator.authenticate_header(instance.request) or "")
+        if kind := challenge.partition(" ")[0]:
+            schemes[type(authenticator).__name__] = {"type": "http", "scheme": kind.lower()}
+    return schemes
 
 
 def describe_key(cls: Any, inputs: JsonObject) -> JsonObject:
@@ -167,6 +234,9 @@ def _make_view(view: "View", method: str) -> Any:
     instance.action_map, instance.args, instance.kwargs, instance.format_kwarg = {}, (), {}, None
     instance.request = Request(request)
     instance.request.user, instance.request.auth = make_stranger(), None
+    instance.swagger_fake_view = (
+        True  # the usual sign for a project's code that nobody calls (drf-yasg, drf-spectacular)
+    )
     if view.action:
         instance.action = view.action
     return instance
@@ -273,9 +343,9 @@ def _many(instance: Any, item: JsonObject) -> JsonObject:
     return translate(paginator.get_paginated_response_schema(several), "serialization")
 
 
-def _queries(instance: Any) -> dict[str, Any]:
-    """Inputs and parameters of a list: its pages, search, order and filters."""
-    members: dict[str, object] = {}
+def _queries(instance: Any) -> dict[str, dict[str, object] | None]:
+    """Parameters of a list: its pages, search, order and filters."""
+    members: dict[str, dict[str, object] | None] = {}
     sources = [instance.paginator] if instance.paginator is not None else []
     sources += [backend() for backend in instance.filter_backends]
     for source in sources:
@@ -299,16 +369,13 @@ def _queries(instance: Any) -> dict[str, Any]:
             }
         if hasattr(source, "get_filterset_class"):
             members |= _filters(source, instance)
-    if not members:
-        return {}
-    parameters = tuple(Parameter(name, "query", name) for name in members)
-    return {"inputs": {"type": "object", "properties": members}, "parameters": parameters}
+    return members
 
 
-def _filters(source: Any, instance: Any) -> dict[str, object]:
+def _filters(source: Any, instance: Any) -> dict[str, dict[str, object]]:
     """Return what django-filter takes, by the fields of its filters; one of several parts has a name for each."""
     filterset = source.get_filterset_class(instance, getattr(instance, "queryset", None))
-    members: dict[str, object] = {}
+    members: dict[str, dict[str, object]] = {}
     for name, field_filter in (filterset.get_filters() if filterset is not None else {}).items():
         with suppress(UnusableSchema):
             members[name] = {**describe_field(name, field_filter.field)}
@@ -318,8 +385,7 @@ def _filters(source: Any, instance: Any) -> dict[str, object]:
             with suppress(UnusableSchema):
                 members[f"{name}_{suffix}" if suffix else name] = describe_field(name, part)
     for schema in members.values():
-        if isinstance(schema, dict):
-            schema.pop("default", None)
+        schema.pop("default", None)
     return members
 
 

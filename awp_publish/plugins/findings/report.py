@@ -132,7 +132,8 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the document "
                 "out with Site(about=About(leave_out=[...])).",
             )
-    unknown = [action.id for action in catalog.actions if action.auth_required and not action.route_credentials]
+    needing = [action for action in catalog.actions if action.auth_required]
+    unknown = [action.id for action in needing if not (action.route_credentials or action.security_schemes)]
     if unknown and catalog.site.authentication is None:
         yield _warning(
             "start-credentials",
