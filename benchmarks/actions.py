@@ -125,7 +125,7 @@ def _checking(seconds: float) -> Row:
         before = time.process_time()
         _parse_and_compile(document)
         between = time.process_time()
-        assert not [one for one in check_document(document) if one.level == "error"]
+        assert not [item for item in check_document(document) if item.level == "error"]
         after = time.process_time()
         times.append((after - between, between - before))
         ratios.append(times[-1][0] / times[-1][1])
@@ -142,7 +142,7 @@ async def _search_page() -> AsyncIterator[tuple[Any, Callable[[str], Awaitable[N
     """Give a page of the demo, and what only renders an address of it."""
     with TemporaryDirectory() as folder:
         app = create_app(url=URL, database=Path(folder) / "books.db")
-        site: Any = next(one.kwargs["site"] for one in app.user_middleware if "site" in one.kwargs)
+        site: Any = next(middleware.kwargs["site"] for middleware in app.user_middleware if "site" in middleware.kwargs)
         async with running(app) as state, in_process(app, site.catalog, state) as open_page, open_page() as page:
 
             async def render(path: str) -> None:

@@ -62,7 +62,9 @@ async def _measure(seconds: float) -> dict[str, Series]:
 
 def _let_everything_through(app: Any) -> None:
     """Nobody sends as many messages a second as a benchmark."""
-    site: Site = next(one.kwargs["site"] for one in app.user_middleware if one.cls is AgentPublisher)
+    site: Site = next(
+        middleware.kwargs["site"] for middleware in app.user_middleware if middleware.cls is AgentPublisher
+    )
     setup = site.plugins["awp"]
     setup.options = replace(setup.options, messages_per_second=1_000_000)
 

@@ -89,11 +89,11 @@ def kept_controls(markdown: str, url: str, controls: set[Control]) -> set[Contro
     words, lines = _words(text), [set(_WORD.findall(line.lower())) for line in text.splitlines()]
     addresses = {_plain(urljoin(url, address)) for address in _ADDRESS.findall(markdown)} - {_plain(url)}
     return {
-        one
-        for one in controls
-        if _words(one.name) in words
-        or _plain(one.address) in addresses
-        or any(set(_WORD.findall(one.name.lower())) <= line for line in lines)
+        control
+        for control in controls
+        if _words(control.name) in words
+        or _plain(control.address) in addresses
+        or any(set(_WORD.findall(control.name.lower())) <= line for line in lines)
     }
 
 

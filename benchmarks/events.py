@@ -42,8 +42,8 @@ async def _measure(seconds: float) -> dict[str, Series]:
     with TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
             memory, sqlite = _shop("memory:"), _shop(f"sqlite:///{Path(folder) / 'agents.db'}")
-            for one in (memory, sqlite):
-                await stack.enter_async_context(running(one))
+            for item in (memory, sqlite):
+                await stack.enter_async_context(running(item))
             start = await _poll(memory, None)
             for _ in range(50):
                 await ask(_emit("warm", memory))

@@ -95,7 +95,7 @@ def main_region(html: bytes, url: str) -> str:
     regions = compile_som(html, url, Budget.FULL).document["regions"]
     role = "main" if any(region["role"] == "main" for region in regions) else "content"
     texts = list[str]()
-    for element in (one for region in regions if region["role"] == role for one in region["elements"]):
+    for element in (element for region in regions if region["role"] == role for element in region["elements"]):
         attrs = element.get("attrs", {})
         if element["role"] not in OPERATED:
             texts.append(element.get("text", ""))
@@ -119,7 +119,9 @@ def _text_of(markdown: str) -> str:
     for block in _READER.parse(_OPERATING.sub("", markdown)):
         if block.type == "inline":
             pieces = block.children or ()
-            texts.append("".join(one.content if one.type in _TEXTS else " " * (one.type in _BREAKS) for one in pieces))
+            texts.append(
+                "".join(piece.content if piece.type in _TEXTS else " " * (piece.type in _BREAKS) for piece in pieces)
+            )
         elif block.type in ("code_block", "fence"):
             texts.append(block.content)
     return "\n".join(texts)

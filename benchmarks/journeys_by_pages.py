@@ -32,13 +32,14 @@ async def by_html(origin: str, http: httpx.AsyncClient) -> Purchase:
 
     def link(page: str, text: str) -> str:
         links = LexborHTMLParser(page).css("a[href]")
-        return urljoin(origin, next(one.attributes["href"] or "" for one in links if one.text().strip() == text))
+        return urljoin(origin, next(link.attributes["href"] or "" for link in links if link.text().strip() == text))
 
     def form(page: str, button: str) -> tuple[str, str, dict[str, str]]:
         forms = LexborHTMLParser(page).css("form")
-        found = next(one for one in forms if any(button in part.text() for part in one.css("button")))
+        found = next(form for form in forms if any(button in part.text() for part in form.css("button")))
         fields = {
-            str(one.attributes["name"]): one.attributes.get("value") or "" for one in found.css("input, textarea")
+            str(element.attributes["name"]): element.attributes.get("value") or ""
+            for element in found.css("input, textarea")
         }
         return str(found.attributes["method"]).upper(), urljoin(origin, found.attributes["action"]), fields
 
@@ -53,7 +54,10 @@ def _markdown_facts(page: str) -> Mapping[str, Any]:
 
 def _html_facts(page: str) -> Mapping[str, Any]:
     tree = LexborHTMLParser(page)
-    told = {name: [one.text().strip() for one in tree.css(f"main .{name}")] for name in ("book-title", "book-quantity")}
+    told = {
+        name: [element.text().strip() for element in tree.css(f"main .{name}")]
+        for name in ("book-title", "book-quantity")
+    }
     [title], [copies] = told["book-title"], told["book-quantity"]
     return {"title": title, "copies": int(copies), "total": tree.css("main .total-price")[0].text().strip("$ \n")}
 

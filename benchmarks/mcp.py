@@ -41,8 +41,8 @@ async def _measure(seconds: float) -> dict[str, Series]:
     direct = Case("post", shop("nowhere"), ORDERS, "POST", json_headers(ORDER), ORDER)
     async with AsyncExitStack() as stack:
         app, many = shop("outermost", ["mcp"]), _many_tools()
-        for one in (app, many):
-            await stack.enter_async_context(running(one))
+        for item in (app, many):
+            await stack.enter_async_context(running(item))
         modern = _call("modern", app, MODERN)
         answer = await ask(modern)
         assert orjson.loads(answer.body)["result"]["structuredContent"]["total"] == 22.5

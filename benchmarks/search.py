@@ -95,7 +95,7 @@ async def _measure(most: int, rival: Callable[..., Any]) -> list[Row]:
                 start = time.perf_counter()
                 results = (await state.search(question)).results
                 times.append(time.perf_counter() - start)
-                ours.append(_reciprocal([one.id.removeprefix("/") for one in results], answers))
+                ours.append(_reciprocal([result.id.removeprefix("/") for result in results], answers))
         longest = max(times)
     site = Site("Python", "The standard library.", URL, plugins=[Search(sitemaps=["/pages.xml"])])
     of_modules = {name: pages[name] for name in modules}
@@ -105,7 +105,7 @@ async def _measure(most: int, rival: Callable[..., Any]) -> list[Row]:
         small = time.perf_counter() - began
         ours = [
             _reciprocal(
-                [one.id.removeprefix("/") for one in (await site.ask("search").search(question)).results], answers
+                [result.id.removeprefix("/") for result in (await site.ask("search").search(question)).results], answers
             )
             for question, answers in QUESTIONS
         ]
@@ -139,7 +139,7 @@ def _serve(pages: dict[str, str]) -> Starlette:
         if name not in pages:
             return Response(status_code=404)
         text = "".join(f"<p>{html.escape(part)}</p>" for part in pages[name].split("\n\n"))
-        menu = "".join(f"<li><a href=/{one}>{one}</a></li>" for one in list(pages)[:40])
+        menu = "".join(f"<li><a href=/{page}>{page}</a></li>" for page in list(pages)[:40])
         return HTMLResponse(f"<title>{name}</title><nav><ul>{menu}</ul></nav><main><h1>{name}</h1>{text}</main>")
 
     def list_pages(request: Request) -> Response:

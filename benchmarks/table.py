@@ -88,7 +88,7 @@ def _paired(of: Mapping[str, Series], name: str, rival: str, operation: Callable
 
 def _worst(series: Sequence[Series], limit: Limit | None) -> float:
     """The least favourable of the event loops: a limit has to hold on each."""
-    medians = [median(one) for one in series]
+    medians = [median(item) for item in series]
     return max(medians) if limit is None or limit.most else min(medians)
 
 

@@ -214,7 +214,7 @@ class _Transport:
         }
         if url.scheme in ("ws", "wss"):
             listed = request.headers.get("sec-websocket-protocol")
-            subprotocols = [] if listed is None else [one.strip() for one in listed.split(",")]
+            subprotocols = [] if listed is None else [part.strip() for part in listed.split(",")]
             extensions: dict[str, Any] = {"websocket.http.response": {}}
             return {**scope, "type": "websocket", "subprotocols": subprotocols, "extensions": extensions}
         return {**scope, "method": request.method, "http_version": "1.1", "extensions": {"http.response.debug": {}}}

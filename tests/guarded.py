@@ -148,7 +148,7 @@ class Watched:
         ran = await self._store.run(steps, durable=durable)
         if self.told_instead is None:
             return Ran(*ran)
-        return Ran(ran.failed, tuple(self.told_instead if isinstance(one, bytes) else one for one in ran.seen))
+        return Ran(ran.failed, tuple(self.told_instead if isinstance(item, bytes) else item for item in ran.seen))
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
         return await self._store.take(queue, lease, most)

@@ -152,7 +152,9 @@ def test_the_configurations_of_proxies_are_read_by_them(tmp_path):
     commands = []
     for number, servers in enumerate((nginx[0], nginx[0].replace(location[0], nginx[1]))):
         plain = re.sub(r"    ssl_.*\n", "", servers).replace("443 ssl", "18443").replace("listen 80", "listen 18080")
-        paths = "".join(f"{one}_temp_path {tmp_path};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        paths = "".join(
+            f"{item}_temp_path {tmp_path};" for item in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
         file = tmp_path / f"{number}.conf"
         file.write_text(f"pid {tmp_path}/pid; events {{}}\nhttp {{ {paths} access_log off;\n{plain}\n}}\n")
         commands.append(["nginx", "-t", "-q", "-e", str(tmp_path / "errors"), "-c", str(file)])
@@ -186,7 +188,9 @@ def test_every_problem_is_documented_as_it_is():
     """What is missing here is what docs/calls.md needs in the row of its status."""
     text = (ROOT / "docs" / "calls.md").read_text()
     rows = dict(re.findall(r"^\| (\d{3}) \| (.*) \|$", text, re.MULTILINE))
-    assert [one.slug for one in PROBLEMS if f"`{one.slug}`" not in rows.get(str(one.default_status), "")] == []
+    assert [
+        problem.slug for problem in PROBLEMS if f"`{problem.slug}`" not in rows.get(str(problem.default_status), "")
+    ] == []
 
 
 TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))

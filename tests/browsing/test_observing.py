@@ -223,13 +223,16 @@ def test_no_budget_drops_a_control(budget):
     full, small = agent.som(budget="full"), agent.som(budget=budget)
 
     def controls(som: dict[str, Any]) -> list[Any]:
-        return [one["id"] for region in som["regions"] for one in region["elements"] if one.get("actions")]
+        return [element["id"] for region in som["regions"] for element in region["elements"] if element.get("actions")]
 
     assert controls(small) == controls(full)
     assert small["meta"]["interactive_count"] == len(controls(full)) == 701
     assert small["meta"]["som_bytes"] == len(orjson.dumps(small)) < full["meta"]["som_bytes"]
     [left_out] = [
-        one["text"] for region in small["regions"] for one in region["elements"] if "dropped" in str(one.get("text"))
+        element["text"]
+        for region in small["regions"]
+        for element in region["elements"]
+        if "dropped" in str(element.get("text"))
     ]
     every = sum(len(region["elements"]) for region in full["regions"])
     assert left_out.startswith(f"[{every + 1 - small['meta']['element_count']} more elements dropped, ~")

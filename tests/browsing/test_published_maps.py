@@ -62,8 +62,8 @@ def test_the_steps_of_the_published_form_run_where_its_handler_is_not(form):
 
 def test_the_states_context_and_checks_of_the_published_form_hold(form):
     assert form.ask("states")["current"] == ["form_ready"]
-    assert [one["id"] for one in form.ask("context")] == ["contact.form.context"]
-    assert [one["status"] for one in form.ask("check")] == ["passed", "passed"]
+    assert [item["id"] for item in form.ask("context")] == ["contact.form.context"]
+    assert [item["status"] for item in form.ask("check")] == ["passed", "passed"]
     assert "form_submitted" in form.ask("states")["current"]
     assert form.ask("status")["attachments"] == [{"id": "contact-result-status", "state": "unsupported"}]
 
@@ -79,7 +79,7 @@ def test_the_checks_of_the_published_form_pass_in_a_browser_again_and_again():
         opening=open_in_chromium,
     )
     for _ in range(2):
-        assert [one["status"] for one in form.ask("check")] == ["passed", "passed"]
+        assert [item["status"] for item in form.ask("check")] == ["passed", "passed"]
 
 
 def test_the_published_form_takes_no_other_arguments(form):
@@ -143,7 +143,7 @@ ARGUMENTS |= dict.fromkeys(("pointer.click", "pointer.double_click"), ARGUMENTS[
 
 @pytest.mark.parametrize("name", list(PORTABLE))
 def test_a_portable_primitive_answers_as_the_dictionary_says_or_is_unavailable(name):
-    records = {one["name"]: one for one in published("dictionary.v1.json")["primitives"]}
+    records = {primitive["name"]: primitive for primitive in published("dictionary.v1.json")["primitives"]}
     at = step("at", "locator.element_info", {"locator": {"selector": "button"}})
     document = map_of(tool("go", at, step("it", name, ARGUMENTS.get(name, {})), output="{% steps.it.output %}"))
     run = Driver({"/": FORM, "/next": "<h1>Next</h1>"}, document)

@@ -249,7 +249,7 @@ def test_checks_tell_what_they_saw(run):
         check("hidden", target={"selector": "dialog"}, visible=False),
     ]
     results = run(map_of(checks=checks), "/about").ask("check")
-    told = {one["check_id"]: one["status"] for one in results}
+    told = {result["check_id"]: result["status"] for result in results}
     assert told == {"there": "passed", "usable": "failed", "gone": "failed", "says": "passed", "hidden": "passed"}
     failed = results[2]
     assert failed["error"]["code"] == "drift_detected"
@@ -352,7 +352,7 @@ def test_a_record_calls_itself_scope(run, css, first, second):
     snapshot["projection"] = {"language": "jsonata", "expression": "records"}
     driver = run(map_of(state_projections=[{"name": "cards", "snapshot": snapshot}]), pages={"/": CARDS})
     found = driver.ask("state_read", "cards")["state"]["cards"]
-    assert [one["found"] for one in found] == [first, second]
+    assert [finding["found"] for finding in found] == [first, second]
 
 
 def test_records_within_each_other_have_a_bound(run):
@@ -467,7 +467,7 @@ def test_a_tab_that_is_closed_ends_the_call_whatever_its_steps_may_survive(run):
         driver.result("go", {}, on_step=close)
     assert failed.value.code == "transport_failed"
     done: Any = failed.value.evidence["steps"]
-    assert [one["id"] for one in done] == ["page", "look"]
+    assert [item["id"] for item in done] == ["page", "look"]
 
 
 @IN_CHROMIUM

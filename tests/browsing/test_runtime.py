@@ -50,7 +50,7 @@ def test_nothing_of_an_invalid_map_is_exposed():
     assert run.ask("list") == {"actions": [], "projections": []}
     failure = run.failure("fine")
     assert failure.code == "runtime_not_ready"
-    assert [one["pointer"] for one in failure.evidence["findings"]] == ["/tools/1/name"]
+    assert [finding["pointer"] for finding in failure.evidence["findings"]] == ["/tools/1/name"]
     for method in ("state_read", "status", "context", "check", "signals", "states"):
         with pytest.raises(Exception, match="runtime_not_ready"):
             run.ask(method)
@@ -106,7 +106,7 @@ def test_a_state_that_is_required_is_diagnosed_first():
     one = tool("go", INFO, target={"state": "done"})
     failure = Driver(PAGES, map_of(one, states=STATES)).failure()
     assert (failure.code, failure.evidence["state"]) == ("state_mismatch", "done")
-    assert [(one["name"], one["holds"]) for one in failure.evidence["diagnostics"]] == [
+    assert [(diagnostic["name"], diagnostic["holds"]) for diagnostic in failure.evidence["diagnostics"]] == [
         ("words", False),
         ("place", False),
     ]
@@ -126,12 +126,12 @@ def test_the_target_of_a_tool_is_on_the_page():
     bound = tool("bound", INFO, x_actions={"binding": {"target_url_contains": "other.example"}})
     run = Driver(PAGES, map_of(missing, elsewhere, bound))
     assert {run.failure(name).code for name in ("missing", "elsewhere", "bound")} == {"target_not_found"}
-    assert [one["name"] for one in run.ask("list")["actions"]] == ["missing"]
+    assert [action["name"] for action in run.ask("list")["actions"]] == ["missing"]
 
 
 def test_only_what_something_here_carries_out_is_listed():
     run = Driver(PAGES, map_of(tool("steps", INFO), handled("ours"), handled("theirs")), handlers={"ours": answer})
-    assert [one["name"] for one in run.ask("list")["actions"]] == ["steps", "ours"]
+    assert [action["name"] for action in run.ask("list")["actions"]] == ["steps", "ours"]
     assert run.failure("theirs").code == "missing_handler"
 
 
@@ -146,7 +146,7 @@ def test_a_page_that_changes_under_a_run_fails_the_step_and_clicks_nothing_else(
     with pytest.raises(Exception, match="handler_failed") as failed:
         run.result("go", {}, on_step=move)
     assert failed.value.evidence["cause"]["stale"] is True  # type: ignore[attr-defined]
-    assert [one.path for one in run.web.asked] == ["/", "/next"]
+    assert [item.path for item in run.web.asked] == ["/", "/next"]
 
 
 def test_a_fallback_that_wins_and_another_name_are_told_as_drift():
@@ -213,18 +213,18 @@ def test_a_diagnostic_without_a_target_is_documentation():
     ]
     known = Driver(PAGES, map_of(states=states)).ask("states")
     assert (known["current"], known["unknown"]) == (["seen"], ["told"])
-    assert [one["name"] for one in known["diagnostics"]["unseen"]] == ["none"]
+    assert [item["name"] for item in known["diagnostics"]["unseen"]] == ["none"]
 
 
 def test_a_lenient_reader_leaves_out_what_it_cannot_run_and_says_so():
     broken = {"name": "later", "description": "No one has written it.", "input_schema": {}}
     run = Driver(PAGES, map_of(tool("go", INFO), broken, tool("bad", {"id": "no primitive"})), lenient=True)
-    assert [one["name"] for one in run.ask("list")["actions"]] == ["go"]
+    assert [action["name"] for action in run.ask("list")["actions"]] == ["go"]
     assert run.call("go")
     assert run.failure("later").code == "unknown_action"
-    left_out = [one.pointer for one in run.map.findings if one.check == "actions-unusable-tool"]
+    left_out = [finding.pointer for finding in run.map.findings if finding.check == "actions-unusable-tool"]
     assert left_out == ["/tools/1", "/tools/2"]
-    assert {one.level for one in run.map.findings} == {"warning"}
+    assert {finding.level for finding in run.map.findings} == {"warning"}
     assert not Driver(PAGES, map_of(tool("go", INFO), broken)).map.is_valid
 
 
@@ -250,9 +250,9 @@ def test_context_is_selected_by_address_states_targets_and_task():
         block("task", tasks=["refund"]),
     ]
     run = Driver(PAGES, map_of(context=context, states=STATES))
-    assert [one["id"] for one in run.ask("context")] == ["always", "pattern", "states", "targets"]
-    assert [one["id"] for one in run.ask("context", "I want a REFUND by targets")][:2] == ["targets", "always"]
-    assert "task" in [one["id"] for one in run.ask("context", "I want a REFUND")]
+    assert [item["id"] for item in run.ask("context")] == ["always", "pattern", "states", "targets"]
+    assert [item["id"] for item in run.ask("context", "I want a REFUND by targets")][:2] == ["targets", "always"]
+    assert "task" in [item["id"] for item in run.ask("context", "I want a REFUND")]
 
 
 def projection(name: str = "page", **members: Any) -> Json:
@@ -430,10 +430,10 @@ def test_a_check_of_another_state_or_address_is_skipped_and_one_of_elsewhere_is_
         {"id": "elsewhere", "setup": [{"type": "navigate", "url": "https://other.example/"}]},
     ]
     results = Driver(PAGES, map_of(checks=checks, states=STATES)).ask("check")
-    assert [one["status"] for one in results] == ["skipped", "skipped", "error"]
-    assert [one["check_id"] for one in Driver(PAGES, map_of(checks=checks, states=STATES)).ask("check", ["state"])] == [
-        "state"
-    ]
+    assert [result["status"] for result in results] == ["skipped", "skipped", "error"]
+    assert [
+        item["check_id"] for item in Driver(PAGES, map_of(checks=checks, states=STATES)).ask("check", ["state"])
+    ] == ["state"]
 
 
 class Recorded:
@@ -535,8 +535,8 @@ def test_only_events_that_the_map_enables_and_that_fit_are_forwarded():
         PageEvent("shop:silent", {}, url),
     ]
     forwarded = run.ask("signals")
-    assert [(one["name"], one["payload"]) for one in forwarded] == [("chosen", {"id": "7"}), ("plain", {})]
-    assert all(one.keys() >= {"event_id", "event", "url", "observed_at"} for one in forwarded)
+    assert [(item["name"], item["payload"]) for item in forwarded] == [("chosen", {"id": "7"}), ("plain", {})]
+    assert all(item.keys() >= {"event_id", "event", "url", "observed_at"} for item in forwarded)
     assert run.runtime.dropped_events == 2
 
 
@@ -602,7 +602,7 @@ def test_the_part_of_an_address_to_which_a_tool_is_bound_is_listed_with_it():
     of_target = tool("of_target", INFO, target={"selector": "body", "url_contains": "shop.example"})
     of_binding = tool("of_binding", INFO, x_actions={"binding": {"target_url_contains": "https://"}})
     listed = Driver(PAGES, map_of(of_target, of_binding, tool("unbound", INFO))).ask("list")["actions"]
-    assert {one["name"]: one.get("target_url_contains") for one in listed} == {
+    assert {item["name"]: item.get("target_url_contains") for item in listed} == {
         "of_target": "shop.example",
         "of_binding": "https://",
         "unbound": None,

@@ -126,7 +126,11 @@ def test_between_attempts_one_primitive_runs():
     between = {"primitive": "viewport.scroll", "args": {"delta_y": 40}}
     look = step("look", "page.info", retry_until="{% index = 1 %}", max_attempts=3, after_each=between)
     attempts = driver(look).call()["steps"]["look"]["attempts"]
-    assert [list(one["output"]) for one in attempts] == [["url", "title"], ["scroll_x", "scroll_y"], ["url", "title"]]
+    assert [list(attempt["output"]) for attempt in attempts] == [
+        ["url", "title"],
+        ["scroll_x", "scroll_y"],
+        ["url", "title"],
+    ]
 
 
 def test_a_step_that_may_fail_leaves_its_error_for_the_others():
@@ -207,7 +211,7 @@ def test_a_form_that_is_not_valid_is_not_sent_and_every_fault_is_told():
     pages = {"/": "<form action=/x><input name=a required aria-label=A><input name=b required><button>Go"}
     failure = driver(*click("it", "button"), pages=pages).failure()
     assert failure.evidence["cause"]["code"] == "form_invalid"
-    assert [one["name"] for one in failure.evidence["cause"]["invalid"]] == ["a", "b"]
+    assert [item["name"] for item in failure.evidence["cause"]["invalid"]] == ["a", "b"]
 
 
 def test_time_that_is_up_ends_a_call_and_the_runtime_goes_on():

@@ -165,9 +165,9 @@ def test_no_method_finds_nothing_out(shop, method):
         shop.request(method, f"/agents/actions/{name}", content=b"{", headers={"origin": "https://shop.example"})
         for name in ("close", "nothing")
     ]
-    statuses, allowed = {one.status_code for one in answers}, {one.headers.get("allow") for one in answers}
+    statuses, allowed = {answer.status_code for answer in answers}, {answer.headers.get("allow") for answer in answers}
     assert len(statuses) == len(allowed) == 1
-    assert len({one.headers.get("access-control-allow-methods") for one in answers}) == 1
+    assert len({answer.headers.get("access-control-allow-methods") for answer in answers}) == 1
 
 
 @pytest.mark.needs("a2a")
@@ -187,14 +187,14 @@ def test_a_stream_finds_nothing_out(shop):
 @pytest.mark.needs("plain")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
-    paths = [one.path_in(site.catalog) for one in published(ALL, site.catalog)]
+    paths = [item.path_in(site.catalog) for item in published(ALL, site.catalog)]
     assert {path for door in DOCUMENTS for path in DOCUMENTS[door]} <= set(paths)
     for path in [*paths, "/agents/status", "/agents/problems"]:
         text = shop.get(path, headers={"authorization": "Bearer olga"}).text
         assert "Zauberwort" not in text, path
         assert re.search(r"\b(mine|restock|close)\b", text) is None, path
     described = shop.get("/agent.json").json()
-    assert [one["id"] if "id" in one else one["name"] for one in described["actions"]] == [
+    assert [action["id"] if "id" in action else action["name"] for action in described["actions"]] == [
         "look",
         "recount",
         "actions_site",
@@ -207,7 +207,7 @@ def test_mcp_lists_to_each_caller_their_own_tools(shop, version):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         result = post(shop, message("tools/list", version=version), version, headers).json()["result"]
-        names = {one["name"] for one in result["tools"]} - {"actions_site", "get_job"}
+        names = {tool["name"] for tool in result["tools"]} - {"actions_site", "get_job"}
         assert names == {"look", "recount", *(name for name in HIDDEN if token in HIDDEN[name])}
         assert result.get("cacheScope", "private") == "private"
 
@@ -217,7 +217,7 @@ def test_a_tool_that_polls_jobs_is_listed_to_those_who_may_begin_one(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         tools = post(shop, message("tools/list"), headers=headers).json()["result"]["tools"]
-        assert ("get_job" in [one["name"] for one in tools]) == (token == "olga")
+        assert ("get_job" in [tool["name"] for tool in tools]) == (token == "olga")
 
 
 @pytest.mark.needs("awp")
@@ -226,7 +226,7 @@ def test_awp_lists_to_each_caller_their_own_skills(shop):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         with AwpClient.greeted(shop, headers) as caller:
             skills = caller.ask("skills.list")["result"]["skills"]
-        names = {one["name"] for one in skills} - {"actions_site"}
+        names = {skill["name"] for skill in skills} - {"actions_site"}
         assert names == {"look", "recount", *(name for name in HIDDEN if token in HIDDEN[name])}
 
 
@@ -269,7 +269,7 @@ def test_jobs_and_tasks_are_theirs_who_may_know_of_the_action(open_client):
     task = sent["result"]["task"]["id"]
     assert client.get(job, headers=headers).status_code == 200
     assert a2a("GetTask", id=task)["result"]["id"] == task
-    assert [one["id"] for one in a2a("ListTasks")["result"]["tasks"]] == [task]
+    assert [task["id"] for task in a2a("ListTasks")["result"]["tasks"]] == [task]
     scopes = frozenset()  # they are no operator any more
     assert client.get(job, headers=headers).json()["code"] == "UNKNOWN_JOB"
     assert client.delete(job, headers=headers).json()["code"] == "UNKNOWN_JOB"
@@ -410,8 +410,8 @@ OPERATOR = {"authorization": "Bearer olga"}
 def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(zoo, token):
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     listed = json.loads(zoo.get("/.well-known/woa.json").text)
-    assert {one["id"] for one in listed["agents"]} >= {"feed", "keeper"}
-    site_map = {one for paths in DOCUMENTS.values() for one in paths} | {"/robots.txt", "/agents/status"}
+    assert {agent["id"] for agent in listed["agents"]} >= {"feed", "keeper"}
+    site_map = {path for paths in DOCUMENTS.values() for path in paths} | {"/robots.txt", "/agents/status"}
     overview = {"/agents", "/agents?sees=scope:operator", "/agents/metrics"}
     overview |= {f"/agents/try/{name}" for name in ("feed", "count", "leave", "keeper_greet")}
     told = {path: zoo.get(path, headers=headers).text for path in sorted(site_map | overview)}
@@ -522,13 +522,13 @@ def doors() -> Iterator[TestClient]:
 @pytest.mark.needs("plain", "woa", "awas", "agent_json", "mcp", "a2a", "bridge", "discovery")
 @pytest.mark.parametrize("door", DOCUMENTS)
 def test_a_document_holds_what_is_offered_at_its_door(doors, door):
-    others = {f"only_{one}" for one in SPOKEN} - {f"only_{door}"}
+    others = {f"only_{item}" for item in SPOKEN} - {f"only_{door}"}
     for path in DOCUMENTS[door]:
         text = doors.get(path).text
         assert f"only_{door}" in text, path
         assert "everywhere" in text, path
         assert [name for name in others if re.search(rf"\b{name}\b", text)] == [], path
-    agents = {one["id"]: one["transports"] for one in doors.get("/.well-known/woa.json").json()["agents"]}
+    agents = {agent["id"]: agent["transports"] for agent in doors.get("/.well-known/woa.json").json()["agents"]}
     assert (agents["only_woa"], agents["everywhere"]) == (["rest"], ["rest", "mcp"])
     skill = doors.get("/.well-known/agent-skills/shop/SKILL.md").text
     assert "only_woa" in skill
@@ -538,7 +538,7 @@ def test_a_document_holds_what_is_offered_at_its_door(doors, door):
 @pytest.mark.needs("discovery")
 def test_the_catalogue_names_an_action_by_the_interface_that_offers_it(doors):
     entries = {
-        one["identifier"].rpartition(":")[2]: one for one in doors.get("/.well-known/ard.json").json()["entries"]
+        entry["identifier"].rpartition(":")[2]: entry for entry in doors.get("/.well-known/ard.json").json()["entries"]
     }
     assert "mcp" in entries["only_mcp"]["type"]
     assert "a2a" in entries["only_a2a"]["type"]
@@ -559,10 +559,10 @@ def test_a_door_answers_only_for_what_is_offered_there(doors, door):
 @pytest.mark.needs("mcp", "awp", "bridge")
 def test_lists_hold_what_is_offered_at_their_door(doors):
     tools = post(doors, message("tools/list")).json()["result"]["tools"]
-    assert {one["name"] for one in tools} == {"only_mcp", "everywhere", "actions_site"}
+    assert {tool["name"] for tool in tools} == {"only_mcp", "everywhere", "actions_site"}
     with AwpClient.greeted(doors) as caller:
         skills = caller.ask("skills.list")["result"]["skills"]
-    assert {one["name"] for one in skills} == {"only_awp", "everywhere", "actions_site"}
+    assert {skill["name"] for skill in skills} == {"only_awp", "everywhere", "actions_site"}
     sent = message("tools/call", {"name": "actions_site", "arguments": {"mode": "list"}})
     listed = json.dumps(post(doors, sent).json())
     assert set(re.findall(r"only_\w+", listed)) == {"only_bridge"}
@@ -586,16 +586,16 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
         order = ["help", "actions_site", "books:", "find", "read", "account:", "sign_in"]
         assert marked[start : start + 7] == order
     tags_of = {"find": ["books", "reading"], "read": ["books"], "sign_in": ["account"]}
-    actions = {one["id"]: one for one in client.get("/agent.json").json()["actions"]}
+    actions = {action["id"]: action for action in client.get("/agent.json").json()["actions"]}
     assert {name: one["x-tags"] for name, one in actions.items() if "x-tags" in one} == tags_of
-    actions = {one["id"]: one for one in client.get("/.well-known/ai-actions.json").json()["actions"]}
+    actions = {action["id"]: action for action in client.get("/.well-known/ai-actions.json").json()["actions"]}
     assert {name: one["x-tags"] for name, one in actions.items() if "x-tags" in one} == tags_of
-    skills = {one["id"]: one["tags"] for one in client.get("/.well-known/agent-card.json").json()["skills"]}
+    skills = {skill["id"]: skill["tags"] for skill in client.get("/.well-known/agent-card.json").json()["skills"]}
     assert tags_of.items() <= skills.items()
     tools = post(client, message("tools/list")).json()["result"]["tools"]
-    assert {one["name"]: one["_meta"]["awp/tags"] for one in tools if "_meta" in one} == tags_of
+    assert {tool["name"]: tool["_meta"]["awp/tags"] for tool in tools if "_meta" in tool} == tags_of
     with AwpClient.greeted(client) as caller:
-        listed = {one["name"]: one["tags"] for one in caller.ask("skills.list")["result"]["skills"]}
+        listed = {skill["name"]: skill["tags"] for skill in caller.ask("skills.list")["result"]["skills"]}
     assert tags_of.items() <= listed.items()
 
 

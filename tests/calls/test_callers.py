@@ -129,7 +129,7 @@ def test_tasks_are_listed_and_read_by_the_caller_of_their_issuer_alone(shop):
         return shop.post("/a2a", json=body, headers=headers).json()
 
     task = ask("SendMessage", parts, LEFT)["result"]["task"]["id"]
-    assert [one["id"] for one in ask("ListTasks", {}, LEFT)["result"]["tasks"]] == [task]
+    assert [task["id"] for task in ask("ListTasks", {}, LEFT)["result"]["tasks"]] == [task]
     assert ask("ListTasks", {}, RIGHT)["result"]["tasks"] == []
     assert "error" in ask("GetTask", {"id": task}, RIGHT)
 
@@ -198,15 +198,17 @@ def test_people_have_a_name_without_spaces(people):
 
 async def test_the_order_of_authenticators_changes_no_caller():
     ours: list[Any] = [BearerToken({LEFT: "ann"}), Custom(lambda credentials: "ann"), ApiKey({"k": "ann"})]
-    before, after = ({people_of(one) for one in read_authenticators(listed)} for listed in (ours, ours[::-1]))
+    before, after = (
+        {people_of(authenticator) for authenticator in read_authenticators(listed)} for listed in (ours, ours[::-1])
+    )
     assert before == after == {"bearer-token", "own", "api-key:x-api-key"}
 
 
 def test_keys_of_different_pairs_differ():
     pairs = [("a", "b c"), ("a", " b"), ("", "a b"), ("", "ab"), ("ab", ""), ("a", "b\n"), ("a:b", "c"), ("a", "b:c")]
     principals = [Principal(name, issuer=issuer) for issuer, name in pairs if name]
-    assert len({one.key for one in principals}) == len(principals)
-    assert [Principal.of_key(one.key) for one in principals] == principals
+    assert len({principal.key for principal in principals}) == len(principals)
+    assert [Principal.of_key(principal.key) for principal in principals] == principals
 
 
 # --- A call without credentials is a call by nobody ---

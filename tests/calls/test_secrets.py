@@ -131,5 +131,5 @@ def test_a_secret_is_not_logged_wherever_it_was_sent(where, caplog):
     with caplog.at_level("DEBUG", "awp_publish"):
         client.post("/agents/actions/take", json=given)
         client.post("/agents/actions/take?copies=7", json=MISPLACED[where])
-    assert [one["input"]["copies"] for one in facts] == [7, 7]
+    assert [fact["input"]["copies"] for fact in facts] == [7, 7]
     assert SECRET not in f"{facts}{caplog.text}"

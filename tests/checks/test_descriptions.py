@@ -23,7 +23,7 @@ def test_at_most_a_thousand_combinations_of_inputs_are_judged():
     node = {"properties": {f"child_{number}": {"$ref": "#/$defs/Node"} for number in range(60)}}
     schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
     judged = judge_descriptions([JudgedAction("mend_nodes", "Mend nodes of a tree.", schema, True)])
-    assert sum(one.check == "model-input-words" for one in judged.findings) == 1_000
+    assert sum(finding.check == "model-input-words" for finding in judged.findings) == 1_000
 
 
 def test_alternatives_that_are_their_own_alternatives_come_to_an_end():
@@ -41,4 +41,4 @@ def test_more_than_forty_actions_cost_the_site_ten_points():
 
     assert judge_descriptions(actions(40)).score == 100
     judged = judge_descriptions(actions(41))
-    assert (judged.score, [one.check for one in judged.findings]) == (90, ["model-too-many"])
+    assert (judged.score, [finding.check for finding in judged.findings]) == (90, ["model-too-many"])

@@ -22,8 +22,8 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     assert main(["check", "--explain", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told == [
-        {"check": one.id, "level": one.level, "about": one.about, "source": one.source, "hint": one.hint}
-        for one in all_checks()
+        {"check": check.id, "level": check.level, "about": check.about, "source": check.source, "hint": check.hint}
+        for check in all_checks()
     ]
     assert main(["check", "--explain", "woa-version"]) == 0
     assert 'Write "1", with quotation marks.' in capsys.readouterr().out
@@ -31,8 +31,8 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     assert 'Did you mean "woa-version"?' in capsys.readouterr().err
     assert main(["check", "--explain", "codes", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {one["code"] for one in told}
-    assert all(one["means"].strip() for one in told)
+    assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {item["code"] for item in told}
+    assert all(item["means"].strip() for item in told)
     assert main(["check", "--explain", "limits", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {"kind": "map", "name": "steps of a workflow", "bound": MAX_STEPS} in told
@@ -40,8 +40,8 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
         assert main(["check", "--explain", group, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert main(["check", "--explain", rule, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == [one for one in told if one["rule"] == rule]
-        assert all(one["about"] and one["hint"] for one in told)
+        assert json.loads(capsys.readouterr().out) == [item for item in told if item["rule"] == rule]
+        assert all(item["about"] and item["hint"] for item in told)
     assert main(["check", "--explain", "model-twin"]) == 2
     assert 'Did you mean "model-twins"?' in capsys.readouterr().err
     assert main(["check"]) == 2

@@ -224,7 +224,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 def obeyed(text: str) -> set[str]:
     """The characters of a text that a terminal obeys or hides."""
-    return {one for one in text if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
+    return {item for item in text if unicodedata.category(item) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
 
 
 def commands_of(verb: str, url: str, folder: Path) -> Iterator[list[str]]:
@@ -244,7 +244,7 @@ def commands_of(verb: str, url: str, folder: Path) -> Iterator[list[str]]:
 
 
 def verbs() -> list[str]:
-    [action] = [one for one in cli.make_parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    [action] = [action for action in cli.make_parser()._actions if isinstance(action, argparse._SubParsersAction)]
     return list(action.choices)
 
 

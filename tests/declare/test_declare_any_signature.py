@@ -144,15 +144,15 @@ def handler_of(chosen: list[Parameter], seen: list[dict[str, Any]], marks: Mappi
         """Note what came."""
         seen.append(values)
 
-    annotated = {one.name: _annotation(one, marks) for one in chosen}
+    annotated = {item.name: _annotation(item, marks) for item in chosen}
     ordered = [
         inspect.Parameter(
-            one.name,
+            item.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=None if one.is_optional else inspect.Parameter.empty,
-            annotation=annotated[one.name],
+            default=None if item.is_optional else inspect.Parameter.empty,
+            annotation=annotated[item.name],
         )
-        for one in chosen
+        for item in chosen
     ]
     handler.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     handler.__annotations__ = annotated
@@ -173,14 +173,14 @@ def input_name(one: Parameter) -> str:
 
 def send_directly(client: TestClient, chosen: list[Parameter]) -> int:
     """The request that a programmer would write."""
-    given = {where: [one for one in chosen if one.location == where and not one.is_omitted] for where in _MARKS}
-    path = "".join("/" + quote(_text(one.value), safe="") for one in chosen if one.location == "path")
+    given = {where: [item for item in chosen if item.location == where and not item.is_omitted] for where in _MARKS}
+    path = "".join("/" + quote(_text(item.value), safe="") for item in chosen if item.location == "path")
     return client.request(
         "POST",
         "/x" + path,
-        params={one.name: _texts(one.value) for one in given["query"]},
-        headers={input_name(one): _text(one.value) for one in given["header"]},
-        json={one.name: one.value for one in given["body"]},
+        params={item.name: _texts(item.value) for item in given["query"]},
+        headers={input_name(item): _text(item.value) for item in given["header"]},
+        json={item.name: item.value for item in given["body"]},
     ).status_code
 
 
@@ -205,9 +205,9 @@ def new_site() -> Site:
 def test_a_route_sees_the_same_values_whichever_way_they_come(chosen):
     seen: list[dict[str, Any]] = []
     app, site = FastAPI(), new_site()
-    path = "".join("/{" + one.name + "}" for one in chosen if one.location == "path")
+    path = "".join("/{" + item.name + "}" for item in chosen if item.location == "path")
     app.post("/x" + path)(site.action("x")(handler_of(chosen, seen, _MARKS)))
-    given_input = {input_name(one): one.value for one in chosen if not one.is_omitted}
+    given_input = {input_name(item): item.value for item in chosen if not item.is_omitted}
     with published(app, site) as client:
         front = Front(client, site)
         jsonschema.Draft202012Validator(front.inputs("x")).validate(given_input)
@@ -223,7 +223,7 @@ def test_a_function_sees_what_its_types_make_of_the_input(chosen):
     seen: list[dict[str, Any]] = []
     site = new_site()
     site.agent("x", description="Note what came.").operation("note")(handler_of(chosen, seen, {}))
-    given_input = {one.name: one.value for one in chosen if not one.is_omitted}
+    given_input = {item.name: item.value for item in chosen if not item.is_omitted}
     only = chosen[0]
     if len(chosen) == 1 and isinstance(only.value, dict) and not only.is_optional and is_model(only.kind.annotation):
         given_input = only.value  # a single model is the whole input
@@ -232,8 +232,8 @@ def test_a_function_sees_what_its_types_make_of_the_input(chosen):
         jsonschema.Draft202012Validator(front.inputs("x_note")).validate(given_input)
         assert front.call("x_note", given_input) is None
     expected = {
-        one.name: None if one.is_omitted else TypeAdapter(_annotation(one, {})).validate_python(one.value)
-        for one in chosen
+        item.name: None if item.is_omitted else TypeAdapter(_annotation(item, {})).validate_python(item.value)
+        for item in chosen
     }
     assert seen == [expected]
 

@@ -127,7 +127,7 @@ def test_one_decorator_may_stand_on_several_handlers():
     site, page = make_site(), None
     page = site.page(description="To read.")
     routes = [Route("/a", page(about)), Route("/b", page(undescribed))]
-    assert [one.path for one in pages_of(site, *routes)] == ["/a", "/b"]
+    assert [page.path for page in pages_of(site, *routes)] == ["/a", "/b"]
 
 
 def test_classes_partials_and_wrappings_are_handlers():

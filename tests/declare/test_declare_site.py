@@ -267,7 +267,7 @@ def test_all_wrong_declarations_are_told_at_once(site):
     site.declare("gone", method="GET", path="/gone", description="Look.")
     with pytest.raises(DeclarationError) as caught:
         AgentPublisher(app, site=site).open()
-    assert [one.subject for one in caught.value.errors] == ['action "lost"', 'action "gone"']
+    assert [error.subject for error in caught.value.errors] == ['action "lost"', 'action "gone"']
     assert caught.value.subject == 'action "lost"'
     assert [line.partition(":")[0] for line in str(caught.value).split("\n")] == ['action "lost"', 'action "gone"']
 

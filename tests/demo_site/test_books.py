@@ -50,7 +50,7 @@ def test_a_book_is_found_by_its_whole_title() -> None:
     with Database().reading() as connection:
         for book in BOOKS:
             found = search(connection, book["title"], Sort.relevance, 1, 12)
-            assert book["slug"] in {one.slug for one in found.books}, book["title"]
+            assert book["slug"] in {book.slug for book in found.books}, book["title"]
 
 
 def test_some_books_are_out_of_stock_and_eight_lie_on_the_front_table() -> None:

@@ -27,7 +27,7 @@ async def test_an_order_that_is_shipped_is_told_to_its_buyer():
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as browser:
             token = await carry_out_async(token_steps(ORIGIN), browser)
         buyer, stranger = Client(app, authorization=f"Bearer {token}"), Client(app)
-        cursors = [(await one.poll())["cursor"] for one in (buyer, stranger)]
+        cursors = [(await item.poll())["cursor"] for item in (buyer, stranger)]
         of_jobs = (await buyer.poll(name="job_ended"))["cursor"]
         await use(buyer, "add_to_basket", slug="emma", quantity=1)
         placed = await use(buyer, "check_out", name="Jane", address="1 Quiet Lane, Oxford")
@@ -39,5 +39,5 @@ async def test_an_order_that_is_shipped_is_told_to_its_buyer():
                 await asyncio.sleep(0.02)
         assert (await stranger.poll(cursors[1]))["events"] == []
     shipped = {"order_id": placed["order_id"], "total_cents": placed["total_cents"], "currency": "USD"}
-    assert [one["data"] for one in told] == [shipped]
+    assert [item["data"] for item in told] == [shipped]
     assert ended[0]["data"]["action"] == "ship_order"

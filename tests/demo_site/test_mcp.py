@@ -17,7 +17,7 @@ ORIGIN = "https://shop.example"
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
     async with connect(create_app(ORIGIN, doors=["mcp"]), mode) as client:
-        listed = {one.uri: one.title for one in (await client.list_resources()).resources}
+        listed = {resource.uri: resource.title for resource in (await client.list_resources()).resources}
         read = (await client.read_resource(f"{ORIGIN}/books/emma")).contents[0]
     assert listed[f"{ORIGIN}/"] == "The shop window"
     assert listed[f"{ORIGIN}/search"] == "All our books"

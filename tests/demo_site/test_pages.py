@@ -164,7 +164,7 @@ def test_every_page_is_whole_and_can_be_used_without_a_mouse(shop: Shop, path: s
 def own_scripts(page: str) -> list[str]:
     """The scripts in a page that are neither files of the shop's own nor structured data."""
     listed = re.findall(r"<script[^>]*>", page)
-    return [one for one in listed if 'src="/' not in one and 'type="application/ld+json"' not in one]
+    return [item for item in listed if 'src="/' not in item and 'type="application/ld+json"' not in item]
 
 
 @pytest.mark.parametrize("path", PUBLIC_PAGES)

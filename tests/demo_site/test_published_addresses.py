@@ -101,7 +101,9 @@ def in_awas(client: TestClient, known: Mapping[str, object]) -> Iterator[Publish
     for action in manifest["actions"]:
         assert action["path"] == action["endpoint"]
         given = _sample(_followed(client, action["inputSchema"]), known)
-        assert {one["name"] for one in action.get("parameters", []) if one["required"]} == given.keys()
+        assert {
+            parameter["name"] for parameter in action.get("parameters", []) if parameter["required"]
+        } == given.keys()
         media_type = action["outputs"].get("type", JSON)
         call = _over_http(client, action["method"], action["path"], given, media_type)
         facts = {"auth": action["authentication_required"], "limit": action.get("rateLimit", {}).get("requests")}
@@ -155,7 +157,7 @@ def in_mcp(client: TestClient, known: Mapping[str, object]) -> Iterator[Publishe
 def in_agent_card(client: TestClient, known: Mapping[str, object]) -> Iterator[Published]:
     """A2A: the skills of the card; what they take is in the card's extension."""
     card = client.get("/.well-known/agent-card.json").json()
-    [contracts] = [one["params"]["skills"] for one in card["capabilities"]["extensions"]]
+    [contracts] = [extension["params"]["skills"] for extension in card["capabilities"]["extensions"]]
     for skill in card["skills"]:
         contract, door = contracts[skill["id"]], A2aCaller(client)
         given, door.key_field = _sample(contract["inputSchema"], known), contract.get("idempotencyKey", "")
@@ -248,7 +250,7 @@ ACTIONS = {"free", "page", "either", "limited", "keyed", "think", *REFUSED}
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_action_of_every_document_is_guarded_where_it_is_published(open_client, name):
-    published = {one.id: one for one in DOCUMENTS[name](_shop(open_client), {})}
+    published = {item.id: item for item in DOCUMENTS[name](_shop(open_client), {})}
     assert set(published) == ACTIONS
     for action_id, one in published.items():
         first = one.call(None)
@@ -269,7 +271,7 @@ def test_every_action_of_every_document_is_guarded_where_it_is_published(open_cl
 def test_an_action_that_nothing_guards_is_published_with_its_own_route(open_client, name):
     client = _shop(open_client)
     path = {"AWAS": "/.well-known/ai-actions.json", "agent.json": "/agent.json"}[name]
-    addresses = {one["id"]: one["endpoint"] for one in client.get(path).json()["actions"]}
+    addresses = {action["id"]: action["endpoint"] for action in client.get(path).json()["actions"]}
     assert addresses.pop("free") == "/free/{title}"
     assert addresses == {action_id: f"/agents/actions/{action_id}" for action_id in ACTIONS - {"free"}}
 
@@ -293,7 +295,7 @@ NEEDS_AN_ACCOUNT = {
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_action_of_the_demo_site_is_guarded_where_it_is_published(open_client, name, tmp_path):
     client = open_client(create_app("https://shop.example", tmp_path / "books.db", 0, ["mcp", "a2a"]))
-    published = {one.id: one for one in DOCUMENTS[name](client, KNOWN)}
+    published = {item.id: item for item in DOCUMENTS[name](client, KNOWN)}
     assert published.keys() >= {*NEEDS_AN_ACCOUNT, "search_books", "show_book", "summarizer"}
     for action_id, one in published.items():
         assert one.call(None).code == ("AUTHENTICATION_REQUIRED" if action_id in NEEDS_AN_ACCOUNT else None), action_id
@@ -305,7 +307,7 @@ def test_every_action_of_the_demo_site_is_guarded_where_it_is_published(open_cli
 def test_a_book_is_bought_at_the_addresses_of_a_manifest(open_client, name, tmp_path):
     client = open_client(create_app("https://shop.example", tmp_path / "books.db", 0))
     path = {"AWAS": "/.well-known/ai-actions.json", "agent.json": "/agent.json"}[name]
-    actions = {one["id"]: one for one in client.get(path).json()["actions"]}
+    actions = {action["id"]: action for action in client.get(path).json()["actions"]}
 
     def call(action_id: str, given: Mapping[str, object], **headers: str) -> Any:
         method, address = actions[action_id]["method"], actions[action_id]["endpoint"]

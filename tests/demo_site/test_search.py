@@ -18,7 +18,7 @@ def test_books_are_found_and_read_and_nobodys_basket_is():
         pages: int = client.portal.call(options["site"].ask("search").ready)
         answer = client.post("/agents/actions/search", json={"query": "the white whale"}).json()
         assert pages > 100
-        assert "/books/moby-dick" in [one["id"] for one in answer["results"]]
+        assert "/books/moby-dick" in [result["id"] for result in answer["results"]]
         page = client.post("/agents/actions/fetch", json={"id": "/books/moby-dick"}).json()
         assert "Call me Ishmael" in page["text"]
         assert page["url"] == f"{ORIGIN}/books/moby-dick"

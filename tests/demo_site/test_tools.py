@@ -68,4 +68,6 @@ async def test_every_action_is_called_from_the_page_and_the_person_is_asked():
     assert called == set(tools)
     assert all(tools[name].get("readOnly") for name in ("search_books", "show_book", "show_basket"))
     assert tools["check_out"].get("consequential")
-    assert [one for one in complaints if "428" not in one] == [], "neither the policy nor WebMCP complains"
+    assert [complaint for complaint in complaints if "428" not in complaint] == [], (
+        "neither the policy nor WebMCP complains"
+    )

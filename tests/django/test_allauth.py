@@ -31,7 +31,7 @@ def test_people_sign_in_and_mistakes_are_refusals(told):
     assert told["stranger"][0] == 401
     assert told["wrong"][0] == 422
     assert told["wrong"][1]["code"] == "INVALID_INPUT"
-    assert "/email" in {one["pointer"] for one in told["taken"][1]["errors"]}
+    assert "/email" in {error["pointer"] for error in told["taken"][1]["errors"]}
     assert told["in"][0] == 200
     assert told["in"][1]["location"] == "/mine/"
     assert told["known"] == [200, {"name": "ann"}]

@@ -145,7 +145,7 @@ LOCALE = "django.middleware.locale.LocaleMiddleware"
 
 @pytest.fixture(autouse=True, params=["inside", "outside"])
 def _project(request):
-    rest = [one for one in MIDDLEWARE if one not in (OURS, LOCALE)]
+    rest = [item for item in MIDDLEWARE if item not in (OURS, LOCALE)]
     order = [OURS, *rest, LOCALE] if request.param == "inside" else ["tests.django.test_answers_with_pages.own", LOCALE]
     order = order if request.param == "inside" else [*order, *rest, OURS]
     DONE.clear()

@@ -131,5 +131,5 @@ async def test_the_application_user_calls_tools_as_another_caller(agent):
         await call_tool(agent, "note", {"idempotency_key": "of a tool"}, authorization=f"Bearer {of}-7")
         for of in ("left", "left", "right")
     ]
-    noted = [one["structuredContent"]["noted"] for one in told]
+    noted = [item["structuredContent"]["noted"] for item in told]
     assert noted[0] == noted[1] != noted[2]

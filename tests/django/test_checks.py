@@ -32,7 +32,7 @@ def told(site: str | None, **settings: object) -> dict[str, str]:
     """Ids of the checks that complain, with what they say."""
     given = {"AWP_PUBLISH": {"SITE": f"{HERE}.{site}"}, "ROOT_URLCONF": HERE, **settings}
     with override_settings(**given):
-        return {str(one.id): f"{one.msg} {one.hint}" for one in run_checks(tags=[TAG])}
+        return {str(check.id): f"{check.msg} {check.hint}" for check in run_checks(tags=[TAG])}
 
 
 def test_the_shop_has_nothing_to_complain_of():
@@ -81,7 +81,7 @@ def test_wrong_declarations_are_told_with_a_remedy(site, words):
 def test_all_wrong_declarations_are_told_at_once():
     given = {"AWP_PUBLISH": {"SITE": f"{HERE}.several_errors_site"}, "ROOT_URLCONF": HERE}
     with override_settings(**given):
-        found = [str(one.msg) for one in run_checks(tags=[TAG]) if one.id == "awp_publish.E002"]
+        found = [str(check.msg) for check in run_checks(tags=[TAG]) if check.id == "awp_publish.E002"]
     assert [message.partition(":")[0] for message in found] == ['action "lost"', 'action "view"']
 
 
@@ -111,7 +111,7 @@ def test_every_check_is_documented_and_has_a_hint():
     assert len(set(ids)) == len(ids) == source.read_text().count("hint=")
     assert re.findall(r"^\| `(awp_publish\.\w+)` \|", page.read_text(), re.MULTILINE) == sorted(ids)
     tested = "".join(file.read_text() for file in (ROOT / "tests" / "django").glob("test_*.py"))
-    assert [one for one in ids if one.removeprefix("awp_publish.") not in tested] == []
+    assert [item for item in ids if item.removeprefix("awp_publish.") not in tested] == []
 
 
 def test_every_setting_and_command_is_documented():
@@ -234,7 +234,7 @@ def test_no_verb_of_the_project_prints_what_a_terminal_obeys(capsys, tmp_path):
 
 
 def _verbs_of(parser):
-    return next(one.choices for one in parser._actions if isinstance(one.choices, dict))
+    return next(action.choices for action in parser._actions if isinstance(action.choices, dict))
 
 
 # --- Templates ---

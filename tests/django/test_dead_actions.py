@@ -199,7 +199,9 @@ def call(agent: str, **given: object) -> tuple[int, Any]:
 
 
 def test_findings_name_the_action_and_what_its_view_reads():
-    said = {one.msg.split('"')[1]: one.msg for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W006"}
+    said = {
+        check.msg.split('"')[1]: check.msg for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W006"
+    }
     expected = {
         "post_blind": "has no inputs=, and its view reads a body, of which it reads title",
         "post_json": "has no inputs=, and its view reads a body",

@@ -71,10 +71,10 @@ def test_no_description_is_a_docstring_of_a_framework():
 
 
 def test_an_action_without_words_is_found_by_its_name():
-    said = [one.msg for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W006"]
-    assert any('"book_recent"' in one and "GET /books/recent/" in one for one in said), said
-    assert any('"health"' in one for one in said)
-    assert not any("worn" in one for one in said)
+    said = [check.msg for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W006"]
+    assert any('"book_recent"' in item and "GET /books/recent/" in item for item in said), said
+    assert any('"health"' in item for item in said)
+    assert not any("worn" in item for item in said)
 
 
 def test_a_view_of_the_framework_that_is_declared_without_words_is_refused_by_name():

@@ -22,7 +22,7 @@ def test_a_view_emits(client: Client) -> None:
 
 def test_a_server_of_few_threads_keeps_no_streams_open(client: Client) -> None:
     listed = client.post("/mcp", **asked("events/list", {})).json()["result"]["events"]
-    assert {one["name"]: one["delivery"] for one in listed}["order_shipped"] == ["poll", "webhook"]
+    assert {item["name"]: item["delivery"] for item in listed}["order_shipped"] == ["poll", "webhook"]
     refused = client.post("/mcp", **asked("events/stream", {"name": "order_shipped"})).json()["error"]
     assert (refused["code"], refused["data"]) == (-32026, {"feature": "deliveryMode", "value": "push"})
     refused = client.post("/mcp", **asked("subscriptions/listen", {"notifications": {}})).json()["error"]
@@ -42,4 +42,4 @@ async def test_a_view_emits_under_asgi(async_client: AsyncClient) -> None:
     told = (await async_client.get("/ship?order=7")).content.decode()
     params = {"name": "order_shipped", "cursor": begun["cursor"]}
     read = (await async_client.post("/mcp", **asked("events/poll", params))).json()
-    assert [one["eventId"] for one in read["result"]["events"]] == [told]
+    assert [event["eventId"] for event in read["result"]["events"]] == [told]

@@ -58,7 +58,7 @@ ABOVE = "django.contrib.messages.middleware.MessageMiddleware"
 OPTIONS: dict[str, Any] = {
     "ROOT_URLCONF": __name__,
     "AWP_PUBLISH": {"SITE": f"{__name__}.site"},
-    "MIDDLEWARE": [*MIDDLEWARE[:2], ABOVE, *(one for one in MIDDLEWARE[2:] if one != ABOVE)],
+    "MIDDLEWARE": [*MIDDLEWARE[:2], ABOVE, *(item for item in MIDDLEWARE[2:] if item != ABOVE)],
 }
 
 
@@ -70,7 +70,7 @@ def call(name: str, given: dict[str, object], visitor: Client | None = None) -> 
 
 def test_a_field_that_its_page_shows_filled_in_need_not_be_sent():
     with override_settings(**OPTIONS):
-        action = next(one for one in get_publication().site.catalog.actions if one.id == "order")
+        action = next(action for action in get_publication().site.catalog.actions if action.id == "order")
         assert action.inputs["required"] == ["title", "password"]
         assert call("order", {"title": "Emma", "password": "x"})["messages"] == ["1 of Emma"]
 
@@ -93,6 +93,8 @@ def test_a_message_that_a_visitor_has_not_seen_yet_is_none_of_their_agents_call(
 def test_an_operation_of_an_api_is_included_by_its_own_name_and_finds_nothing_wrong():
     with override_settings(**OPTIONS):
         published = get_publication().site
-        assert [one.id for one in published.catalog.actions if one.id.endswith("add_note")] == ["first_add_note"]
-        assert [one.message for one in published.findings if "add_note" in one.message] == []
+        assert [action.id for action in published.catalog.actions if action.id.endswith("add_note")] == [
+            "first_add_note"
+        ]
+        assert [finding.message for finding in published.findings if "add_note" in finding.message] == []
         assert call("first_add_note", {"text": "hi"}) == {"text": "hi", "stars": 3}

@@ -162,7 +162,7 @@ def call(request):
 
 def refused(told: Any) -> list[tuple[str, str]]:
     assert told["code"] == "INVALID_INPUT"
-    return [(one["pointer"], one["detail"]) for one in told["errors"]]
+    return [(error["pointer"], error["detail"]) for error in told["errors"]]
 
 
 WRONG = [("/email", "Enter a real address.")]

@@ -33,7 +33,7 @@ Books = forms.modelformset_factory(Book, fields=["title", "pages"], can_delete=T
 def invite(request: HttpRequest):
     """Invite guests."""
     guests = Guests(request.POST)
-    if not guests.is_valid() or any(one["email"] == "full@example.com" for one in guests.cleaned_data):
+    if not guests.is_valid() or any(item["email"] == "full@example.com" for item in guests.cleaned_data):
         if guests.is_valid():
             guests.forms[1].add_error("email", "There is no room.")
             guests.forms[0].add_error(None, "They eat nothing here.")
@@ -68,7 +68,7 @@ def give_party(request: HttpRequest):
         party.add_error("title", "There is one already.")
         guests.forms[0].add_error("email", "They are there.")
         return HttpResponse(party.as_p() + guests.as_table())
-    return JsonResponse({**party.cleaned_data, "guests": [one["email"] for one in guests.cleaned_data]})
+    return JsonResponse({**party.cleaned_data, "guests": [item["email"] for item in guests.cleaned_data]})
 
 
 urlpatterns = [path("guests", invite), path("books", edit_books), path("party", give_party)]
@@ -107,7 +107,7 @@ def test_rows_arrive_in_the_formset():
 def test_rows_that_are_wrong_are_pointed_at(given, pointer):
     answer = call("invite", **given)
     assert answer.status_code == 422
-    assert any(one["pointer"].startswith(pointer) for one in answer.json()["errors"])
+    assert any(error["pointer"].startswith(pointer) for error in answer.json()["errors"])
 
 
 def test_errors_of_a_view_about_a_row_point_at_it():
@@ -143,7 +143,7 @@ def test_a_form_and_a_formset_of_one_view_are_sent_together():
         "paid": False,
         "guests": ["a@example.com", "b@example.com"],
     }
-    described = dict[str, Any](next(one for one in site.catalog.actions if one.id == "give_party").inputs)
+    described = dict[str, Any](next(action for action in site.catalog.actions if action.id == "give_party").inputs)
     assert set(described["properties"]) == {"title", "paid", "form"}
     assert set(described["required"]) == {"title", "form"}
     assert described["additionalProperties"] is False
@@ -162,7 +162,7 @@ def test_a_form_and_a_formset_of_one_view_are_sent_together():
 def test_errors_of_a_form_and_its_formset_point_at_their_inputs(given, pointers):
     answer = call("give_party", **given)
     assert answer.status_code == 422
-    assert pointers <= {one["pointer"] for one in answer.json()["errors"]}
+    assert pointers <= {error["pointer"] for error in answer.json()["errors"]}
 
 
 @pytest.mark.parametrize(("kinds", "told"), [([Party, Party], "prefix"), ([Party, Book], "is not a form")])

@@ -265,7 +265,7 @@ def test_reads_that_are_known_to_be_some_become_actions_and_html_becomes_pages()
 
 def test_routes_that_were_left_out_are_listed_with_the_reason():
     get_publication()
-    left = {(one.method, one.path): one.why for one in site.left_out}
+    left = {(item.method, item.path): item.why for item in site.left_out}
     assert "may change something" in left["GET", "/tickets/{pk}/hold/"]
     assert "may change something" in left["GET", "/either/"]
     assert "may change something" in left["GET", "/drop/"]
@@ -283,7 +283,7 @@ def test_routes_that_were_left_out_are_listed_with_the_reason():
 
 
 def test_a_view_that_cannot_be_read_is_left_out_and_the_others_are_published():
-    told = {one.path: one.why for one in get_publication().site.left_out}
+    told = {item.path: item.why for item in get_publication().site.left_out}
     assert told["/schema/"].startswith("it is for programs")
     assert told["/riddle/"] == "its inputs cannot be read: Riddle cannot be read: too early"
     assert told["/untold/"].startswith("its view cannot be read: ")

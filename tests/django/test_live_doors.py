@@ -49,7 +49,7 @@ async def test_the_official_mcp_client_lists_and_calls(address, mode):
         wrong = await client.call_tool("search", {"shelf": 3})
         assert wrong.is_error
         documents = await client.list_resources()
-        assert "https://shop.example/agent.json" in [str(one.uri) for one in documents.resources]
+        assert "https://shop.example/agent.json" in [str(resource.uri) for resource in documents.resources]
 
 
 async def test_a_client_that_finds_out_the_version_is_served(address):

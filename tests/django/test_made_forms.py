@@ -46,11 +46,11 @@ class FromDatabase(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["group"].choices = [(one.pk, one.name) for one in Group.objects.all()]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [(item.pk, item.name) for item in Group.objects.all()]  # type: ignore[attr-defined]
 
 
 class Lazy(forms.Form):
-    group = forms.ChoiceField(choices=lambda: [(one.pk, one.name) for one in Group.objects.all()])
+    group = forms.ChoiceField(choices=lambda: [(item.pk, item.name) for item in Group.objects.all()])
 
 
 class Unknown(FormView):
@@ -203,8 +203,8 @@ def test_a_form_that_nobody_can_make_closes_nothing_and_a_check_says_so():
     inputs = get_publication().site.catalog.action("take").inputs
     assert "additionalProperties" not in inputs
     assert "enum" not in str(inputs)
-    told = [one for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W004"]
-    assert [one.msg.split()[0].rpartition(".")[2] for one in told] == ["ForSomebody", "FromDatabase", "Unknown"]
+    told = [check for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W004"]
+    assert [item.msg.split()[0].rpartition(".")[2] for item in told] == ["ForSomebody", "FromDatabase", "Unknown"]
     assert "inputs=" in str(told[0].hint)
     body = json.dumps({"input": {"group": "ann"}})
     assert Client().post("/agents/take/invoke", body, content_type="application/json").json() == {"group": "ann"}

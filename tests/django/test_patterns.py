@@ -168,9 +168,9 @@ def test_every_pattern_of_every_document_compiles_as_javascript_does_it():
 
 
 def test_patterns_that_are_left_out_are_reported_by_action():
-    said = [one.msg for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W006"]
+    said = [check.msg for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W006"]
     for action, member in (("take", "greedy"), ("take", "borders"), ("take", "harmless"), ("paint", "rest")):
-        assert any(f'"{action}"' in one and f"/{member}" in one for one in said), said
+        assert any(f'"{action}"' in item and f"/{member}" in item for item in said), said
     published = json.dumps(tools())
     assert "x-pattern-left-out" not in published
 

@@ -92,7 +92,7 @@ async def test_actions_have_addresses_of_their_own(visit):
     assert (wrong.status_code, wrong.json()["code"]) == (422, "INVALID_INPUT")
     assert (await visit("get", "/agents/actions/order")).status_code == 405
     listed = (await visit("get", "/agent.json")).json()["actions"]
-    assert {one["id"]: one["endpoint"] for one in listed} == {
+    assert {item["id"]: item["endpoint"] for item in listed} == {
         "show_order": "/shop/orders/{number}",
         "order": "/agents/actions/order",
         "mine": "/agents/actions/mine",
@@ -105,7 +105,7 @@ async def test_a_guarded_view_is_asked_for_who_calls_and_counts(visit):
     user = await User.objects.acreate(username="ann")
     await sync_to_async(visit.client.force_login)(user)
     answers = [await visit("get", "/shop/mine") for _ in range(4)]
-    assert [one.status_code for one in answers] == [200, 200, 200, 429]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
     assert (answers[0].content, answers[0]["x-ratelimit-remaining"]) == (b"ann", "2")
 
 

@@ -64,7 +64,7 @@ def queries(ask) -> list[str]:
         b"".join(answer) if answer.streaming else answer.content
         answer.close()
     assert answer.status_code == 200, answer.content
-    return [one["sql"] for one in captured.captured_queries]
+    return [query["sql"] for query in captured.captured_queries]
 
 
 @pytest.mark.parametrize("above", [[], [f"{__name__}.own"], [f"{__name__}.own_async"]], ids=str)
@@ -82,4 +82,4 @@ def test_a_call_writes_its_record_and_asks_for_nothing_else_than_its_view(above)
         assert len(direct) == 5  # session, user, books, and the transaction around the view
         assert len(called) == len(direct) + 1, called
         assert "/books" in SEEN[2:] or not above, "the project's own middleware sees where the call goes"
-        assert sum("recentcall" in one for one in called) == 1
+        assert sum("recentcall" in item for item in called) == 1

@@ -280,7 +280,7 @@ def test_the_admin_lists_jobs_without_what_they_were_given(admin, client):
         time.sleep(0.05)
     assert job_id in page
     assert "post_later" in page
-    record = next(one for one in JobRecord.objects.all() if job_id.encode() in bytes(one.value))
+    record = next(item for item in JobRecord.objects.all() if job_id.encode() in bytes(item.value))
     assert job_id in admin.get(f"/admin/awp_publish_django/jobrecord/{record.pk}/change/").content.decode()
     JobRecord.objects.using("store").filter(pk=record.pk).update(value=b"of another version")
     assert admin.get("/admin/awp_publish_django/jobrecord/").status_code == 200

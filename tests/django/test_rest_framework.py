@@ -406,7 +406,7 @@ def test_pages_search_and_order_are_inputs_and_a_page_is_the_output(ann):
     for title in ("Emma", "Persuasion", "Emmeline"):
         Book.objects.create(title=title, pages=len(title))
     status, told = call("GET", "/books/", {"search": "emm", "ordering": "-title", "size": 1, "page": 2})
-    assert (status, [one["title"] for one in told["results"]], told["count"]) == (200, ["Emma"], 2)
+    assert (status, [result["title"] for result in told["results"]], told["count"]) == (200, ["Emma"], 2)
     assert call("GET", "/books/", {"ordering": "price"})[0] == 422
 
 
@@ -495,7 +495,7 @@ def test_nested_errors_have_pointers():
     given = {"authors": [{"name": "Jane"}, {"name": "Anne", "towns": ["Bath", "Winchester"]}], "secret": "x"}
     status, told = call("POST", "/authors/", given)
     assert status == 422
-    assert [one["pointer"] for one in told["errors"]] == ["/authors/1/towns/1"]
+    assert [error["pointer"] for error in told["errors"]] == ["/authors/1/towns/1"]
 
 
 def test_a_write_only_input_is_declared_as_a_password():

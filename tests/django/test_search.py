@@ -60,11 +60,11 @@ def _shop() -> Iterator[None]:
 
 def test_pages_are_found_and_read_under_wsgi(client):
     found = client.post("/agents/search/invoke", json.dumps({"input": {"query": "brass lamps"}}), **CALL).json()
-    assert [one["id"] for one in found["results"]] == ["/lamps", "/oil"]
+    assert [result["id"] for result in found["results"]] == ["/lamps", "/oil"]
     page = client.post("/agents/fetch/invoke", json.dumps({"input": {"id": "/oil"}}), **CALL).json()
     assert page["text"] == "# Oil\n\nOil for lamps."
 
 
 async def test_pages_are_found_under_asgi_without_a_lifespan(async_client):
     answer = await async_client.post("/agents/search/invoke", json.dumps({"input": {"query": "oil"}}), **CALL)
-    assert [one["id"] for one in answer.json()["results"]] == ["/oil"]
+    assert [result["id"] for result in answer.json()["results"]] == ["/oil"]

@@ -600,7 +600,7 @@ def test_a_site_without_sign_in_has_nothing_of_it_in_the_admin():
 
 def complaints(name: str = "site", **changes: Any) -> dict[str, str]:
     with override_settings(**settings_of(name, DEBUG=True, **changes)):
-        return {str(one.id): f"{one.msg} {one.hint}" for one in run_checks(tags=[TAG])}
+        return {str(check.id): f"{check.msg} {check.hint}" for check in run_checks(tags=[TAG])}
 
 
 def test_a_project_that_people_sign_in_to_has_nothing_to_complain_of():
@@ -632,7 +632,7 @@ def test_middleware_that_tells_too_late_who_is_signed_in_is_told():
 
 def test_a_memory_that_other_workers_do_not_share_is_told():
     with override_settings(**settings_of()):
-        assert "what people have allowed" in " ".join(one.msg for one in run_checks(tags=[TAG]))
+        assert "what people have allowed" in " ".join(check.msg for check in run_checks(tags=[TAG]))
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Required(getattr(middleware, "LoginRequiredMiddleware", AuthenticationMidd
     """A subclass of a middleware that came with Django 5.1."""
 
 
-OWN = [f"{__name__}.{one.__name__}" for one in (Sessions, Users, Locales, Required)]
+OWN = [f"{__name__}.{item.__name__}" for item in (Sessions, Users, Locales, Required)]
 
 
 class BookSerializer(serializers.ModelSerializer):
@@ -94,7 +94,7 @@ def test_subclasses_of_djangos_middleware_count_as_these():
         assert DjangoProject().awp_has_sessions
         given = {"AWP_PUBLISH": {"SITE": "tests.django.sites.users_site"}, "ROOT_URLCONF": "tests.django.sites"}
         with override_settings(**given):
-            assert "awp_publish.E004" not in {one.id for one in run_checks(tags=["agents"])}
+            assert "awp_publish.E004" not in {check.id for check in run_checks(tags=["agents"])}
             needed = {route.describe(route.methods[0]).auth_required for route in DjangoProject().awp_routes()}
         assert needed == {hasattr(middleware, "LoginRequiredMiddleware")}
 
@@ -103,14 +103,14 @@ def test_the_name_of_a_view_includes_one_action_and_no_other_format():
     own = make_site()
     own.include(operations=["search", "write", "book-list"])
     own.freeze(DjangoProject(tuple(urlpatterns)))
-    ways = {one.id: (one.target.method, one.target.path) for one in own.catalog.actions if one.target}
+    ways = {action.id: (action.target.method, action.target.path) for action in own.catalog.actions if action.target}
     assert ways == {
         "search": ("GET", "/search"),
         "write": ("POST", "/write"),
         "book_list_get": ("GET", "/books/"),
         "book_list_post": ("POST", "/books/"),
     }
-    assert any("included as GET" in one.why for one in own.left_out if one.path == "/search")
+    assert any("included as GET" in item.why for item in own.left_out if item.path == "/search")
 
 
 def test_options_of_django_may_stand_behind_the_verb():

@@ -56,7 +56,7 @@ def test_the_admin_speaks_the_projects_language(tmp_path):
     with override_settings(LOCALE_PATHS=[str(tmp_path)], USE_I18N=True), translation.override("de"):
         assert str(apps.get_app_config("awp_publish_django").verbose_name) == "Agenten"
         assert str(JobRecord._meta.verbose_name) == "Auftrag"
-        assert "Fortschritt" in [str(getattr(one, "short_description", "")) for one in COLUMNS]
+        assert "Fortschritt" in [str(getattr(column, "short_description", "")) for column in COLUMNS]
         folder = Path(apps.get_app_config("awp_publish_django").path) / "templates"
         [page] = [page for page in folder.rglob("*.html") if "awp_waiting" in page.read_text()]
         block = page.read_text().partition("{% block content %}")[2].partition("{{ block.super }}")[0]

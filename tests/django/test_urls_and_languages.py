@@ -64,7 +64,7 @@ def test_documents_and_doors_are_urls_where_the_middleware_is_not():
     assert client.get("/agent.json").status_code == 200
     assert call(client, "nothing").status_code == 404
     assert client.get("/nothing").status_code == 404
-    assert not [one for one in run_checks(tags=["agents"]) if one.id in ("awp_publish.E003", "awp_publish.W002")]
+    assert not [check for check in run_checks(tags=["agents"]) if check.id in ("awp_publish.E003", "awp_publish.W002")]
 
 
 def test_the_urls_stand_beside_the_middleware_too():

@@ -77,7 +77,7 @@ def test_pages_behind_the_catch_all_pattern_are_named_and_read(told):
 
 def test_a_form_page_that_shows_its_form_again_is_a_refusal(told):
     status, problem = told["contact nobody"]
-    assert (status, [one["pointer"] for one in problem["errors"]]) == (422, ["/email"])
+    assert (status, [error["pointer"] for error in problem["errors"]]) == (422, ["/email"])
     status, page = told["contact"]
     assert status == 200
     assert "Thank you." in page

@@ -74,7 +74,7 @@ def test_the_wheel_has_a_bill_of_materials_that_names_what_it_needs(installed):
     [starlette] = [component for component in bill["components"] if component["name"] == "starlette"]
     assert [one["value"] for one in starlette["properties"]] == ["starlette<2,>=0.41"]
     refs = [component["bom-ref"] for component in (own, *bill["components"])]
-    assert [one["ref"] for one in bill["dependencies"]] == refs
+    assert [dependency["ref"] for dependency in bill["dependencies"]] == refs
     assert bill["dependencies"][0]["dependsOn"] == refs[1:]
 
 

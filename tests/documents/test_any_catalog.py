@@ -207,7 +207,7 @@ def test_any_parameter_has_a_name_of_its_own_and_a_type_that_both_versions_know(
 def test_any_entity_that_is_referred_to_is_there(catalog: Catalog) -> None:
     document = read(agent_json.PROTOCOL.documents[0], catalog)
     spellings = [one["type"] for action in document["actions"] for one in action["inputs"].values()]
-    spellings += [one for action in document["actions"] for one in action["outputs"].values()]
+    spellings += [output for action in document["actions"] for output in action["outputs"].values()]
     for entity in document.get("entities", {}).values():
         spellings += entity["fields"].values()
     referred = {spelling[7:-1] for spelling in spellings if spelling.startswith("object[")}

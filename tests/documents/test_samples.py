@@ -54,7 +54,7 @@ def differences(sample: object, published: object, place: str = "") -> Iterator[
 
 
 def _are_objects(sample: list[object], published: list[object]) -> bool:
-    return len(sample) == len(published) and all(isinstance(one, dict) for one in (*sample, *published))
+    return len(sample) == len(published) and all(isinstance(item, dict) for item in (*sample, *published))
 
 
 def publish(site: Site, app: FastAPI, path: str) -> Any:
@@ -69,13 +69,13 @@ def publish(site: Site, app: FastAPI, path: str) -> Any:
 
 
 def test_the_basic_structure_of_awas() -> None:
-    (sample,) = (one for one in samples(AWAS_TEXT, "version", "actions") if one["name"] == "My Website")
+    (sample,) = (sample for sample in samples(AWAS_TEXT, "version", "actions") if sample["name"] == "My Website")
     site = Site("My Website", "A brief description of your site", url="https://example.com")
     assert list(differences(sample, publish(site, FastAPI(), "/.well-known/ai-actions.json"))) == []
 
 
 def test_the_top_level_properties_of_awas() -> None:
-    (sample,) = (one for one in samples(AWAS_TEXT, "version", "actions") if one["name"] == "Example Site")
+    (sample,) = (sample for sample in samples(AWAS_TEXT, "version", "actions") if sample["name"] == "Example Site")
     site = Site(
         "Example Site",
         "Human-readable site description",
@@ -94,7 +94,7 @@ def test_the_top_level_properties_of_awas() -> None:
 
 @pytest.mark.needs("plain")
 def test_the_complete_example_of_awas() -> None:
-    (sample,) = (one for one in samples(AWAS_TEXT, "version", "actions") if one["name"] == "BookStore API")
+    (sample,) = (sample for sample in samples(AWAS_TEXT, "version", "actions") if sample["name"] == "BookStore API")
     app, site = (
         FastAPI(),
         Site(
@@ -142,7 +142,9 @@ def ignoring_address(found: list[tuple[str, object, object]]) -> list[tuple[str,
     """Without the address of an action, which is the plain door's where a gate of ours has to stand in front."""
     places = ("/path", "/endpoint")
     return [
-        one for one in found if not (one[0].endswith(places) and str(one[2]).startswith(("/agents/", "/api/actions/")))
+        finding
+        for finding in found
+        if not (finding[0].endswith(places) and str(finding[2]).startswith(("/agents/", "/api/actions/")))
     ]
 
 

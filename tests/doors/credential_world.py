@@ -593,7 +593,7 @@ def read_a2a_task(world: World, name: str, extras: Extras, *, method: str, is_ol
 def published(world: World, name: str, extras: Extras, *, document: str) -> None:
     """The address that a document publishes, read again for each call; the plain one where it hides the action."""
     listed = world.client.get(document).json()["actions"]
-    entry = next((one for one in listed if name in (one.get("id"), one.get("name"))), None)
+    entry = next((item for item in listed if name in (item.get("id"), item.get("name"))), None)
     address = f"/agents/actions/{name}"
     if entry is not None:
         told = re.search(r'"(?:https://shop\.example)?(/(?:agents/actions|routes)/\w+)"', json.dumps(entry))

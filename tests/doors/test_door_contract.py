@@ -426,7 +426,7 @@ def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
         assert SECRET not in str(asked)
         assert caller.call("sign_in", given, confirmation=asked.question["token"]).output == "ann"
         assert SECRET not in str(caller.call("sign_in", {"password": SECRET, "nmae": "ann"}))
-    noted = [one["input"] for one in facts if "input" in one]
+    noted = [fact["input"] for fact in facts if "input" in fact]
     assert {"name": "ann", "password": "(hidden)"} in noted
     assert SECRET not in f"{facts}{caplog.text}"
     assert SECRET.encode() not in b"".join(value for value, _ in store._values.entries.values())

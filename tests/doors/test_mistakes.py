@@ -150,7 +150,7 @@ TOLD: Final[tuple[tuple[dict[str, object], list[tuple[str, str]]], ...]] = (
 def test_a_mistake_is_told_as_what_must_be_there(wishing, door):
     for given, expected in TOLD:
         errors = door(wishing, "wish", given).problem["errors"]
-        assert [(one["pointer"], one["detail"]) for one in errors] == expected, given
+        assert [(error["pointer"], error["detail"]) for error in errors] == expected, given
 
 
 def test_unknown_members_are_told_what_is_known_once(wishing, door):
@@ -288,7 +288,7 @@ def test_a_format_is_held_before_a_person_is_asked_or_a_handler_runs(open_client
     client = open_client(AgentPublisher(Starlette(), site=site))
     problem = door(client, "visit", {"day": "soon", "file": "?!", "ticket": "seven"}).problem
     assert problem["code"] == "INVALID_INPUT"
-    assert [(one["pointer"], one["detail"]) for one in problem["errors"]] == [
+    assert [(error["pointer"], error["detail"]) for error in problem["errors"]] == [
         ("/day", 'must be a date such as 2026-01-31, not "soon"'),
         ("/file", "must be base64"),
         ("/ticket", 'must be a UUID, not "seven"'),

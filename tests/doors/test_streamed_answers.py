@@ -98,7 +98,7 @@ class Shop:
 
 
 def read(sent: list[Message]) -> tuple[int, dict[bytes, bytes], bytes]:
-    return sent[0]["status"], dict(sent[0]["headers"]), b"".join(one.get("body", b"") for one in sent[1:])
+    return sent[0]["status"], dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
 
 @pytest.mark.parametrize("outside", [False, True], ids=["alone", "with middleware outside"])
@@ -110,8 +110,8 @@ async def test_parts_are_passed_on_as_they_come(media_type, described, outside):
     sent = await shop.ask(x_request_id="seven")
     status, headers, body = read(sent)
     assert (status, body) == (200, b"one two three")
-    assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
-    assert [one.get("more_body", False) for one in sent[1:]] == [True, True, True, False]
+    assert [message["body"] for message in sent[1:]] == [b"one ", b"two ", b"three", b""]
+    assert [message.get("more_body", False) for message in sent[1:]] == [True, True, True, False]
     assert headers[b"content-type"].startswith(media_type.encode())
     assert (headers[b"cache-control"], headers[b"x-content-type-options"]) == (b"no-store", b"nosniff")
     assert (headers[b"x-request-id"], headers[b"x-total-count"]) == (b"seven", b"3")
@@ -137,7 +137,7 @@ async def test_a_stream_that_fails_has_no_end(caplog):
     shop = Shop(fails=True)
     sent = await shop.ask()
     assert read(sent)[2] == b"one two three"
-    assert all(one.get("more_body") for one in sent[1:])
+    assert all(message.get("more_body") for message in sent[1:])
     assert "action write failed" in caplog.text
 
 
@@ -163,7 +163,7 @@ async def test_an_answer_of_which_the_whole_is_needed_is_read_whole(options, hea
 @pytest.mark.needs("plain")
 async def test_a_key_that_is_not_given_records_nothing_and_the_answer_is_passed_on():
     sent = await Shop({"idempotency": "24h"}).ask()
-    assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
+    assert [message["body"] for message in sent[1:]] == [b"one ", b"two ", b"three", b""]
 
 
 @pytest.mark.needs("guarded_routes")
@@ -174,7 +174,7 @@ async def test_a_guarded_route_streams_to_its_own_visitors_as_it_did_without_gat
     sent = await shop.ask()
     status, headers, body = read(sent)
     assert (status, body) == (200, b"one two three")
-    assert [one["body"] for one in sent[1:]] == [b"one ", b"two ", b"three", b""]
+    assert [message["body"] for message in sent[1:]] == [b"one ", b"two ", b"three", b""]
     assert headers[b"content-type"].startswith(media_type.encode())
     assert headers[b"x-total-count"] == b"3"
     assert b"ratelimit" in headers
@@ -193,7 +193,7 @@ async def test_the_answer_of_a_guarded_route_that_is_recorded_is_read_whole():
 async def test_a_guarded_route_whose_stream_fails_has_no_end():
     sent = await Shop({"rate_limit": "10/minute", "guard_routes": True}, fails=True, path="/write").ask()
     assert read(sent)[2] == b"one two three"
-    assert all(one.get("more_body") for one in sent[1:])
+    assert all(message.get("more_body") for message in sent[1:])
 
 
 @pytest.mark.needs("plain")

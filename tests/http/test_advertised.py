@@ -37,7 +37,9 @@ def addresses_in(answer: Any, base: str) -> Iterator[str]:
     if "html" in kind:
         yield from re.findall(r'<(?:link|script|a|form)\b[^>]*?(?:href|src|action)="([^"]*)"', text)
         yield from (
-            one for block in re.findall(r"ld\+json\">(.*?)</script>", text) for one in strings_in(json.loads(block))
+            string
+            for block in re.findall(r"ld\+json\">(.*?)</script>", text)
+            for string in strings_in(json.loads(block))
         )
     elif "json" in kind:
         yield from strings_in(answer.json())
@@ -47,11 +49,11 @@ def addresses_in(answer: Any, base: str) -> Iterator[str]:
 
 def strings_in(value: Any, name: str = "") -> Iterator[str]:
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from strings_in(one, key)
+        for key, item in value.items():
+            yield from strings_in(item, key)
     elif isinstance(value, list):
-        for one in value:
-            yield from strings_in(one, name)
+        for item in value:
+            yield from strings_in(item, name)
     elif isinstance(value, str) and re.fullmatch(r"(https?://|/)[^\s|^]+", value) and name not in NO_ADDRESSES:
         yield value
 

@@ -95,7 +95,7 @@ def test_documents_tell_the_function_s_own_inputs_and_that_it_needs_to_know_who_
         assert list(inputs_of(site, "refund")["properties"]) == ["order"]
         documents = [client.get(path).text for path in ("/.well-known/ai-actions.json", "/agent.json", "/llms.txt")]
         assert not any("user_id" in document for document in documents)
-        actions = {one.id: one for one in site.catalog.actions}
+        actions = {action.id: action for action in site.catalog.actions}
     assert actions["my_orders"].auth_required
     assert actions["refund"].scopes == ("refund",)
     assert actions["my_orders"].target is None
@@ -167,7 +167,7 @@ def test_parameters_of_dependencies_are_inputs():
         note = {"text": "Fine", "stars": 2, "limit": 3}
         assert client.post("/agents/actions/add_note", json=note).json() == ["Fine", 2, 3, "us"]
         wrong = client.post("/agents/actions/add_note", json={"text": "a", "limit": "many"}).json()
-        assert [one["pointer"] for one in wrong["errors"]] == ["/limit"]
+        assert [error["pointer"] for error in wrong["errors"]] == ["/limit"]
         assert client.post("/agents/actions/tell", json={"word": "a", "extra": "b"}).json() == ["a", "b!"]
 
 

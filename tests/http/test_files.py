@@ -26,7 +26,7 @@ def app():
     async def add_cover(cover: Annotated[UploadFile, File()], more: list[UploadFile] | None = None) -> list[list[str]]:
         """Add a cover."""
         files = [cover, *(more or [])]
-        return [[one.filename or "", one.content_type or "", (await one.read()).hex()] for one in files]
+        return [[file.filename or "", file.content_type or "", (await file.read()).hex()] for file in files]
 
     @app.get("/cover", response_class=Response)
     @site.action("show_cover")
@@ -64,11 +64,13 @@ def test_a_file_in_json_has_its_name_and_its_media_type(open_client, app, door):
 def test_the_address_that_documents_give_reads_a_file_as_they_say_base64(open_client, app):
     client = open_client(app)
     listed = {
-        "/.well-known/ai-actions.json": lambda action: {one["name"]: one for one in action["parameters"]},
+        "/.well-known/ai-actions.json": lambda action: {
+            parameter["name"]: parameter for parameter in action["parameters"]
+        },
         "/agent.json": lambda action: action["inputs"],
     }
     for path, inputs_of in listed.items():
-        action = next(one for one in client.get(path).json()["actions"] if one["id"] == "add_cover")
+        action = next(action for action in client.get(path).json()["actions"] if action["id"] == "add_cover")
         assert inputs_of(action)["cover"]["x-encoding"] == "base64"
         assert inputs_of(action)["more"]["x-items"]["x-encoding"] == "base64"
         answer = client.request(action["method"], action["endpoint"], json={"cover": base64.b64encode(PNG).decode()})

@@ -129,7 +129,7 @@ def left_by(call: Callable[[], object]) -> list[str]:
         for _ in range(CALLS):
             call()
         gc.collect()
-        return sorted({name_of(one) for one in gc.garbage if name_of(one)})
+        return sorted({name_of(item) for item in gc.garbage if name_of(item)})
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

@@ -318,7 +318,9 @@ class Front:
             "extensions": {"websocket.http.response": {}},
         }
         coming: list[Any] = [{"type": "websocket.connect"}]
-        coming += [{"type": "websocket.receive", "text" if isinstance(one, str) else "bytes": one} for one in frames]
+        coming += [
+            {"type": "websocket.receive", "text" if isinstance(frame, str) else "bytes": frame} for frame in frames
+        ]
         coming.append({"type": "websocket.disconnect", "code": 1000})
 
         async def receive() -> Any:

@@ -210,15 +210,15 @@ async def test_strangers_share_what_is_theirs_and_known_callers_have_their_own(a
         assert "all anonymous callers together have 5" in await refused(at(2))
         assert "all anonymous callers together have 5" in await refused(at(3))
         known = [await attempt(ANN | at(1)) for _ in range(SMALL.of_caller)]
-        assert [one.problem for one in known] == [None] * SMALL.of_caller
+        assert [item.problem for item in known] == [None] * SMALL.of_caller
         assert "you have 2" in await refused(ANN | at(5))
         assert "all callers together have 7" in await refused(BEN | at(5))
         await known[0].close()
         assert (await attempt(BEN | at(5))).problem is None
         await opened[0].close()
         assert (await attempt(at(1))).problem is None
-        for one in opened:
-            await one.close()
+        for item in opened:
+            await item.close()
         go_on.set()
 
 
@@ -230,8 +230,8 @@ async def test_a_refused_stream_has_the_status_and_the_fields_of_its_problem(app
             refused = await KINDS[kind](app, at(1))
             assert (refused.status, refused.headers["retry-after"], refused.problem["max"]) == (429, "30", 3), code
             assert refused.problem["limit"] == "streams"
-        for one in streams:
-            await one.close()
+        for stream in streams:
+            await stream.close()
 
 
 @pytest.mark.needs("awp")

@@ -222,10 +222,10 @@ def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
 def test_no_special_purpose_address_is_public(block):
     network = ip_network(block)
     ends = {network.network_address, network.broadcast_address, ip_address(int(network.network_address) | 1)}
-    assert not [str(one) for one in ends if is_public_address(str(one))]
-    for one in ends:
+    assert not [str(end) for end in ends if is_public_address(str(end))]
+    for end in ends:
         with pytest.raises(AddressNotPublic):
-            connect(str(one), 443, Deadline(5))
+            connect(str(end), 443, Deadline(5))
 
 
 def test_other_addresses_are_public():
@@ -240,7 +240,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch):
     connected: list[str] = []
 
     def resolve(host: str, port: int, **_: object) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in answers.pop(0)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (item, port)) for item in answers.pop(0)]
 
     def connect_to(address: tuple[str, int], *_: object) -> socket.socket:
         connected.append(address[0])

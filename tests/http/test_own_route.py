@@ -112,7 +112,7 @@ def test_a_value_that_names_a_sibling_is_refused_at_every_door(open_client, buil
         answer = caller.call("show_order", {"order_id": value})
         if value.isprintable():
             assert (answer.code, "another address" in answer.detail) == ("INVALID_INPUT", True)
-        assert [one for one in shop.ran if "cancel_all\n" not in one] == []
+        assert [result for result in shop.ran if "cancel_all\n" not in result] == []
     assert caller.call("show_order", {"order_id": "o-1"}).output == "o-1"
 
 

@@ -28,7 +28,9 @@ def test_a_trusted_origin_is_reached_and_no_redirect_is_followed(receiver):
     for status in (204, 302):
         answer = post(f"{receiver.url}/hook?a=b", BODY, {"X-One": "1"}, trusted=[receiver.url])
         assert answer == Posted(status, b"")
-    assert [(one.path, one.headers["x-one"], one.body) for one in receiver.received] == [("/hook?a=b", "1", BODY)] * 2
+    assert [(delivery.path, delivery.headers["x-one"], delivery.body) for delivery in receiver.received] == [
+        ("/hook?a=b", "1", BODY)
+    ] * 2
 
 
 def test_an_untrusted_receiver_has_to_be_public(receiver, monkeypatch):
@@ -72,7 +74,7 @@ def connections(monkeypatch):
         return outcome
 
     def resolve(host, port, **_):
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in (*outcomes, *outcomes)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (outcome, port)) for outcome in (*outcomes, *outcomes)]
 
     monkeypatch.setattr(socket, "create_connection", connect_to)
     monkeypatch.setattr(socket, "getaddrinfo", resolve)

@@ -182,7 +182,7 @@ def test_a_route_s_scheme_is_in_every_document_that_speaks_of_authentication(
             == woa["authz"]["credentials"]
         )
         for path in ("/agent.json", "/.well-known/ai-actions.json", "/.well-known/woa.json"):
-            wrong = [one for one in check_document(client.get(path).content) if one.level == "error"]
+            wrong = [item for item in check_document(client.get(path).content) if item.level == "error"]
             assert wrong == []
 
 
@@ -266,7 +266,9 @@ def test_several_flows_and_several_schemes_are_alternatives():
     with published(app, site) as client:
         asked = client.get("/openapi.json").json()["paths"]["/admin/stock"]["get"]["security"]
         skill = client.get("/.well-known/agent-card.json").json()["skills"][0]
-        assert [set(one["schemes"]) for one in skill["securityRequirements"]] == [set(one) for one in asked]
+        assert [set(securityRequirement["schemes"]) for securityRequirement in skill["securityRequirements"]] == [
+            set(item) for item in asked
+        ]
         headers = {"X-Key": "k", "Authorization": "Bearer t"}
         assert client.get("/agents/actions/stock", headers=headers).json() == "t"
 
@@ -497,7 +499,7 @@ def test_a_line_says_which_actions_need_credentials_of_which_nothing_is_known(ca
         return authorization
 
     with TestClient(AgentPublisher(app, site=site), base_url=ORIGIN):
-        lines = [one.getMessage() for one in caplog.records if "credentials" in one.getMessage()]
+        lines = [record.getMessage() for record in caplog.records if "credentials" in record.getMessage()]
     assert any("me" in line and "start-credentials" in line for line in lines), lines
 
 

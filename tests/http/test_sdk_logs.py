@@ -44,7 +44,7 @@ def bodies_of_a2a() -> list[tuple[str, str, Any]]:
         {"skill": SECRET, "input": {SECRET: SECRET}},
         SECRET,
     ]
-    one = [{"messageId": SECRET, "role": "ROLE_USER", "parts": [{"data": one}]} for one in data]
+    one = [{"messageId": SECRET, "role": "ROLE_USER", "parts": [{"data": item}]} for item in data]
     one += [{"messageId": "m", "role": "ROLE_USER", "parts": [{"raw": SECRET}], "metadata": SECRET}]
     three = [
         {"messageId": SECRET, "role": "user", "kind": "message", "parts": [{"kind": "data", "data": d}]} for d in data
@@ -52,18 +52,18 @@ def bodies_of_a2a() -> list[tuple[str, str, Any]]:
     three += [
         {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": SECRET, "data": SECRET}, SECRET]}
     ]
-    http = [{"messageId": SECRET, "role": "ROLE_USER", "content": [{"data": {"data": one}}]} for one in data]
+    http = [{"messageId": SECRET, "role": "ROLE_USER", "content": [{"data": {"data": item}}]} for item in data]
     calls: list[tuple[str, str, Any]] = []
     params: Any
-    for params in ({"message": one} for one in one):
+    for params in ({"message": item} for item in one):
         for method in ("SendMessage", "SendStreamingMessage", SECRET):
             calls.append(("/a2a", "1.0", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
         calls += [("/a2a/message:send", "1.0", params), ("/a2a/message:stream", "1.0", params)]
         calls += [("/a2a/message:send", SECRET, params), ("/a2a", "1.0", {"jsonrpc": SECRET, "params": params})]
-    for params in ({"message": one} for one in three):
+    for params in ({"message": item} for item in three):
         for method in ("message/send", "message/stream"):
             calls.append(("/a2a", "", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
-    for params in ({"request": one, "configuration": {"historyLength": 2**31}} for one in http):
+    for params in ({"request": item, "configuration": {"historyLength": 2**31}} for item in http):
         calls += [("/a2a/v1/message:send", "", params), ("/a2a/v1/message:stream", "", params)]
         calls += [("/a2a/v1/message:send", "", {"request": params["request"]})]
     for method, version in (("GetTask", "1.0"), ("ListTasks", "1.0"), ("CancelTask", "1.0"), ("tasks/get", "")):

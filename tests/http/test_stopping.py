@@ -41,7 +41,7 @@ app.add_middleware(AgentPublisher, site=site)
 LISTEN = message("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
 EVENTS = message("events/stream", {"name": "order_shipped"})
 FOLLOWED, OLDER = (
-    message("tools/call", {"name": "pack"}, version=one, meta={"progressToken": 1}) for one in (MODERN, CLASSIC)
+    message("tools/call", {"name": "pack"}, version=item, meta={"progressToken": 1}) for item in (MODERN, CLASSIC)
 )
 PART = {"data": {"skill": "order_shipped", "input": {}}}
 TOLD = {
@@ -73,9 +73,9 @@ def test_open_streams_end_when_the_server_is_asked_to_stop(tmp_path):
                 stack.enter_context(client.stream("POST", path, json=body, headers={**headers, **HOST}))
                 for path, body, headers in sent
             ]
-            texts = [one.iter_text() for one in streams]
+            texts = [stream.iter_text() for stream in streams]
             beginnings = [next(text) for text in texts]
-            assert all(one.headers["content-type"].startswith("text/event-stream") for one in streams), beginnings
+            assert all(stream.headers["content-type"].startswith("text/event-stream") for stream in streams), beginnings
             process = server.stop()
             rests = ["".join(text) for text in texts[:3]]
             for text in texts[3:]:  # which the library of the SDKs cuts off
@@ -88,5 +88,5 @@ def test_open_streams_end_when_the_server_is_asked_to_stop(tmp_path):
         server.kill()
     # Streams of ours end with the answer to what began them, that of a job with where to go on.
     last = [json.loads(rest.rsplit("data: ", 1)[-1])["result"] for rest in rests]
-    assert [one["resultType"] for one in last] == ["complete"] * 3
+    assert [item["resultType"] for item in last] == ["complete"] * 3
     assert last[2]["structuredContent"]["status"] == "accepted"

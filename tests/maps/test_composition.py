@@ -45,7 +45,7 @@ def names(composed: ActionMap, section: str = "tools", member: str = "name") -> 
 
 
 def problems(composed: ActionMap) -> list[tuple[str, str]]:
-    return [(one.pointer, one.message) for one in composed.findings if one.check == "actions-import"]
+    return [(finding.pointer, finding.message) for finding in composed.findings if finding.check == "actions-import"]
 
 
 def test_a_map_with_a_namespace_stands_beside_the_local_one():
@@ -122,7 +122,7 @@ def test_references_of_an_imported_map_get_its_namespace():
 
 def test_imports_without_a_namespace_need_a_composition_that_allows_it():
     document = map_of(other("search"), **imports({"uri": "x"}))
-    assert [one.check for one in ActionMap.read(document).findings] == ["actions-namespace"]
+    assert [finding.check for finding in ActionMap.read(document).findings] == ["actions-namespace"]
     document = map_of(other("search"), **imports({"uri": "x"}, namespace_required=False))
     composed = compose(document, {"x": map_of(other("search"), other("open"))})
     assert names(composed) == ["search", "open"]
@@ -183,7 +183,7 @@ def test_a_private_import_is_shown_to_nobody_else():
     composed = compose(document, {"x": map_of(other("b"))})
     run = Driver(PAGES, map_of())
     run.runtime = type(run.runtime)(composed, run.page)
-    assert [one["name"] for one in run.ask("list")["actions"]] == ["a"]
+    assert [action["name"] for action in run.ask("list")["actions"]] == ["a"]
     assert run.failure("mine.b").code == "unknown_action"
     run.runtime = type(run.runtime)(composed, run.page, private=True)
     assert run.call("mine.b", who="me") == "b of me"

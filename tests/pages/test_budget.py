@@ -27,15 +27,15 @@ LONG = (
 
 
 def counted(document: Document) -> dict[str, int]:
-    roles = [one["role"] for one in elements_of(document)]
+    roles = [element["role"] for element in elements_of(document)]
     return {role: roles.count(role) for role in set(roles)}
 
 
 def text_of(document: Document) -> str:
     texts = []
-    for one in elements_of(document):
-        attrs = one.get("attrs", {})
-        texts += [one.get("text", ""), *(item["text"] for item in attrs.get("items", []))]
+    for element in elements_of(document):
+        attrs = element.get("attrs", {})
+        texts += [element.get("text", ""), *(item["text"] for item in attrs.get("items", []))]
         texts += [cell for row in [attrs.get("headers", []), *attrs.get("rows", [])] for cell in row]
     return " ".join(texts)
 
@@ -71,7 +71,7 @@ def test_the_most_descriptive_of_several_links_to_one_address_is_kept():
     )
     html = f"<table>{''.join(story.format(n) for n in range(100, 160))}</table>"
     document = compiled(html, Budget.TIGHT)
-    said = [one["text"] for one in elements_of(document) if one["role"] == "link"]
+    said = [element["text"] for element in elements_of(document) if element["role"] == "link"]
     assert len([one for one in said if one.startswith("A story")]) == 60
     assert len([one for one in said if one.endswith("comments")]) > 50
     assert said.index("100 comments") < said.index("A story that is number 101 of them all"), "in their own order"
@@ -110,11 +110,11 @@ def test_the_default_budget_holds_and_is_used():
 
 def test_a_document_that_is_cut_says_what_is_missing():
     whole, cut = compiled(LONG, Budget.FULL), compiled(LONG)
-    said = " ".join(one["text"] for one in elements_of(cut) if one["id"].startswith("e_summary_"))
+    said = " ".join(element["text"] for element in elements_of(cut) if element["id"].startswith("e_summary_"))
     missing = counted(whole)["link"] - counted(cut)["link"]
     assert sum(int(count) for count in re.findall(r"(\d+) (?:duplicate|more) links", said)) == missing
     assert "texts shortened" in said
-    assert [one for one in elements_of(whole) if one["id"].startswith("e_summary_")] == []
+    assert [element for element in elements_of(whole) if element["id"].startswith("e_summary_")] == []
 
 
 @pytest.mark.parametrize("budget", [Budget.DEFAULT, Budget.TIGHT])
@@ -164,13 +164,13 @@ def test_a_page_that_nearly_fits_is_condensed_before_anything_is_left_out():
     page = as_long_as(int(whole["meta"]["som_bytes"] * 0.75), FORM)
     document = compiled(page)
     assert document["meta"]["som_bytes"] <= len(page)
-    unnamed = {one["id"] for one in elements_of(whole) if one["role"] == "group"}
-    assert [one["id"] for one in elements_of(document)] == [
-        one["id"] for one in elements_of(whole) if one["id"] not in unnamed
+    unnamed = {element["id"] for element in elements_of(whole) if element["role"] == "group"}
+    assert [element["id"] for element in elements_of(document)] == [
+        element["id"] for element in elements_of(whole) if element["id"] not in unnamed
     ]
-    subject = next(one for one in elements_of(document) if one.get("label") == "Subject")
+    subject = next(element for element in elements_of(document) if element.get("label") == "Subject")
     assert subject["attrs"] == {"input_type": "text", "name": "subject", "maxlength": 124}
-    assert [one["label"] for one in elements_of(document) if one["role"] == "link"] == ["The help"], (
+    assert [element["label"] for element in elements_of(document) if element["role"] == "link"] == ["The help"], (
         "a sign says nothing"
     )
 
@@ -178,7 +178,7 @@ def test_a_page_that_nearly_fits_is_condensed_before_anything_is_left_out():
 def test_a_small_budget_keeps_the_fields_of_a_form_before_all_else():
     page = as_long_as(int(compiled(FORM, Budget.FULL)["meta"]["som_bytes"] * 0.62), FORM)
     document = compiled(page)
-    names = {one["attrs"].get("name", "") for one in elements_of(document) if "attrs" in one}
+    names = {element["attrs"].get("name", "") for element in elements_of(document) if "attrs" in element}
     assert {"subject", "message", *(f"option{n}" for n in range(4)), "topic", "_token", "preview", "post"} <= names
     assert 0.9 * len(page) < document["meta"]["som_bytes"] <= len(page), "room that is left is used"
 
@@ -203,7 +203,7 @@ def test_a_tight_budget_names_a_long_hidden_value_without_its_text():
     )
     document = compiled(html)
     assert document["meta"]["som_bytes"] <= len(html) < compiled(html, Budget.FULL)["meta"]["som_bytes"]
-    (state,) = [one for one in elements_of(document) if one.get("attrs", {}).get("name") == "__VIEWSTATE"]
+    (state,) = [element for element in elements_of(document) if element.get("attrs", {}).get("name") == "__VIEWSTATE"]
     assert state["attrs"]["description"] == "1600 characters: take them from the page's own form."
 
 
@@ -211,7 +211,7 @@ def test_links_that_say_the_same_are_said_once_in_a_region():
     document = compiled(
         "<nav><a href=/a>A</a><a href=/a>A</a><a href=/a>B</a><a href=#>A</a><a href=#>A</a></nav><p><a href=/a>A</a>"
     )
-    assert [[one.get("text") for one in region["elements"]] for region in document["regions"]] == [
+    assert [[element.get("text") for element in region["elements"]] for region in document["regions"]] == [
         ["A", "B", "A", "A", "[1 duplicate links dropped, ~0 chars]"],
         ["A", "A"],
     ]
@@ -275,7 +275,7 @@ def test_full_fidelity_has_every_visible_link_and_word_of_the_saved_article():
         for node in tree.tagged("a")
         if "href" in node.attributes and not any(visibility.hides(above.at) for above in _above(node))
     }
-    assert shown == {one["attrs"]["href"] for one in elements_of(document) if one["role"] == "link"}
+    assert shown == {element["attrs"]["href"] for element in elements_of(document) if element["role"] == "link"}
 
 
 def _above(node):
@@ -295,7 +295,7 @@ def test_the_text_of_a_page_that_is_one_form_is_its_main_content():
     navigation = "".join(f"<a href=/section/{n}/index>A section named {n}</a>" for n in range(300))
     texts = "".join(f"<p>{n} {'so it goes on and on ' * 9}</p>" for n in range(60))
     page = f"<nav>{navigation}</nav><form id=aspnetForm method=post><h1>Tea</h1>{texts}<input name=q></form>"
-    kept = [one for one in elements_of(compiled(page, Budget.TIGHT)) if "so it goes" in one.get("text", "")]
+    kept = [element for element in elements_of(compiled(page, Budget.TIGHT)) if "so it goes" in element.get("text", "")]
     assert len(kept) == 60
 
 
@@ -308,11 +308,13 @@ def test_a_tight_budget_keeps_a_visible_description_as_text_only():
         )
 
     seen = compiled(fields(""), Budget.TIGHT)
-    inputs = [one for one in elements_of(seen) if one["role"] == "text_input"]
+    inputs = [element for element in elements_of(seen) if element["role"] == "text_input"]
     assert len(inputs) > 50
     assert not any("description" in one["attrs"] or "aria" in one["attrs"] for one in inputs)
-    assert sum("What field" in one.get("text", "") for one in elements_of(seen)) > 30
-    (first, *_) = [one for one in elements_of(compiled(fields("hidden"), Budget.TIGHT)) if one["role"] == "text_input"]
+    assert sum("What field" in element.get("text", "") for element in elements_of(seen)) > 30
+    (first, *_) = [
+        element for element in elements_of(compiled(fields("hidden"), Budget.TIGHT)) if element["role"] == "text_input"
+    ]
     assert first["attrs"]["description"].startswith("What field 0")
 
 
@@ -323,7 +325,9 @@ def test_links_that_differ_are_kept_before_many_that_say_the_same():
         f"<a href=/item/{n}>{n} comments</a>"
         for n in range(2, 132)
     )
-    links = [one["text"] for one in elements_of(compiled(f"<table>{stories}</table>")) if one["role"] == "link"]
+    links = [
+        element["text"] for element in elements_of(compiled(f"<table>{stories}</table>")) if element["role"] == "link"
+    ]
     assert sum("story" in text for text in links) == 130
     assert sum("comments" in text for text in links) > 100
     assert sum(text in {"hide", "flag"} for text in links) < 20
@@ -333,7 +337,7 @@ def test_elements_without_text_do_not_change_the_count_of_omitted_ones():
     item = "<p>Words of a paragraph that fill some room.</p><details><p>More.</p></details>"
     html = f"<main>{item * 2_000}</main>"
     document = compile_som(html, "https://shop.example/", Budget.TIGHT).document
-    said = [one["text"] for one in elements_of(document) if one["id"].startswith("e_summary")]
+    said = [element["text"] for element in elements_of(document) if element["id"].startswith("e_summary")]
     assert len(said) == 1
     (left_out,) = re.findall(r"~(-?\d+) chars", said[0])
     assert int(left_out) > 50_000

@@ -49,7 +49,7 @@ def missing_from(document: dict[str, Any], expected: dict[str, Any]) -> list[str
     found = []
     for wanted in expected["regions"]:
         name = wanted.get("id", wanted["role"])
-        region = next((one for one in document["regions"] if name in (one["id"], one["role"])), None)
+        region = next((region for region in document["regions"] if name in (region["id"], region["role"])), None)
         if region is None:
             found.append(f"no region {name}")
             continue

@@ -234,8 +234,11 @@ def test_disabled_fieldsets_and_inert_parts_disable_their_controls():
     controls = elements_in(
         "<fieldset disabled><input><a href=/>x</a></fieldset><div inert><p><button>y</button></p></div>"
     )
-    assert [one["attrs"].get("disabled") for one in controls] == [True, True, None, None, None]
-    assert [one["attrs"].get("inert") for one in controls if one["role"] in ("button", "paragraph")] == [True, True]
+    assert [control["attrs"].get("disabled") for control in controls] == [True, True, None, None, None]
+    assert [control["attrs"].get("inert") for control in controls if control["role"] in ("button", "paragraph")] == [
+        True,
+        True,
+    ]
 
 
 def test_a_description_is_read_where_it_is_referred_to():
@@ -260,7 +263,7 @@ def test_a_table_of_data_says_headers_and_rows_and_what_can_be_operated_follows(
     )
     table, *others = elements_in(html)
     assert table["attrs"] == {"headers": ["Name", "Price", "Price"], "rows": [["Tea", "2", "3 buy"], ["Soon"]]}
-    assert [one["role"] for one in others] == ["link", "heading", "text_input"]
+    assert [other["role"] for other in others] == ["link", "heading", "text_input"]
 
 
 def test_cells_over_several_columns_and_rows_are_said_in_each_of_them():
@@ -286,7 +289,7 @@ LAYOUT = [
 
 @pytest.mark.parametrize("html", LAYOUT)
 def test_a_table_that_arranges_is_not_there(html):
-    assert {one["role"] for one in elements_in(html)} <= {"paragraph", "section"}
+    assert {element["role"] for element in elements_in(html)} <= {"paragraph", "section"}
 
 
 def test_lists_say_their_items_and_lists_with_a_structure_are_taken_apart():

@@ -14,7 +14,7 @@ def add(sku: object) -> str:
 
 
 def buttons_in(html: str) -> list[Element]:
-    return [one for one in elements_in(html) if one["role"] == "button"]
+    return [element for element in elements_in(html) if element["role"] == "button"]
 
 
 LISTINGS = {
@@ -34,9 +34,9 @@ LISTINGS = {
 def test_a_form_that_is_a_button_stays_with_its_item_and_says_which_it_is(listing):
     document = compiled(f"<main><h1>Teas</h1>{listing}</main>")
     assert [region["id"] for region in document["regions"]] == ["r_main"]
-    buttons = [one for one in document["regions"][0]["elements"] if one["role"] == "button"]
-    assert [(one["text"], one["label"]) for one in buttons] == [("Add", f"Add {tea}") for tea in TEAS]
-    assert [one["attrs"] for one in buttons] == [
+    buttons = [element for element in document["regions"][0]["elements"] if element["role"] == "button"]
+    assert [(button["text"], button["label"]) for button in buttons] == [("Add", f"Add {tea}") for tea in TEAS]
+    assert [button["attrs"] for button in buttons] == [
         {"formaction": "/add", "formmethod": "POST", "button_type": "submit", "description": f"Sends sku={tea[0]}"}
         for tea in TEAS
     ]
@@ -45,8 +45,8 @@ def test_a_form_that_is_a_button_stays_with_its_item_and_says_which_it_is(listin
 def test_hidden_values_tell_buttons_apart_where_nothing_else_does():
     row = "<tr><th>Tea</th><td>{}</td></tr>"
     rows = buttons_in("<table>" + row.format(add(1)) + row.format(add(2)) + "</table>")
-    assert [one["label"] for one in rows] == ["Add Tea (sku=1)", "Add Tea (sku=2)"]
-    assert [one["label"] for one in buttons_in(add(1) + add(2))] == ["Add (sku=1)", "Add (sku=2)"]
+    assert [row["label"] for row in rows] == ["Add Tea (sku=1)", "Add Tea (sku=2)"]
+    assert [button["label"] for button in buttons_in(add(1) + add(2))] == ["Add (sku=1)", "Add (sku=2)"]
     secret = "<form method=post><input type=hidden name=csrf_token value=x7><button>Go</button></form>"
     assert "x7" not in str(compiled(secret * 2))
 
@@ -79,7 +79,9 @@ def test_a_form_says_all_that_sending_it_needs():
     <input type=hidden name=sku value=7><input type=hidden name=csrfmiddlewaretoken value=x7>
     <button>Buy</button></form>"""
     (form,) = compiled(html)["regions"]
-    sent = {one["attrs"]["name"]: one["attrs"] for one in form["elements"] if "name" in one.get("attrs", {})}
+    sent = {
+        element["attrs"]["name"]: element["attrs"] for element in form["elements"] if "name" in element.get("attrs", {})
+    }
     assert (form["action"], form["method"]) == ("/buy", "POST")
     assert sent["size"]["options"] == [{"value": "s", "text": "Small", "selected": True}]
     assert sent["sku"] == {"input_type": "hidden", "name": "sku", "value": "7"}
@@ -99,7 +101,7 @@ def test_a_form_that_says_nothing_is_sent_to_its_page_with_get():
 
 def test_a_button_elsewhere_says_which_form_it_sends():
     html = "<form id=f action=/x method=post></form><p>Ready?</p><button form=f>Send</button><button>Other</button>"
-    attrs = {one["text"]: one["attrs"] for one in buttons_in(html)}
+    attrs = {button["text"]: button["attrs"] for button in buttons_in(html)}
     assert attrs["Send"]["formaction"] == "/x"
     assert "formaction" not in attrs["Other"]
 
@@ -107,7 +109,10 @@ def test_a_button_elsewhere_says_which_form_it_sends():
 def test_addresses_are_those_of_the_base_of_the_page():
     html = "<base href=/b/><a href=x>x</a><a href=#y>y</a><img alt=i src=i.png><form action=go><input name=n></form>"
     document = compiled(html)
-    assert [one.get("attrs", {}).get("href") for one in elements_in(html)][1:3] == ["https://shop.example/b/x", "#y"]
+    assert [element.get("attrs", {}).get("href") for element in elements_in(html)][1:3] == [
+        "https://shop.example/b/x",
+        "#y",
+    ]
     assert document["regions"][0]["action"] == "https://shop.example/b/go"
     assert "https://shop.example/b/i.png" in str(document)
     assert elements_in("<base href='http://['><a href=x>x</a>")[0]["attrs"]["href"] == "x"
@@ -134,7 +139,7 @@ def test_an_operable_element_keeps_its_role_unless_the_given_one_is_operable_too
 
 def test_a_button_is_of_the_item_that_a_picture_shows():
     html = "".join(f"<div><img src=/x alt='{tea} tin'><p>$9</p>{add(tea[0])}</div>" for tea in TEAS)
-    assert [one["label"] for one in buttons_in(html)] == ["Add Assam tin $9", "Add Darjeeling tin $9"]
+    assert [button["label"] for button in buttons_in(html)] == ["Add Assam tin $9", "Add Darjeeling tin $9"]
 
 
 def test_a_control_outside_of_its_form_says_in_markdown_of_which_it_is():
@@ -154,7 +159,7 @@ def test_many_buttons_of_a_form_with_many_hidden_fields_say_them_once():
     html = f"<form action=/go method=post>{hidden}" + "<button>Go</button>" * 300 + "</form>"
     assert len(compile_som(html, URL, Budget.FULL).dump()) < 10 * len(html)
     assert len(write_markdown(html, URL)) < 3 * len(html)
-    first, second = [one for one in elements_in(html, Budget.FULL) if one["role"] == "button"][:2]
+    first, second = [element for element in elements_in(html, Budget.FULL) if element["role"] == "button"][:2]
     assert "field0=0, field1=1" in first["attrs"]["description"]
     assert second["attrs"]["description"] == "Sends the same hidden fields as the first button of its form."
 
@@ -163,14 +168,19 @@ def test_forms_of_a_list_are_called_after_their_items():
     item = "<li><form action=/todo/{0} method=post><input type=checkbox name=done></form><label>{0}</label></li>"
     html = f"<h1>To do</h1><form action=/todo><input name=text></form><ul>{''.join(map(item.format, TEAS))}</ul>"
     labels = {
-        one["label"]: one["action"] for one in compile_som(html, URL).document["regions"] if one["role"] == "form"
+        region["label"]: region["action"]
+        for region in compile_som(html, URL).document["regions"]
+        if region["role"] == "form"
     }
     assert labels == {"To do": "/todo", **{tea: f"/todo/{tea}" for tea in TEAS}}
 
 
 def test_the_heading_of_a_list_is_not_that_of_its_first_item():
     items = "".join(f"<div><p>{tea}</p>{add(tea[0])}</div>" for tea in TEAS)
-    assert [one["label"] for one in buttons_in(f"<main><h1>Teas</h1>{items}</main>")] == ["Add Assam", "Add Darjeeling"]
+    assert [button["label"] for button in buttons_in(f"<main><h1>Teas</h1>{items}</main>")] == [
+        "Add Assam",
+        "Add Darjeeling",
+    ]
 
 
 def test_a_form_in_a_shadow_root_says_what_sending_it_needs():
@@ -180,13 +190,15 @@ def test_a_form_in_a_shadow_root_says_what_sending_it_needs():
         "</template>{0}</tea-card>"
     )
     html = "<main><h1>Teas</h1>" + "".join(card.format(tea, number) for number, tea in enumerate(TEAS)) + "</main>"
-    for number, (tea, host) in enumerate(zip(TEAS, (one for one in elements_in(html) if "shadow" in one), strict=True)):
+    for number, (tea, host) in enumerate(
+        zip(TEAS, (element for element in elements_in(html) if "shadow" in element), strict=True)
+    ):
         inside = host["shadow"]["elements"]
-        (button,) = [one for one in inside if one["role"] == "button"]
+        (button,) = [item for item in inside if item["role"] == "button"]
         assert button["label"] == f"Add {tea}"
         assert [button["attrs"][name] for name in ("formaction", "formmethod")] == ["/add", "POST"]
         assert button["attrs"]["description"] == f"Sends sku={number}"
-        assert [one["attrs"]["min"] for one in inside if one["role"] == "text_input"] == [1]
+        assert [item["attrs"]["min"] for item in inside if item["role"] == "text_input"] == [1]
 
 
 def test_fields_outside_of_a_form_that_has_only_a_button_belong_to_it():
@@ -194,9 +206,12 @@ def test_fields_outside_of_a_form_that_has_only_a_button_belong_to_it():
     <label>How many <input name=n form=buy></label>
     <form id=buy action=/buy method=post><input type=hidden name=sku value=1><button>Buy</button></form>
     <form id=other action=/other><button>Other</button></form>"""
-    fields = [one["attrs"]["form"] for one in elements_in(html) if one["role"] in ("radio", "text_input")]
+    fields = [element["attrs"]["form"] for element in elements_in(html) if element["role"] in ("radio", "text_input")]
     assert fields == ["buy", "buy"]
-    assert [one["attrs"].get("form") for one in elements_in(html) if one["role"] == "button"] == ["buy", None]
+    assert [element["attrs"].get("form") for element in elements_in(html) if element["role"] == "button"] == [
+        "buy",
+        None,
+    ]
     written = write_markdown(html, URL)
     assert "( ) `size`=`s` [of the form `POST https://shop.example/buy`] Small" in written
 
@@ -209,5 +224,5 @@ def test_a_button_that_is_a_picture_says_its_field_in_markdown():
 def test_a_button_is_not_called_after_the_buttons_beside_it():
     forms = "<form action=/done/{0}><button>Done</button></form><form action=/delete/{0}><button>Delete</button></form>"
     html = f"<ul>{''.join(f'<li><span>{tea}</span><div>{forms.format(tea)}</div></li>' for tea in TEAS)}</ul>"
-    said = [one["label"] for one in buttons_in(html)]
+    said = [button["label"] for button in buttons_in(html)]
     assert said == ["Done Assam", "Delete Assam", "Done Darjeeling", "Delete Darjeeling"]

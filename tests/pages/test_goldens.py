@@ -28,12 +28,12 @@ class Both:
     def __init__(self, page: dict[str, Any]) -> None:
         tree = self.tree = parse(read_page(page["html"]))
         som, paths = compile_som(tree, page["url"], Budget.FULL), NodePaths(tree)
-        self.golden = [one for region in read_json(page["golden"])["regions"] for one in region["elements"]]
-        by_id = {one["id"]: one for region in som.document["regions"] for one in _all(region["elements"])}
+        self.golden = [element for region in read_json(page["golden"])["regions"] for element in region["elements"]]
+        by_id = {item["id"]: item for region in som.document["regions"] for item in _all(region["elements"])}
         self.ours = {path: by_id[name] for name, path in som.places.items()}
         self._paths = [path for node in tree.walk() if (path := paths.of(node.at)) is not None]
         self._url = page["url"]
-        self._known = {one["id"]: som.places[one["id"]] for one in self.golden if one["id"] in som.places}
+        self._known = {item["id"]: som.places[item["id"]] for item in self.golden if item["id"] in som.places}
 
     def path(self, element: Element) -> str:
         """Where a golden element is, by its id without the number of a collision."""
@@ -108,14 +108,14 @@ def attrs_explained(golden: dict[str, Any], ours: dict[str, Any]) -> bool:
 
 def is_part(golden: list[Any], ours: list[Any]) -> bool:
     flat = [plain(text).removesuffix("...") for text in _texts(golden) if not re.fullmatch(r"\[\d+ more items\]", text)]
-    return all(any(plain(text).startswith(one) for text in _texts(ours)) for one in flat)
+    return all(any(plain(text).startswith(item) for text in _texts(ours)) for item in flat)
 
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _texts(one)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(item)
 
 
 def why_it_differs(golden: Element, ours: Element) -> None:
@@ -145,13 +145,15 @@ def why_it_is_missing(golden: Element, path: str, page: Both) -> None:
         return  # a child of a host whose shadow root has no slot for it is not seen
     if golden["role"] == "section" and not golden.get("label"):
         return  # a section without a name says nothing: what it holds follows
-    if golden["role"] == "paragraph" and any(one.get("label") == text for one in page.ours.values()):
+    if golden["role"] == "paragraph" and any(our.get("label") == text for our in page.ours.values()):
         return  # the label of a control is its name
-    links = {plain(one.get("text", "")) for one in page.ours.values() if one["role"] == "link"}
+    links = {plain(our.get("text", "")) for our in page.ours.values() if our["role"] == "link"}
     if golden["role"] == "list" and all(plain(item["text"]) in links for item in golden["attrs"]["items"]):
         return  # a list of nothing but links is its links
-    same = [one for one in page.ours.values() if one["role"] == golden["role"] == "link"]
-    assert any(one["attrs"].get("href") == golden["attrs"]["href"] and one.get("text") == text for one in same), golden
+    same = [our for our in page.ours.values() if our["role"] == golden["role"] == "link"]
+    assert any(item["attrs"].get("href") == golden["attrs"]["href"] and item.get("text") == text for item in same), (
+        golden
+    )
 
 
 @pytest.mark.parametrize("name", [page["html"] for page in PAGES])
@@ -172,11 +174,11 @@ def test_an_element_of_the_reference_is_ours_too_or_there_is_a_reason(name):
 @pytest.mark.parametrize("name", [page["html"] for page in PAGES])
 def test_an_element_that_the_reference_does_not_have_is_one_that_it_loses(name):
     page = both(name)
-    if any(one["id"].startswith("e_summary_") for one in page.golden):
+    if any(item["id"].startswith("e_summary_") for item in page.golden):
         return  # it says so itself
-    known = {page.path(one): one["role"] for one in page.golden}
+    known = {page.path(item): item["role"] for item in page.golden}
     for path, ours in page.ours.items():
-        above = {known[one] for one in known if path.startswith((f"{one}/", f"{one}#"))}
+        above = {known[item] for item in known if path.startswith((f"{item}/", f"{item}#"))}
         flattened = above & {"section", "group"} or ours.get("shadow") or "#shadow" in path
         is_sent = ours.get("attrs", {}).get("input_type") == "hidden"
         is_named = ours["role"] == "section" and "label" in ours
@@ -185,7 +187,7 @@ def test_an_element_that_the_reference_does_not_have_is_one_that_it_loses(name):
 
 @pytest.mark.parametrize("name", [page["html"] for page in PAGES])
 def test_title_language_and_structured_data_are_those_of_the_reference(name):
-    page = next(one for one in PAGES if one["html"] == name)
+    page = next(page for page in PAGES if page["html"] == name)
     golden, ours = read_json(page["golden"]), compile_som(read_page(name), page["url"]).document
     assert [ours.get(key) for key in ("title", "lang", "structured_data", "som_version")] == [
         golden.get(key) for key in ("title", "lang", "structured_data", "som_version")

@@ -81,7 +81,7 @@ NAMED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("html", "name"), NAMED.values(), ids=NAMED)
 def test_an_element_is_called(html, name):
-    wanted = [one for one in elements_in(html) if one["role"] not in ("paragraph", "image")]
+    wanted = [element for element in elements_in(html) if element["role"] not in ("paragraph", "image")]
     found = wanted[0] if "label>" in html or "fieldset>" in html else wanted[-1]
     assert name in (found.get("label"), found.get("text"), found.get("attrs", {}).get("legend"))
 
@@ -183,8 +183,8 @@ COMPUTED: dict[str, str] = {
 def test_elements_are_called_as_accname_says():
     wrong = {}
     for html, name in COMPUTED.items():
-        found = [one for one in elements_in(html) if one.get("html_id") == "t"]
-        called = [one.get("label") or one.get("text") for one in found]
+        found = [element for element in elements_in(html) if element.get("html_id") == "t"]
+        called = [finding.get("label") or finding.get("text") for finding in found]
         if called != [name]:
             wrong[html] = called
     assert wrong == {}
@@ -203,7 +203,7 @@ def test_elements_are_called_as_accname_says():
     ],
 )
 def test_a_name_makes_no_element_of_what_is_none(html):
-    assert "section" not in [one["role"] for one in elements_in(html)]
+    assert "section" not in [element["role"] for element in elements_in(html)]
 
 
 def test_an_image_is_called_what_it_shows_and_its_title_is_told_beside():
@@ -221,12 +221,12 @@ def test_an_image_is_called_what_it_shows_and_its_title_is_told_beside():
     ],
 )
 def test_a_choice_made_of_other_elements_says_what_is_chosen(html, value):
-    assert next(one for one in elements_in(html) if one["role"] == "select")["attrs"]["value"] == value
+    assert next(element for element in elements_in(html) if element["role"] == "select")["attrs"]["value"] == value
 
 
 def test_names_of_many_elements_that_own_each_other_take_no_more_than_their_length():
     html = "".join(f"<h2 id=h{n} aria-owns='h{n + 1} h{n + 2} h0'>x<b>y</b></h2>" for n in range(2_000))
-    assert all(len(one.get("label", "")) <= 1_000 for one in elements_in(html, Budget.FULL))
+    assert all(len(element.get("label", "")) <= 1_000 for element in elements_in(html, Budget.FULL))
 
 
 ROLES = {
@@ -305,7 +305,7 @@ def test_details_are_called_after_a_summary_without_text():
         "<details><summary aria-label=Search><svg></svg></summary><p>x</p></details>"
         "<details><summary><img alt=Menu src=x></summary><p>y</p></details>"
     )
-    assert [one.get("label") for one in elements_in(html) if one["role"] == "details"] == ["Search", "Menu"]
+    assert [element.get("label") for element in elements_in(html) if element["role"] == "details"] == ["Search", "Menu"]
     assert write_markdown(html, URL).startswith("**Search**\n\nx\n\n**![Menu](")
 
 
@@ -324,7 +324,7 @@ TABLE = "<table><tr><th>Name<th>Does<th>Cups</tr>{}</table>".format(
 
 
 def test_links_buttons_and_fields_of_rows_are_called_after_their_row_in_each_format():
-    names = [one["label"] for one in elements_in(TABLE) if "label" in one]
+    names = [element["label"] for element in elements_in(TABLE) if "label" in element]
     assert names == ["Edit Ada", "Delete Ada", "Ada Cups", "Edit Emma", "Delete Emma", "Emma Cups"]
     written = write_markdown(TABLE, URL)
     assert "[Edit Ada](https://shop.example/edit/Ada) [button: Delete Ada]" in written
@@ -341,7 +341,7 @@ def test_links_buttons_and_fields_of_rows_are_called_after_their_row_in_each_for
 )
 def test_links_in_items_and_cards_are_called_after_them_in_each_format(html):
     html = html.format("Ada", "Emma")
-    assert [one["label"] for one in elements_in(html) if "label" in one] == ["Edit Ada", "Edit Emma"]
+    assert [element["label"] for element in elements_in(html) if "label" in element] == ["Edit Ada", "Edit Emma"]
     written = write_markdown(html, URL)
     assert "[Edit Ada](https://shop.example/e/Ada)" in written
     assert "[Edit Emma](https://shop.example/e/Emma)" in written
@@ -360,12 +360,12 @@ def test_links_in_items_and_cards_are_called_after_them_in_each_format(html):
     ],
 )
 def test_links_that_are_no_actions_of_an_item_need_no_names(html):
-    assert not [one["label"] for one in elements_in(html) if "label" in one]
+    assert not [element["label"] for element in elements_in(html) if "label" in element]
 
 
 def test_links_of_rows_that_lead_to_one_address_need_no_names():
     rows = "".join(f"<tr><td>{name}<td><a href=/tea>Tea</a>" for name in ("Ada", "Emma"))
-    assert not [one["label"] for one in elements_in(f"<table>{rows}</table>") if "label" in one]
+    assert not [element["label"] for element in elements_in(f"<table>{rows}</table>") if "label" in element]
 
 
 @pytest.mark.parametrize(
@@ -395,16 +395,18 @@ def test_links_of_rows_that_lead_to_one_address_need_no_names():
     ],
 )
 def test_a_field_without_a_label_is_called_after_what_stands_around_it(html, name):
-    fields = [one for one in elements_in(html) if one["role"] not in ("paragraph", "button", "heading", "table")]
+    fields = [
+        element for element in elements_in(html) if element["role"] not in ("paragraph", "button", "heading", "table")
+    ]
     assert fields[0].get("label") == name
-    assert all("label" not in one for one in fields if one.get("html_id") == "b")
+    assert all("label" not in field for field in fields if field.get("html_id") == "b")
 
 
 def test_a_form_and_its_button_are_not_called_after_another_form():
     html = "<form action=/a><h2>Login</h2><button>Go</button></form><form action=/b><input><button>Go</button></form>"
     login, other = compiled(html)["regions"]
     assert (login["label"], other.get("label")) == ("Login", None)
-    assert [one.get("label") for one in elements_in(html) if one["role"] == "button"] == ["Go Login", None]
+    assert [element.get("label") for element in elements_in(html) if element["role"] == "button"] == ["Go Login", None]
 
 
 def test_content_is_written_in_its_slots():

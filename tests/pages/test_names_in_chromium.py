@@ -183,7 +183,7 @@ def test_an_element_has_the_name_that_it_has_in_chromium(tab: Any) -> None:
 def test_elements_have_the_names_that_they_have_in_chromium() -> None:
     wrong = {}
     for html, wanted in CASES.items():
-        element = next((one for one in elements_in(html, Budget.FULL) if one.get("html_id") == "t"), {})
+        element = next((element for element in elements_in(html, Budget.FULL) if element.get("html_id") == "t"), {})
         attrs = element.get("attrs", {})
         names = (element.get("label"), element.get("text"), attrs.get("alt"), attrs.get("legend"))
         if (name := next(filter(None, names), "")) != wanted:

@@ -133,7 +133,10 @@ def test_texts_of_som_stand_apart_but_in_names() -> None:
     inner = "<b>Ada</b><span>10:02</span>"
     page = f"<p>{inner}</p><h2>{inner}</h2><a href=/>{inner}</a><ul><li>{inner}</ul>"
     (region,) = compile_som(page, URL).document["regions"]
-    texts = [one.get("text", one["attrs"].get("items") if "attrs" in one else None) for one in region["elements"]]
+    texts = [
+        element.get("text", element["attrs"].get("items") if "attrs" in element else None)
+        for element in region["elements"]
+    ]
     assert texts == ["Ada 10:02", "Ada10:02", "Ada10:02", [{"text": "Ada 10:02"}]]
 
 

@@ -233,9 +233,9 @@ def numbered(count: int, item: str, *around: str) -> Any:
     """What there is room for of a page with items, in which `{0}` is the number of each: how many, and some of them."""
     document = tight(around[0], *(item.format(number) for number in range(count)), *around[1:])
     return [
-        [region["role"], dict(Counter(one["role"] for one in elements)), *elements[:2], *elements[-4:]]
+        [region["role"], dict(Counter(element["role"] for element in elements)), *elements[:2], *elements[-4:]]
         for region in document[1:]
-        if (elements := [one for one in region["elements"] if isinstance(one, dict)])
+        if (elements := [element for element in region["elements"] if isinstance(element, dict)])
     ]
 
 
@@ -322,7 +322,7 @@ def _plain(value: Any) -> Any:
 def _once(values: list[Any]) -> list[Any]:
     """Return values with how often each is there in a row, if that is more than twice."""
     runs = [(value, len(list(alike))) for value, alike in groupby(values)]
-    return [one for value, count in runs for one in ([value] * count if count < 3 else [f"{count} times", value])]
+    return [item for value, count in runs for item in ([value] * count if count < 3 else [f"{count} times", value])]
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

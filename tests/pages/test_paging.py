@@ -87,5 +87,5 @@ def test_links_to_next_pages_are_kept_at_every_budget_under_their_own_text(html,
         for number in range(400)
     )
     page = compiled(f"<nav>{'<a href=/a>A</a>' * 50}</nav><main>{stories}</main>{html}", budget)
-    links = [one.get("text") or one.get("label") for one in elements_of(page) if one["role"] == "link"]
+    links = [element.get("text") or element.get("label") for element in elements_of(page) if element["role"] == "link"]
     assert [text for text in texts if text not in links] == []

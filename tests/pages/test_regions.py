@@ -105,7 +105,7 @@ def test_a_form_says_where_it_is_sent_and_keeps_all_that_is_in_it():
         "accept_charset": "utf-8",
         "autocomplete": "off",
     }
-    assert [one.get("text") for one in elements] == ["Order", "steps", "Buy"]
+    assert [element.get("text") for element in elements] == ["Order", "steps", "Buy"]
 
 
 @pytest.mark.parametrize(
@@ -118,17 +118,17 @@ def test_a_form_says_where_it_is_sent_and_keeps_all_that_is_in_it():
     ],
 )
 def test_dialogs_survive(html):
-    (region,) = [one for one in compiled(html)["regions"] if one["role"] == "dialog"]
+    (region,) = [region for region in compiled(html)["regions"] if region["role"] == "dialog"]
     assert region["label"] == "Cookies"
-    assert [one["text"] for one in region["elements"]] == ["We set cookies.", "Accept"]
+    assert [element["text"] for element in region["elements"]] == ["We set cookies.", "Accept"]
 
 
 def test_articles_and_sections_keep_what_they_hold():
     html = "<article aria-label=News><h2>A</h2><p>One</p><section><p>Two</p><ul><li>x<li>y</ul></section></article>"
-    assert [one["role"] for one in elements_in(html)] == [
+    assert [element["role"] for element in elements_in(html)] == [
         *("section", "heading", "paragraph", "paragraph", "list"),
     ]
-    assert [one["text"] for one in elements_in(html) if "text" in one] == ["A", "One", "Two"]
+    assert [element["text"] for element in elements_in(html) if "text" in element] == ["A", "One", "Two"]
     assert said("<section></section><article> <img alt='' src=x></article>") == []
 
 
@@ -137,7 +137,7 @@ def test_a_form_in_a_table_of_data_leaves_it_a_table():
     assert regions_of(html) == {"r_content": ["", "Remove"]}
     filled = "<table><tr><th>Item<tr><td>Tea<td><form action=/set><input name=n><button>Set</button></form></table>"
     regions = compiled(filled)["regions"]
-    assert [(one["id"], one.get("label")) for one in regions] == [("r_form", "Tea"), ("r_content", None)]
+    assert [(region["id"], region.get("label")) for region in regions] == [("r_form", "Tea"), ("r_content", None)]
 
 
 def test_a_wrapper_of_the_whole_page_does_not_change_what_is_in_it():
@@ -148,14 +148,20 @@ def test_a_wrapper_of_the_whole_page_does_not_change_what_is_in_it():
 
 def test_text_that_stands_alone_is_a_paragraph_with_its_inline_markup():
     html = "<div>One <b>bold</b> word<br>and <a href=/x>a link</a> after<div>block</div>end | </div><span> | </span>"
-    assert [one["text"] for one in elements_in(html)] == ["One bold word and", "a link", "after", "block", "end |"]
+    assert [element["text"] for element in elements_in(html)] == [
+        "One bold word and",
+        "a link",
+        "after",
+        "block",
+        "end |",
+    ]
 
 
 def test_full_keeps_every_word_of_a_page():
     words = [f"word{number}" for number in range(6_000)]
     paragraphs = "".join(f"<p>{' '.join(words[at : at + 60])}</p>" for at in range(0, 6_000, 60))
     document = compiled(f"<main>{paragraphs}</main>", Budget.FULL)
-    text = " ".join(one["text"] for one in document["regions"][0]["elements"])
+    text = " ".join(element["text"] for element in document["regions"][0]["elements"])
     assert text.split() == words
 
 
@@ -163,7 +169,7 @@ def test_the_list_that_a_navigation_is_about_is_no_region_beside_it():
     html = "<nav aria-label=Shop><button>Menu</button><ul class=nav><li><a href=/a>A</a><li><a href=/b>B</a></ul></nav>"
     (region,) = compiled(html)["regions"]
     assert region["label"] == "Shop"
-    assert [one["text"] for one in region["elements"]] == ["Menu", "A", "B"]
+    assert [element["text"] for element in region["elements"]] == ["Menu", "A", "B"]
 
 
 def test_blocks_beside_an_article_keep_their_regions() -> None:

@@ -24,7 +24,7 @@ def test_a_published_page_is_valid_and_read_by_the_public_parser(page, budget, s
     som = compile_som(read_page(page), "https://example.com/page", budget)
     som_schema.validate(som.document)
     assert len(som.dump()) == som.document["meta"]["som_bytes"]
-    if UNKNOWN_TO_THE_PARSER.isdisjoint(one["role"] for one in elements_of(som.document)):
+    if UNKNOWN_TO_THE_PARSER.isdisjoint(element["role"] for element in elements_of(som.document)):
         read = som_parser.parse_som(som.dump().decode())
         assert len(som_parser.get_all_elements(read)) == sum(
             len(region["elements"]) for region in som.document["regions"]
@@ -76,8 +76,14 @@ def test_an_id_is_a_hash_over_origin_role_name_and_path():
 
 
 def test_ids_stay_when_other_parts_of_a_page_change():
-    before = {one["text"]: one["id"] for one in elements_in("<main><p>a</p><p>b</p></main><nav><a href=/>c</a></nav>")}
-    after = {one["text"]: one["id"] for one in elements_in("<main><p>a</p><p>B!</p></main><nav><a href=/>c</a></nav>")}
+    before = {
+        element["text"]: element["id"]
+        for element in elements_in("<main><p>a</p><p>b</p></main><nav><a href=/>c</a></nav>")
+    }
+    after = {
+        element["text"]: element["id"]
+        for element in elements_in("<main><p>a</p><p>B!</p></main><nav><a href=/>c</a></nav>")
+    }
     assert before["a"] == after["a"]
     assert before["c"] == after["c"]
 
@@ -188,7 +194,7 @@ def test_every_page_has_a_valid_document(som_schema, html, budget, url):
     tree = parse(html)
     som = compile_som(tree, url, budget)
     som_schema.validate(som.document)
-    ids = [one["id"] for one in elements_of(som.document)]
+    ids = [element["id"] for element in elements_of(som.document)]
     assert len(set(ids)) == len(ids) == som.document["meta"]["element_count"]
     assert all(tree.node_at(place) is not None for place in som.places.values())
     assert set(ids) - set(som.places) == {name for name in ids if name.startswith("e_summary_")}

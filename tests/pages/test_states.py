@@ -44,8 +44,10 @@ def test_a_control_is_written_with_its_state(html: str) -> None:
 def test_controls_in_the_first_legend_of_a_disabled_fieldset_are_enabled() -> None:
     legends = "<legend><button>Unlock</button></legend><legend><button>Other</button></legend>"
     (region,) = compile_som(f"<fieldset disabled>{legends}<input name=a></fieldset>", URL).document["regions"]
-    disabled = {one["text"]: "disabled" in one["attrs"] for one in region["elements"] if one["role"] == "button"}
+    disabled = {
+        element["text"]: "disabled" in element["attrs"] for element in region["elements"] if element["role"] == "button"
+    }
     assert disabled == {"Unlock": False, "Other": True}
     inner = f"<fieldset disabled><fieldset disabled>{legends}</fieldset></fieldset>"
     (region,) = compile_som(inner, URL).document["regions"]
-    assert all("disabled" in one["attrs"] for one in region["elements"])
+    assert all("disabled" in element["attrs"] for element in region["elements"])

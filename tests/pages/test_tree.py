@@ -151,6 +151,6 @@ def test_a_tree_gives_the_garbage_collector_next_to_nothing_to_look_at():
     tree = parse(html)
     gc.collect()
     assert tree.size > 14_000
-    parts = [one for one in gc.get_referents(tree) if isinstance(one, list)]
+    parts = [referent for referent in gc.get_referents(tree) if isinstance(referent, list)]
     assert sum(map(len, parts)) >= 5 * tree.size
-    assert sum(gc.is_tracked(one) for part in parts for one in part) == 0
+    assert sum(gc.is_tracked(item) for part in parts for item in part) == 0

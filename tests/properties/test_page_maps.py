@@ -63,5 +63,5 @@ def test_a_changed_map_is_refused_with_a_pointer_or_published_without_a_mistake(
         message = str(refused)
     assert "map: /" in message
     if document:
-        errors = [one for one in check_document(json.dumps(document).encode()) if one.level == "error"]
+        errors = [item for item in check_document(json.dumps(document).encode()) if item.level == "error"]
         assert errors == []

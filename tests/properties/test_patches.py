@@ -12,7 +12,7 @@ IDS = [f"e{number}" for number in range(8)]
 @st.composite
 def elements(draw: st.DrawFn) -> list[dict[str, object]]:
     ids = draw(st.permutations(IDS))[: draw(st.integers(0, len(IDS)))]
-    return [{"id": one, "text": draw(st.sampled_from("ab"))} for one in ids]
+    return [{"id": item, "text": draw(st.sampled_from("ab"))} for item in ids]
 
 
 @settings(max_examples=examples(500))
@@ -24,7 +24,7 @@ def test_reordered_elements_are_patched_to_their_new_order(before, after):
 
 @given(st.permutations(IDS), st.permutations(IDS))
 def test_no_more_elements_are_moved_than_must_be(before, after):
-    patch = make_patch([{"id": one} for one in before], [{"id": one} for one in after])
+    patch = make_patch([{"id": item} for item in before], [{"id": item} for item in after])
     assert sum(operation["op"] == "remove" for operation in patch) == len(IDS) - longest_run(before, after)
 
 

@@ -130,7 +130,7 @@ async def test_a_full_disk_refuses_what_is_too_much_and_nothing_else(path, monke
         large = [store.run([Add(f"large {n}", b"x" * 1_000_000, 60)]) for n in range(3)]
         small = [store.run([Add(f"small {n}", b"x", 60)]) for n in range(20)]
         done = await asyncio.gather(*large, *small, return_exceptions=True)
-        assert ["full" in one.detail for one in done[:3] if isinstance(one, StoreUnavailable)] == [True] * 3
+        assert ["full" in item.detail for item in done[:3] if isinstance(item, StoreUnavailable)] == [True] * 3
         assert done[3:] == [Ran(None, (None,))] * 20
         assert await is_well(store)
         await store.close()
@@ -431,7 +431,7 @@ async def test_a_pool_of_postgresql_is_opened_by_the_first_call_bounded_and_clos
             calls = [store.run([Count("count", 10_000, 60), Add(f"key {n}", b"", 60)]) for n in range(60)]
             ran, seen = await asyncio.gather(asyncio.gather(*calls), asyncio.to_thread(connections))
             most = max(most, len(seen - before))
-        assert max(one.seen[0].events for one in ran) == 600
+        assert max(result.seen[0].events for result in ran) == 600
         assert 1 <= most <= 4
         await store.close()
         while connections() - before:  # the server's processes end a moment later  # noqa: ASYNC110

@@ -100,7 +100,7 @@ async def test_a_slot_that_is_moved_is_found_at_every_stage(redis_cluster):
         await store.run([Add(f"{ANN}old", b"1", 60)])
         with redis.Redis(port=source.port) as here, redis.Redis(port=target.port) as there:
             slot = here.execute_command("CLUSTER KEYSLOT", name)
-            here_id, there_id = (one.execute_command("CLUSTER MYID").decode() for one in (here, there))
+            here_id, there_id = (item.execute_command("CLUSTER MYID").decode() for item in (here, there))
             there.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", here_id)
             here.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", there_id)
             assert (await store.run([Add(f"{ANN}new", b"2", 60)])).failed is None  # by ASK at the new server

@@ -286,14 +286,14 @@ async def test_a_hundred_at_once_take_each_member_once(store):
 
 async def test_a_hundred_at_once_count_each_event(store):
     ran = await asyncio.gather(*(store.run([Count("key", 50, 60)]) for _ in range(100)))
-    assert sum(one.failed is None for one in ran) == 50
+    assert sum(result.failed is None for result in ran) == 50
 
 
 @pytest.mark.slow
 async def test_two_thousand_looks_at_once_are_answered_in_time(store):
     await store.run([Add("key", b"one", 60)])
     ran = await asyncio.gather(*(store.run([Look("key")]) for _ in range(2_000)))
-    assert all(one.seen == (b"one",) for one in ran)
+    assert all(result.seen == (b"one",) for result in ran)
 
 
 # --- Several event loops, opening and closing ---
@@ -311,7 +311,7 @@ def test_a_store_is_used_from_several_threads_at_once(make_store):
 
     async def add_all() -> int:
         ran = await asyncio.gather(*(store.run([Add(f"key {n}", b"value", 60)]) for n in range(100)))
-        return sum(one.failed is None for one in ran)
+        return sum(result.failed is None for result in ran)
 
     with ThreadPoolExecutor(4) as threads:
         added = list(threads.map(lambda _: asyncio.run(add_all()), range(4)))

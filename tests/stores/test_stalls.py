@@ -104,7 +104,7 @@ def pay_through_a_stall(store, stalled, open_client):
         time.sleep(0.5)  # what it was sent before, it carries out now
         assert paid == []
         told = list(threads.map(call_until_served, doors))
-        assert [(one.code, one.output) for one in told] == [(None, "paid")] * len(doors)
+        assert [(item.code, item.output) for item in told] == [(None, "paid")] * len(doors)
         assert sorted(paid) == sorted(doors)
         assert all(call_until_served(name).is_replayed for name in doors)
     assert sorted(paid) == sorted(doors)

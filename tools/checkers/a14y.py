@@ -94,7 +94,7 @@ def _judge_site(report: Report, client: httpx.Client, origin: str) -> Iterator[s
     rules.parse(robots.text.splitlines() if robots is not None else [])
     files = ("/llms.txt", "/.well-known/llms.txt")
     report.note("robots-txt.allows-ai-bots", origin, passes=all(rules.can_fetch(bot, origin + "/") for bot in BOTS))
-    report.note("robots-txt.allows-llms-txt", origin, passes=all(rules.can_fetch("*", origin + one) for one in files))
+    report.note("robots-txt.allows-llms-txt", origin, passes=all(rules.can_fetch("*", origin + file) for file in files))
     sitemap = fetch("/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml")
     report.note("sitemap-xml.exists", origin, passes=sitemap is not None)
     if sitemap is not None:
@@ -114,7 +114,7 @@ def _judge_site(report: Report, client: httpx.Client, origin: str) -> Iterator[s
     report.note("agents-md.exists", origin, passes=guide is not None)
     if guide is not None:
         headings = "\n".join(re.findall(r"^#{1,6}\s.+$", guide.text, re.MULTILINE))
-        known = [one for one in SECTIONS if re.search(one, headings, re.IGNORECASE)]
+        known = [section for section in SECTIONS if re.search(section, headings, re.IGNORECASE)]
         report.note("agents-md.has-min-sections", origin, passes=len(known) >= 2)
 
 
@@ -145,7 +145,7 @@ def _judge_page(
     note("html.og-title", passes=bool(attribute('meta[property="og:title"]', "content")))
     note("html.og-description", passes=bool(attribute('meta[property="og:description"]', "content")))
     note("html.lang-attribute", passes=bool(attribute("html", "lang")))
-    nodes = list(_nodes([json.loads(one.text()) for one in page.css('script[type="application/ld+json"]')]))
+    nodes = list(_nodes([json.loads(element.text()) for element in page.css('script[type="application/ld+json"]')]))
     note("html.json-ld", passes=bool(nodes))
     if nodes:
         note("html.json-ld.date-modified", passes=any(node.get("dateModified") for node in nodes))
@@ -153,11 +153,14 @@ def _judge_page(
     note("html.headings", passes=len(page.css("h1, h2, h3")) >= 3)
     text = " ".join(page.body.text().split()) if page.body is not None else ""
     note("html.text-ratio", passes=len(text) / max(len(answer.text), 1) > 0.15)
-    note("html.glossary-link", passes=any(re.search("(?i)glossary|terminology", one.text()) for one in page.css("a")))
+    note(
+        "html.glossary-link",
+        passes=any(re.search("(?i)glossary|terminology", element.text()) for element in page.css("a")),
+    )
     base = path.rstrip("/").removesuffix(".html") or "/index"
     places = [f"{base}.md", f"{base}.mdx", *([f"{base}/index.md"] if path.endswith("/") else [])]
     mirrors = (client.get(urljoin(address, place), follow_redirects=True) for place in places)
-    mirror = next((one for one in mirrors if one.is_success), None)
+    mirror = next((mirror for mirror in mirrors if mirror.is_success), None)
     note("markdown.mirror-suffix", passes=mirror is not None)
     note("markdown.alternate-link", passes=bool(attribute('link[rel="alternate"][type="text/markdown"]', "href")))
     if mirror is not None:
@@ -171,18 +174,20 @@ def _judge_page(
     note("markdown.content-negotiation", passes="text/markdown" in negotiated.headers.get("content-type", ""))
     if blocks := page.css("pre code"):
         classes = [
-            f"{one.attributes.get('class')} {one.parent.attributes.get('class')}" for one in blocks if one.parent
+            f"{block.attributes.get('class')} {block.parent.attributes.get('class')}"
+            for block in blocks
+            if block.parent
         ]
-        note("code.language-tags", passes=all(re.search(r"\b(language-|lang-)", one) for one in classes))
+        note("code.language-tags", passes=all(re.search(r"\b(language-|lang-)", case) for case in classes))
     if OF_THE_API.search(path):
-        links = [one.attributes.get("href") or "" for one in page.css("a[href]")]
+        links = [element.attributes.get("href") or "" for element in page.css("a[href]")]
         note("api.schema-link", passes=any(link.endswith(SCHEMA_FILES) for link in links))
 
 
 def _nodes(value: object) -> Iterator[dict[str, object]]:
     if isinstance(value, list):
-        for one in value:
-            yield from _nodes(one)
+        for item in value:
+            yield from _nodes(item)
     elif isinstance(value, dict):
         yield value
         yield from _nodes(value.get("@graph"))

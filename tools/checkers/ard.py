@@ -83,6 +83,8 @@ def _faults_of(entry: Any) -> Iterator[str]:
     if not isinstance(queries, list) or not 2 <= len(queries) <= 5:
         yield "representativeQueries are not two to five."
     for name in ("representativeQueries", "tags", "capabilities"):
-        yield from (f"{name} has {one!r}, which is no text." for one in entry.get(name, ()) if not isinstance(one, str))
+        yield from (
+            f"{name} has {item!r}, which is no text." for item in entry.get(name, ()) if not isinstance(item, str)
+        )
     if "trustManifest" in entry and not dict(entry["trustManifest"]).get("identity"):
         yield "trustManifest has no identity."

@@ -73,8 +73,8 @@ NEEDS = {
 NAMED = (
     "completion-complete",
     *(
-        f"tasks-{one}"
-        for one in (
+        f"tasks-{item}"
+        for item in (
             "lifecycle",
             "capability-negotiation",
             "wire-fields",
@@ -87,7 +87,7 @@ NAMED = (
             "mrtr-composition",
         )
     ),
-    *(f"sep-2640-skills-{one}" for one in ("directory", "enumeration", "manifest")),
+    *(f"sep-2640-skills-{item}" for item in ("directory", "enumeration", "manifest")),
 )
 """Scenarios that are run by name: of extensions, which no revision requires, and of what we have promised."""
 
@@ -103,8 +103,11 @@ def main(node: str, conformance: str, inspector: str) -> int:
     logging.disable()
     with served(make_application), tempfile.TemporaryDirectory() as folder:
         command = [node, conformance]
-        offered = {one: _offered(one) for one in REVISIONS}
-        failed = [_judge(one, _run(command, one, Path(folder) / one), offered[one]) for one in REVISIONS]
+        offered = {revision: _offered(revision) for revision in REVISIONS}
+        failed = [
+            _judge(revision, _run(command, revision, Path(folder) / revision), offered[revision])
+            for revision in REVISIONS
+        ]
         failed.append(_judge("by name", _run_named(command, Path(folder) / "by name"), offered[REVISIONS[0]]))
         McpDoor.takes_plain_calls = False
         again = _run(command, REVISIONS[0], Path(folder) / "through the SDK")
@@ -146,11 +149,11 @@ def _offered(revision: str) -> frozenset[str]:
         return answer.get("result", {})
 
     tools = ask("tools/list").get("tools", [])
-    offered = {f"tool {one['name']}" for one in tools}
-    offered |= {f"prompt {one['name']}" for one in ask("prompts/list").get("prompts", [])}
-    offered |= {f"resource {one['uri']}" for one in ask("resources/list").get("resources", [])}
+    offered = {f"tool {tool['name']}" for tool in tools}
+    offered |= {f"prompt {prompt['name']}" for prompt in ask("prompts/list").get("prompts", [])}
+    offered |= {f"resource {resource['uri']}" for resource in ask("resources/list").get("resources", [])}
     templates = ask("resources/templates/list").get("resourceTemplates", [])
-    offered |= {f"resource {one['uriTemplate']}" for one in templates}
+    offered |= {f"resource {template['uriTemplate']}" for template in templates}
     greeting = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     is_modern = revision == REVISIONS[0]
     told = ask("server/discover") if is_modern else ask("initialize", greeting, revision)
@@ -180,7 +183,7 @@ def _judge(revision: str, checks: Sequence[tuple[str, dict[str, Any]]], offered:
 def _applies(folder: str, check_id: str, offered: frozenset[str]) -> bool:
     # The folder of a scenario is "server-", its name and the time.
     scenario = re.sub(r"-\d{4}-\d\d-\d\dT.*$", "", folder.removeprefix("server-"))
-    return all(NEEDS[one] in offered for one in (scenario, check_id) if one in NEEDS)
+    return all(NEEDS[item] in offered for item in (scenario, check_id) if item in NEEDS)
 
 
 def _words(check: dict[str, Any]) -> str:

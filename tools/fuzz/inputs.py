@@ -741,8 +741,8 @@ def _flat(rng: Random, action: str, given: Given, headers: Headers, changes: int
     fields = []
     changed = mutate(rng, given, changes) if changes else given
     for key, value in changed.items() if isinstance(changed, dict) else (("body", changed),):
-        for one in value if isinstance(value, list) and value else [value]:
-            fields.append((key, one if isinstance(one, str) else json.dumps(one)))
+        for item in value if isinstance(value, list) and value else [value]:
+            fields.append((key, item if isinstance(item, str) else json.dumps(item)))
     encoded = urlencode(fields, safe="@", errors="surrogatepass")
     if how == "query":
         return Draft(method, f"{target}?{encoded}", list(headers))

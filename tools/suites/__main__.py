@@ -215,7 +215,7 @@ def compare(name: str, source: Path | None, work: Path, seconds: float) -> bool:
     project = PROJECTS[name]
     checkout, python = install(name, project, source, work)
     version = capture(["git", "describe", "--tags", "--always"], checkout, os.environ, seconds).strip()
-    paths = os.pathsep.join(str(one) for one in (OVERLAY, checkout / project.path, checkout))
+    paths = os.pathsep.join(str(item) for item in (OVERLAY, checkout / project.path, checkout))
     environment = {**os.environ, **project.environment, "PYTHONPATH": paths}
     added = {"AWP_SUITE_AFTER": "1"}
     if project.settings:
@@ -235,8 +235,8 @@ def compare(name: str, source: Path | None, work: Path, seconds: float) -> bool:
     print(f"{name} {version}: after:  {after}{published}", flush=True)
     new = sorted(after.failed - before.failed)
     for said, tests in (("fails now", new), ("failed before only", sorted(before.failed - after.failed))):
-        for one in tests[:MAX_SHOWN]:
-            print(f"  {said}: {one}")
+        for test in tests[:MAX_SHOWN]:
+            print(f"  {said}: {test}")
         if len(tests) > MAX_SHOWN:
             print(f"  {said}: {len(tests) - MAX_SHOWN} more")
     return not new

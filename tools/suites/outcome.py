@@ -28,9 +28,9 @@ def read_outcome(output: str) -> Outcome | None:
     failed = frozenset(name for form in _FAILED for name in form.findall(output))
     if ran := _UNITTEST.findall(output):
         number, others = ran[-1]
-        counts = {name: int(count) for name, _, count in (one.partition("=") for one in others.split(", ") if one)}
+        counts = {name: int(count) for name, _, count in (part.partition("=") for part in others.split(", ") if part)}
         return Outcome({"passed": int(number) - sum(counts.values()), **counts}, failed)
     if ended := _PYTEST.findall(output):
-        pairs = (one.partition(" ") for one in ended[-1].split(", "))
+        pairs = (part.partition(" ") for part in ended[-1].split(", "))
         return Outcome({name: int(count) for count, _, name in pairs if "warning" not in name}, failed)
     return None

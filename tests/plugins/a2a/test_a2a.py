@@ -270,9 +270,13 @@ def test_numbers_come_back_as_they_were(open_client):
         client.post("/a2a/message:send?a=b&A2A-Version=1.0", json=sent).json()["task"]["artifacts"][0],
     ]
     events = client.post("/a2a/message:stream", json=sent, headers=version).text.split("data: ")[1:]
-    answers += [told["artifactUpdate"]["artifact"] for one in events if "artifactUpdate" in (told := orjson.loads(one))]
+    answers += [
+        told["artifactUpdate"]["artifact"] for event in events if "artifactUpdate" in (told := orjson.loads(event))
+    ]
     written = orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
-    assert [orjson.dumps(one["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for one in answers] == [written] * 5
+    assert [orjson.dumps(answer["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for answer in answers] == [
+        written
+    ] * 5
 
 
 def send(client: TestClient, text: str, **members: Any) -> dict[str, Any]:

@@ -310,8 +310,8 @@ async def test_one_of_two_simultaneous_messages_continues_the_task():
         go.set()
         answers = await asyncio.gather(*both, return_exceptions=True)
         kept = await caller.client.get_task(GetTaskRequest(id=asked.id))
-    [done] = [one for one in answers if not isinstance(one, BaseException)]
-    [refused] = [one for one in answers if isinstance(one, BaseException)]
+    [done] = [answer for answer in answers if not isinstance(answer, BaseException)]
+    [refused] = [answer for answer in answers if isinstance(answer, BaseException)]
     assert ran in (["one"], ["two"])
     assert ran == [output(done)] == [output(kept)]
     assert isinstance(refused, UnsupportedOperationError)

@@ -54,7 +54,7 @@ class Shop:
     @property
     def kept(self) -> int:
         """Bytes of what is in the store, but for the counts of calls, which are written now and then."""
-        counts = (one for one in self.store._values.entries.items() if one[0].startswith("{traffic}"))
+        counts = (entry for entry in self.store._values.entries.items() if entry[0].startswith("{traffic}"))
         return self.store.bytes_used - sum(ENTRY_BYTES + len(key) + len(value) for key, (value, _) in counts)
 
     def keys(self, prefix: str) -> list[str]:
@@ -168,7 +168,7 @@ async def test_the_file_of_a_site_does_not_grow_by_what_is_refused(tmp_path):
         tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = [row for table in tables for row in file.execute(f'SELECT * FROM "{table}"')]
     assert sum(len(str(value)) for row in rows for value in row) < 6 * 20 * 5000
-    assert sum(one.stat().st_size for one in tmp_path.iterdir()) < 5_000_000
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5_000_000
 
 
 @EVERYTHING

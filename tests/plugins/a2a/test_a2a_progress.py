@@ -16,8 +16,8 @@ from tests.storyteller import make_storyteller
 
 def texts(told: list[StreamResponse]) -> list[str]:
     """The words of all that says that the call is running."""
-    updates = [one.status_update for one in told if one.HasField("status_update")]
-    return [one.status.message.parts[0].text for one in updates if state(one) == "working"]
+    updates = [item.status_update for item in told if item.HasField("status_update")]
+    return [update.status.message.parts[0].text for update in updates if state(update) == "working"]
 
 
 @EVERYTHING
@@ -46,7 +46,7 @@ async def test_a_stream_has_what_a_handler_reports_while_it_runs(spoken):
     async with running(app, {}), open_caller(noted(app, is_told.set, b"half"), spoken, streaming=True) as caller:
         told = await stream(caller, {"skill": "count", "input": {}})
     assert texts(told) == ["half"]
-    reported = next(one.status_update for one in told if one.HasField("status_update"))
+    reported = next(item.status_update for item in told if item.HasField("status_update"))
     data = MessageToDict(reported.status.message.parts[1])["data"]
     assert data == {"progress": {"fraction": 0.5, "message": "half"}}
 

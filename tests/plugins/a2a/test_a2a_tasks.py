@@ -271,10 +271,10 @@ async def test_a_running_task_can_be_subscribed_to_again(spoken):
     async with running(shop.app, {}), open_caller(app, spoken, streaming=True) as caller:
         async with open_caller(shop.app, spoken) as other:
             task = await other.call("ship", {"number": 7}, at_once=True)
-        told = [one async for one in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
+        told = [event async for event in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
         assert state(told[-1].status_update) == "completed"
         with pytest.raises(REFUSED):
-            [one async for one in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
+            [event async for event in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
 
 
 @EVERYTHING
@@ -285,14 +285,14 @@ async def test_a_task_that_waits_can_be_subscribed_to_until_it_ends(spoken):
         asked = await caller.call("pay")
 
         async def subscribe() -> list[StreamResponse]:
-            return [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
+            return [event async for event in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
 
         subscribed = [asyncio.create_task(subscribe()) for _ in range(2)]
         async with asyncio.timeout(50):
             for _ in subscribed:
                 await begun.acquire()
         await asyncio.sleep(0.1)
-        assert not any(one.done() for one in subscribed)
+        assert not any(event.done() for event in subscribed)
         await caller.send({"confirmation": problem(asked)["confirmation"]["token"]}, task=asked)
         for told in await asyncio.gather(*subscribed):
             assert state(told[0].task) == "input_required"
@@ -304,5 +304,5 @@ async def test_a_task_that_is_abandoned_is_not_followed_for_ever(monkeypatch):
     monkeypatch.setattr(handler, "MAX_SUBSCRIPTION", 0.05)
     async with open_caller(app := Shop().app) as caller, open_caller(app, streaming=True) as listener:
         asked = await caller.call("pay")
-        told = [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
-        assert [state(one.task) for one in told] == ["input_required"]
+        told = [event async for event in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
+        assert [state(item.task) for item in told] == ["input_required"]

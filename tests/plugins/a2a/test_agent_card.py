@@ -45,7 +45,7 @@ def test_skills_are_the_actions_with_examples_that_can_be_sent_as_they_are() -> 
     action = make_function_action("order", TITLE, tags=("shop",), examples=({"title": "Emma"},))
     [skill, plain] = card_of(make_site(action, make_action()))["skills"]
     assert (skill["id"], skill["tags"], plain["tags"]) == ("order", ["shop"], ["action"])
-    assert [orjson.loads(one) for one in skill["examples"]] == [{"skill": "order", "input": {"title": "Emma"}}]
+    assert [orjson.loads(example) for example in skill["examples"]] == [{"skill": "order", "input": {"title": "Emma"}}]
     assert "examples" not in plain
 
 

@@ -62,7 +62,11 @@ def config_of(task, receiver, **members):
 
 
 def states(receiver) -> list[str]:
-    updates = [one.json["statusUpdate"]["status"]["state"] for one in receiver.received if "statusUpdate" in one.json]
+    updates = [
+        delivery.json["statusUpdate"]["status"]["state"]
+        for delivery in receiver.received
+        if "statusUpdate" in delivery.json
+    ]
     return [one for place, one in enumerate(updates) if updates[place - 1 : place] != [one]]
 
 
@@ -79,8 +83,10 @@ async def test_the_end_of_a_task_is_sent_and_signed(receiver, spoken):
         async with asyncio.timeout(50):
             while not states(receiver) or states(receiver)[-1] != "TASK_STATE_COMPLETED":  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-    assert all(is_signed(one, secret) for one in receiver.received)
-    [artifact] = [one.json["artifactUpdate"] for one in receiver.received if "artifactUpdate" in one.json]
+    assert all(is_signed(delivery, secret) for delivery in receiver.received)
+    [artifact] = [
+        delivery.json["artifactUpdate"] for delivery in receiver.received if "artifactUpdate" in delivery.json
+    ]
     printed = artifact["artifact"]["parts"][0]["data"]
     assert printed == {"printed": "Emma", "pages": 2}
     assert isinstance(printed["pages"], int), "a whole number stays one"
@@ -125,7 +131,7 @@ async def test_a_caller_with_fewer_permissions_than_before_is_told_less_of_a_tas
     scopes = {"staff"}
     app, site, _ = publish(authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
     async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
-        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
+        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=item) for item in (False, True))
         task = await plain.call("order_shipped", {})
         scopes.clear()
         await plain.client.create_task_push_notification_config(config_of(task, receiver))
@@ -147,7 +153,7 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
     known = {"eve": Principal("eve", claims={"exp": 1} if how == "expired" else {})}
     app, site, _ = publish(authenticate=BearerToken(known.get))
     async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
-        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
+        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=item) for item in (False, True))
         task = await plain.call("order_shipped", {})
         async with asyncio.timeout(50):
             told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
@@ -158,7 +164,7 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
                 monkeypatch.setattr(event_tasks, "VERIFY_SECONDS", 0.0)
             known.clear()
             await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
-            assert [one async for one in told] == []
+            assert [item async for item in told] == []
 
 
 async def test_a_site_without_events_promises_no_push_notifications(open_client):

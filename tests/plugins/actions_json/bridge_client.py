@@ -57,7 +57,7 @@ class End:
 
     @property
     def close_code(self) -> int | None:
-        return next((one["code"] for one in self.messages if one["type"] == "websocket.close"), None)
+        return next((message["code"] for message in self.messages if message["type"] == "websocket.close"), None)
 
     def say(self, item: object) -> None:
         self._in.put_nowait({"type": "websocket.receive", "text": json.dumps(item)})

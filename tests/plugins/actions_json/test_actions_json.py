@@ -305,7 +305,7 @@ async def test_one_of_several_is_chosen_where_they_are_radio_buttons(css: str, c
     @site.page(actions=["choose"], map={"targets": {"form": "form", "submit": "form button", "done": "p"}})
     async def choose(size: choices = None) -> HTMLResponse:
         """Choose a size."""
-        buttons = "".join(f"<input type=radio name=size value={one}>" for one in get_args(choices))
+        buttons = "".join(f"<input type=radio name=size value={argument}>" for argument in get_args(choices))
         return HTMLResponse(f"<title>{size}</title><form>{buttons}<button>Choose</button></form><p>Chosen</p>")
 
     app.add_middleware(AgentPublisher, site=site)

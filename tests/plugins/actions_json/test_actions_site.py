@@ -194,11 +194,11 @@ def test_an_agent_lists_goes_searches_and_reads(use):
     listed = use("list")
     assert listed["ok"] is True
     assert listed["url"] == "https://shop.example/"
-    assert [one["name"] for one in listed["actions"]] == ["order_book"]
+    assert [action["name"] for action in listed["actions"]] == ["order_book"]
     went = use("call", action="browser.navigate", arguments={"url": "/search"})
     assert went["result"]["title"] == "Search"
     listed = use("list")
-    assert [one["name"] for one in listed["actions"]] == ["search_books", "order_book"]
+    assert [action["name"] for action in listed["actions"]] == ["search_books", "order_book"]
     assert listed["projections"][0]["name"] == "search.results"
     found = use("call", action="search_books", arguments={"q": "em"})
     assert (found["ok"], found["result"]["url"]) == (True, "https://shop.example/search?q=em")
@@ -297,17 +297,17 @@ def test_the_tool_is_one_thing_in_every_document_and_not_in_the_map(open_client)
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
     tools = client.post("/mcp", json=message, headers=headers).json()["result"]["tools"]
-    tool = next(one for one in tools if one["name"] == "actions_site")
+    tool = next(tool for tool in tools if tool["name"] == "actions_site")
     assert tool["inputSchema"]["required"] == ["mode"]
     for path in ("/.well-known/ai-actions.json", "/.well-known/woa.json"):
         listed = client.get(path).json()
-        known = {one["id"]: one["name"] for one in listed.get("actions", listed.get("agents"))}
+        known = {action["id"]: action["name"] for action in listed.get("actions", listed.get("agents"))}
         assert known["actions_site"] == tool["title"] == "Pages of this site"
     [skill] = [
-        one for one in client.get("/.well-known/agent-card.json").json()["skills"] if one["id"] == "actions_site"
+        skill for skill in client.get("/.well-known/agent-card.json").json()["skills"] if skill["id"] == "actions_site"
     ]
     with AwpClient.greeted(client) as caller:
-        [of_awp] = [one for one in caller.do("skills.list")["skills"] if one["name"] == "actions_site"]
+        [of_awp] = [skill for skill in caller.do("skills.list")["skills"] if skill["name"] == "actions_site"]
     assert skill["name"] == of_awp["title"] == tool["title"]
     for path in ("/agent.json", "/llms.txt", "/.well-known/agent-skills/shop/SKILL.md"):
         assert "actions_site" in client.get(path).text, path
@@ -318,7 +318,7 @@ def test_pages_of_one_address_make_room_among_themselves():
     with TestClient(make_app(bridge=Bridge(sessions=10)), base_url="https://shop.example") as client:
         use = use_woa(client)
         ids = [use("list")["runtime_id"] for _ in range(3)]
-        assert [use("list", target_runtime_id=one).get("code") for one in ids] == ["runtime_not_found", None, None]
+        assert [use("list", target_runtime_id=item).get("code") for item in ids] == ["runtime_not_found", None, None]
 
 
 def test_errors_point_at_the_wrong_arguments():

@@ -34,7 +34,7 @@ async def notes(request: Request) -> Response:
         NOTES.append(str((await request.form())["text"]))
         request.session["wrote"] = len(NOTES)
         return RedirectResponse("/notes", 303)
-    listed = "".join(f"<li>{one}</li>" for one in NOTES)
+    listed = "".join(f"<li>{note}</li>" for note in NOTES)
     body = (
         f'<h1>Notes</h1><p class="count">{len(NOTES)} notes</p><ul>{listed}</ul>'
         '<form method="post" action="/notes"><label>Text <input name="text"></label><button>Keep</button></form>'

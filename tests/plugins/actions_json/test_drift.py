@@ -57,7 +57,7 @@ def drifts(
 
 
 def kinds(found: list[Drift]) -> list[tuple[str, str]]:
-    return [(one.kind, one.subject) for one in found]
+    return [(finding.kind, finding.subject) for finding in found]
 
 
 @pytest.mark.limit(OF_BROWSERS)
@@ -69,7 +69,7 @@ def test_in_chromium_the_scripts_of_the_pages_have_run():
         "drift-state",
         "drift-workflow",
     }
-    assert [str(one) for one in drifts(form=script, states=[READY], browser=True)] == []
+    assert [str(drift) for drift in drifts(form=script, states=[READY], browser=True)] == []
     broken = drifts(form=script, results="<p>Nothing</p>", search_status=500, browser=True)
     assert kinds(broken)[0] == ("drift-page", "page")
 

@@ -41,8 +41,8 @@ def open_shop(approval: Any, words: str = "Order a book.", **options: Any) -> tu
 
 
 def published(client: TestClient) -> list[str]:
-    agents = {one["id"] for one in client.get("/.well-known/woa.json").json()["agents"]}
-    assert {one["id"] for one in client.get("/agent.json").json()["actions"]} == agents
+    agents = {agent["id"] for agent in client.get("/.well-known/woa.json").json()["agents"]}
+    assert {action["id"] for action in client.get("/agent.json").json()["actions"]} == agents
     return sorted(agents - {"actions_site"})
 
 
@@ -69,7 +69,7 @@ def test_an_action_is_approved_as_it_is_whatever_plug_ins_are_named_after_approv
         return title
 
     site.freeze(app)
-    assert [(one.action, one.changed) for one in site.approvals()][:1] == [("order", ("policy",))]
+    assert [(approval.action, approval.changed) for approval in site.approvals()][:1] == [("order", ("policy",))]
 
 
 def test_a_site_without_approval_has_nothing_to_approve():

@@ -61,7 +61,7 @@ def worker(folder: Path) -> Iterator[httpx2.Client]:
 
 
 def agents(client: httpx2.Client) -> set[str]:
-    return {one["id"] for one in client.get("/.well-known/woa.json").json()["agents"]}
+    return {agent["id"] for agent in client.get("/.well-known/woa.json").json()["agents"]}
 
 
 def tools(client: httpx2.Client) -> set[str]:

@@ -54,7 +54,7 @@ def test_a_result_says_where_it_stands_in_the_page(site, start):
 )
 def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, book):
     parameters = published(start(on_a_page(site, {"selectors": selectors})), "order")["parameters"]
-    assert next(one for one in parameters if one["name"] == "book")["selector"] == book
+    assert next(parameter for parameter in parameters if parameter["name"] == "book")["selector"] == book
 
 
 @pytest.mark.parametrize(

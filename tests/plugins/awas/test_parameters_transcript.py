@@ -44,7 +44,7 @@ def value(schema: object, definitions: dict[str, object] | None = None) -> Any:
 
 
 def route(method: str, path: str, properties: dict[str, Any], sent: list[Any], schema: dict[str, Any]) -> Any:
-    parameters = tuple(Parameter(*one) for one in sent)
+    parameters = tuple(Parameter(*message) for message in sent)
     return shown(make_route_action("act", properties, parameters, method=method, path=path, schema=schema))
 
 
@@ -69,14 +69,14 @@ def test_parameters_are_written_as_in_the_transcript(request):
 def test_a_guarded_action_is_described_as_the_plain_door_takes_it() -> None:
     order = described(ORDER)
     assert (order["method"], order["path"]) == ("POST", "/agents/actions/order_book")
-    assert [one["name"] for one in order["parameters"]] == ["isbn", "copies", "api_version"]
+    assert [parameter["name"] for parameter in order["parameters"]] == ["isbn", "copies", "api_version"]
     for action in (ORDER, SEARCH):
         assert described(action, documents=frozenset())["inputSchema"] == action.inputs
 
 
 def test_examples_and_selectors_are_those_of_the_action() -> None:
     search = described(SEARCH)
-    assert [one["example"] for one in search["parameters"] if "example" in one] == ["Moby Dick", 5]
+    assert [parameter["example"] for parameter in search["parameters"] if "example" in parameter] == ["Moby Dick", 5]
     assert search["parameters"][0]["selector"] == search["inputs"][0]["selector"] == "input[name=q]"
 
 

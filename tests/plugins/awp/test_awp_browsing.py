@@ -188,7 +188,7 @@ def test_answers_under_many_keys_are_not_all_remembered(caller):
 def test_a_large_page_is_looked_at_without_holding_up_others(caller):
     session, other = caller.create(), caller.create()
     caller.do("page.navigate", session_id=session, url="/large")
-    asked = [caller.say("page.observe", {"session_id": one, "mode": "snapshot"}) for one in (session, other)]
+    asked = [caller.say("page.observe", {"session_id": item, "mode": "snapshot"}) for item in (session, other)]
     answers = {(answer := caller.hear())["id"]: answer for _ in asked}
     assert answers[asked[0]]["result"]["som"]["title"] == "Large"
     assert answers[asked[1]]["error"]["message"] == "No page loaded yet"
@@ -224,7 +224,7 @@ def test_a_closed_session_answers_nothing_that_comes_after(caller):
         caller.say("page.observe", {"session_id": session}),
     ]
     answers = {(answer := caller.hear())["id"]: answer for _ in asked}
-    assert [answers[one].get("error", {}).get("code") for one in asked] == [None, None, "NOT_FOUND"]
+    assert [answers[item].get("error", {}).get("code") for item in asked] == [None, None, "NOT_FOUND"]
 
 
 def meeting_site(patience: float = 20) -> Starlette:

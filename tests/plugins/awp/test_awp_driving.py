@@ -86,10 +86,10 @@ async def test_more_large_pages_than_threads_wait_and_may_be_given_up():
     go = threading.Event()
     busy = [Watched(go=go) for _ in range(2)]
     running = [
-        asyncio.create_task(drive(one.steps(), reach_of(iter([LARGE_PAGE])), "page.navigate", 10)) for one in busy
+        asyncio.create_task(drive(item.steps(), reach_of(iter([LARGE_PAGE])), "page.navigate", 10)) for item in busy
     ]
     async with asyncio.timeout(50):
-        while not all(one.threads == [True, False] for one in busy):  # noqa: ASYNC110, threads make it so
+        while not all(item.threads == [True, False] for item in busy):  # noqa: ASYNC110, threads make it so
             await asyncio.sleep(0.01)
     late = Watched()
     with pytest.raises(AwpError):

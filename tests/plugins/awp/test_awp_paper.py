@@ -39,7 +39,9 @@ class Asked(NamedTuple):
         return self.do("page.act", intent={"action": action, "target": target, **more})
 
     def of(self, role: str) -> Any:
-        return next(one for region in self.som["regions"] for one in region["elements"] if one["role"] == role)
+        return next(
+            element for region in self.som["regions"] for element in region["elements"] if element["role"] == role
+        )
 
     def acts_on(self, target: object, role: str) -> bool:
         return bool(self.act("click", target)["resolved"]["role"] == role)

@@ -300,7 +300,7 @@ def test_origins_that_the_site_allows_may_read_the_markdown_of_its_pages(open_cl
     got = client.get(path, headers={"origin": "https://agent.example"})
     unchanged = client.get(path, headers={"origin": "https://agent.example", "if-none-match": got.headers["etag"]})
     assert (got.status_code, unchanged.status_code) == (200, 304)
-    allowed = [one.headers.get("access-control-allow-origin") for one in (asked, got, unchanged)]
+    allowed = [item.headers.get("access-control-allow-origin") for item in (asked, got, unchanged)]
     assert allowed == [may_read] * 3
     assert ("origin" in got.headers.get("vary", "").lower()) is (origins == ("https://agent.example",))
     other = client.get(path, headers={"origin": "https://other.example"})
@@ -373,7 +373,9 @@ def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_cli
     app.add_middleware(AgentPublisher, site=site)
     client = open_client(app)
     spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
-    found = [one.text for one in ElementTree.fromstring(client.get("/sitemap.xml").content).findall(".//s:loc", spaces)]
+    found = [
+        item.text for item in ElementTree.fromstring(client.get("/sitemap.xml").content).findall(".//s:loc", spaces)
+    ]
     kinds = ("green", "white%20%26%20yellow")
     assert found == [f"{SHOP}/teas/{kind}/{page}" for kind in kinds for page in "12"]
     files = re.findall(r"\((.+)\)", client.get("/sitemap.md").text)

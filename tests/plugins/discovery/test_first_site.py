@@ -77,7 +77,7 @@ def addresses_of(client: TestClient) -> list[str]:
     answer = client.get("/sitemap.xml")
     if answer.status_code == 404:
         return []
-    return [one.text or "" for one in ElementTree.fromstring(answer.content).iter() if one.tag.endswith("}loc")]
+    return [item.text or "" for item in ElementTree.fromstring(answer.content).iter() if item.tag.endswith("}loc")]
 
 
 def test_pages_are_found_and_listed_linked_and_read():
@@ -149,7 +149,7 @@ def test_a_page_that_is_not_known_has_the_links_of_the_site(path):
 
 def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
     with TestClient(make_app(make_site()), base_url=URL):
-        (line,) = [one.message for one in caplog.records if "Only you can supply" in one.message]
+        (line,) = [record.message for record in caplog.records if "Only you can supply" in record.message]
     assert line.endswith(
         "About(updated=...), About(email=...), Discovery(security=Security(...)), Robots(content_signal={...})."
     )

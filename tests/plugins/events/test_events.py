@@ -59,7 +59,7 @@ def app(site):
 
 
 def orders(batch) -> list[str]:
-    return [one["data"]["order_id"] for one in batch["events"]]
+    return [event["data"]["order_id"] for event in batch["events"]]
 
 
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
@@ -92,7 +92,12 @@ async def test_nobody_can_tell_that_others_have_events(app, site):
 
 @pytest.mark.parametrize(
     "cursor",
-    ["nonsense", "", "é", *(base64.b64encode(one).decode() for one in (b"null", b"[]", b'["x"]', b"[1,[2,3]]", b"{}"))],
+    [
+        "nonsense",
+        "",
+        "é",
+        *(base64.b64encode(item).decode() for item in (b"null", b"[]", b'["x"]', b"[1,[2,3]]", b"{}")),
+    ],
 )
 async def test_a_cursor_that_has_lost_its_place_is_a_gap_and_no_error(app, site, cursor):
     client = Client(app)
@@ -222,7 +227,7 @@ async def test_a_decorated_function_is_unchanged_and_describes_the_event():
     assert Paid(order_id="1").order_id == "1"
     assert lost() is None
     listed = (await Client(AgentPublisher(FastAPI(), site=site)).ask("events/list"))["events"]
-    assert [(one["name"], one["description"]) for one in listed] == [
+    assert [(item["name"], item["description"]) for item in listed] == [
         ("order_paid", "An order is paid."),
         ("order_lost", "An order is lost."),
         ("order_found", "An order is paid."),

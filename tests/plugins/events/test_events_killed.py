@@ -60,11 +60,11 @@ async def test_a_killed_server_loses_nothing_that_was_accepted(tmp_path, monkeyp
                 server.kill()
                 server.start()
             polled = ask("events/poll", name="order_shipped", cursor=cursor)
-            assert [one["data"]["order"] for one in polled["events"]] == [0, 1, 2, 3]
+            assert [event["data"]["order"] for event in polled["events"]] == [0, 1, 2, 3]
             count = 0
-            while {one.json["data"]["order"] for one in receiver.received[1:]} != {0, 1, 2, 3}:
+            while {delivery.json["data"]["order"] for delivery in receiver.received[1:]} != {0, 1, 2, 3}:
                 count = max(count, len(receiver.received)) + 1
                 await receiver.wait_for(count, 70)
-            assert all(is_signed(one, secret) for one in receiver.received)
+            assert all(is_signed(delivery, secret) for delivery in receiver.received)
         finally:
             server.kill()

@@ -20,17 +20,17 @@ def events(store):
 
 
 def numbers(batch) -> list[int]:
-    return [one.facts["data"]["n"] for one in batch.occurrences]
+    return [occurrence.facts["data"]["n"] for occurrence in batch.occurrences]
 
 
 async def test_an_event_is_read_by_its_audience(events):
     [event] = events.all()
-    begun = [(await events.read(event, logs_for(event, one), None)).positions for one in (ANN, BEN, None)]
+    begun = [(await events.read(event, logs_for(event, item), None)).positions for item in (ANN, BEN, None)]
     for number, audience in enumerate(("public", "known", "principal:ann", "scope:buy", Principal("ben"))):
         await events.emit("order_shipped", {"n": number}, audience)
     read = [await events.read(event, logs_for(event, one), at) for one, at in zip((ANN, BEN, None), begun, strict=True)]
-    assert [sorted(numbers(one)) for one in read] == [[0, 1, 2, 3], [0, 1, 4], [0]]
-    assert not any(one.truncated or one.has_more for one in read)
+    assert [sorted(numbers(item)) for item in read] == [[0, 1, 2, 3], [0, 1, 4], [0]]
+    assert not any(item.truncated or item.has_more for item in read)
     again = await events.read(event, logs_for(event, ANN), read_cursor(event, write_cursor(read[0].positions)))
     assert again.occurrences == ()
 

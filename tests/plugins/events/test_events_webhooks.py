@@ -116,7 +116,7 @@ async def test_a_delivery_that_fails_too_often_is_given_up_and_delays_no_other(a
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
         await site.emit("order_shipped", {"order_id": "2"}, audience="public")
         await receiver.wait_for(4)
-        assert {one.json["data"]["order_id"] for one in receiver.received} == {"1", "2"}
+        assert {delivery.json["data"]["order_id"] for delivery in receiver.received} == {"1", "2"}
         receiver.received.clear()
         receiver.statuses = [500] * 10
         await site.emit("order_shipped", {"order_id": "3"}, audience="public")
@@ -257,13 +257,13 @@ async def test_without_a_lifespan_the_first_subscription_starts_the_sending(app,
     await subscribe(ann, receiver.url)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     await receiver.wait_for(1)
-    assert [one.json["data"]["order_id"] for one in receiver.received] == ["1"]
+    assert [delivery.json["data"]["order_id"] for delivery in receiver.received] == ["1"]
 
 
 async def test_there_are_only_so_many_subscriptions(app, ann, receiver, monkeypatch):
     monkeypatch.setattr(webhooks, "MAX_OF_CALLER", 2)
     answers = [await subscribe(ann, receiver.url, arguments={"order_id": str(n)}) for n in range(3)]
-    assert ["id" in one for one in answers] == [True, True, False]
+    assert ["id" in answer for answer in answers] == [True, True, False]
     assert (answers[2]["code"], answers[2]["data"]) == (-32025, {"limit": "subscriptions", "max": 2})
     assert len(receiver.verified) == 1
 
@@ -296,7 +296,7 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
     app = AgentPublisher(FastAPI(), site=site)
     ann, ben = Client(app, **ANN), Client(app, **BEN)
     async with running(app):
-        cursors = [(await one.poll(name="job_ended"))["cursor"] for one in (ann, ben)]
+        cursors = [(await item.poll(name="job_ended"))["cursor"] for item in (ann, ben)]
         await subscribe(ann, receiver.url, name="job_ended", arguments={"action": "print_book"})
         accepted = await ann.ask("tools/call", name="print_book", arguments={"title": "Emma"})
         [sent] = await receiver.wait_for(1)
@@ -309,7 +309,7 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
         "status": "done",
         "poll_endpoint": job["poll_endpoint"],
     }
-    assert [one["data"] for one in told["events"]] == [sent.json["data"]]
+    assert [event["data"] for event in told["events"]] == [sent.json["data"]]
 
 
 async def test_a_subscriber_who_missed_too_much_is_told_of_the_gap(app, site, ann, receiver, monkeypatch):
@@ -323,7 +323,7 @@ async def test_a_subscriber_who_missed_too_much_is_told_of_the_gap(app, site, an
     assert gap.json["type"] == "gap"
     assert gap.headers["webhook-id"].startswith("msg_gap_")
     assert orders(await ann.poll(gap.json["cursor"])) == ["3", "4", "5"]
-    assert [one.json["data"]["order_id"] for one in sent] == ["3", "4", "5"]
+    assert [message.json["data"]["order_id"] for message in sent] == ["3", "4", "5"]
 
 
 async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes_back(
@@ -430,7 +430,7 @@ async def test_events_in_other_logs_do_not_wake_a_subscription(receiver, how):
             await asyncio.sleep(0)
         await asyncio.sleep(0.1)
         assert len(watched.runs) - before < 100
-    assert [one.json["data"]["order_id"] for one in receiver.received] == ["1", "3"]
+    assert [delivery.json["data"]["order_id"] for delivery in receiver.received] == ["1", "3"]
 
 
 async def test_addresses_that_do_not_answer_hold_up_nobody_else(app, site, ann, receiver, monkeypatch):
@@ -445,9 +445,9 @@ async def test_addresses_that_do_not_answer_hold_up_nobody_else(app, site, ann, 
                 await subscribe(ann, f"{receiver.url}/never/{number}")
             await subscribe(ben, f"{receiver.url}/soon")
             await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-            assert "/soon" in [one.path for one in await receiver.wait_for(3)]
+            assert "/soon" in [item.path for item in await receiver.wait_for(3)]
             receiver.goes_on.set()
-            paths = [one.path for one in await receiver.wait_for(5)]
+            paths = [item.path for item in await receiver.wait_for(5)]
     assert sorted(paths) == [*(f"/never/{number}" for number in range(4)), "/soon"]
 
 
@@ -457,7 +457,7 @@ async def test_an_event_that_occurs_while_an_empty_poll_ends_is_sent_at_once(rec
 
         async def run(self, steps, *, durable=False):
             ran = await super().run(steps, durable=durable)
-            if self.emit is not None and [type(one) for one in steps[:2]] == [Schedule, Look]:
+            if self.emit is not None and [type(step) for step in steps[:2]] == [Schedule, Look]:
                 emit, self.emit = self.emit, None
                 await emit()
                 await asyncio.sleep(0.1)  # the worker finds it due meanwhile
@@ -489,4 +489,4 @@ async def test_a_failed_event_is_not_sent_again_to_a_caller_who_may_no_longer_se
         await site.emit("order_shipped", {"order_id": "2"}, audience="public")
         await receiver.wait_for(2)
         await asyncio.sleep(0.3)
-    assert [one.json["data"]["order_id"] for one in receiver.received] == ["1", "2"]
+    assert [delivery.json["data"]["order_id"] for delivery in receiver.received] == ["1", "2"]

@@ -27,7 +27,7 @@ async def test_a_webhook_is_found_changed_and_forgotten(hooks, store):
     kept = hook("one", logs=("log-a", "log-b"), expires=time.time() + 3600, about={"n": 1})
     assert await hooks.put(kept, None)
     assert not await hooks.put(hook("one"), None), "there is one of that id"
-    assert [one.id for one in await hooks.at("log-b")] == ["one"]
+    assert [item.id for item in await hooks.at("log-b")] == ["one"]
     assert await store.take(DUE, 60.0, 10) == ("one",)
 
     async def count_one_more():

@@ -134,7 +134,7 @@ def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypat
         return question
 
     with TestClient(AgentPublisher(Starlette(), site=site)):
-        lines = [one.getMessage() for one in caplog.records]
+        lines = [record.getMessage() for record in caplog.records]
     assert any("start-websocket" in line and 'pip install "awp-publish[awp]"' in line for line in lines), lines
 
 
@@ -155,7 +155,7 @@ def test_a_default_that_is_a_list_of_options_is_no_mistake(caplog):
         levels: Annotated[list[Level], Query()] = [Level.low],  # noqa: B006
     ) -> list[str]:
         """List books."""
-        return [one.value for one in sort]
+        return [item.value for item in sort]
 
     app.add_middleware(AgentPublisher, site=site)
     with caplog.at_level("INFO", "awp_publish.checks"), TestClient(app, base_url="https://shop.example") as client:

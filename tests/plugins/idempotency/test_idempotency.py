@@ -229,7 +229,7 @@ def test_processes_that_share_a_store_and_no_key_know_an_input_again(open_client
             return item
 
         answers.append(invoke(publish(site, open_client), "order", {"item": "a"}, KEY))
-    assert [one.headers.get("idempotent-replayed") for one in answers] == [None, "true"]
+    assert [answer.headers.get("idempotent-replayed") for answer in answers] == [None, "true"]
 
 
 def test_answers_to_one_address_cannot_fill_the_store(open_client):

@@ -225,7 +225,7 @@ def test_a_replay_is_refused(client):
     assert "nonce" not in without["Signature-Input"]
     assert [call(client, without).status_code for _ in range(2)] == [200, 429]
     elliptic = signed(key=EC_KEY, nonce=None)
-    assert [call(client, one).status_code for one in (elliptic, with_other_half(elliptic))] == [200, 429]
+    assert [call(client, item).status_code for item in (elliptic, with_other_half(elliptic))] == [200, 429]
     assert call(client, with_other_half(signed(key=EC_KEY, nonce=None))).status_code == 200  # it is valid by itself
     nonce = signed(nonce="the same")
     assert call(client, nonce).status_code == 200
@@ -276,7 +276,7 @@ def test_four_labels_stand_in_the_record_of_calls(open_client):
     call(client, {"User-Agent": "curl/8"})
     cleo = {"X-API-Key": "key-of-cleo", "User-Agent": "SignerBot/2"}
     assert call(client, cleo).json() == "unsigned impostor"
-    assert [one["label"] for one in facts] == [
+    assert [fact["label"] for fact in facts] == [
         "verified",
         "forged",
         "unsigned impostor",
@@ -294,7 +294,7 @@ def test_a_list_of_signers_goes_by_the_names_of_their_hosts(open_client):
     client = open_client(AgentPublisher(Starlette(), site=site))
     for agent in ("ChatGPT-User/1.0", "Mozilla/5.0"):
         call(client, {"User-Agent": agent})
-    assert [one["label"] for one in facts] == ["unsigned impostor", "unknown"]
+    assert [fact["label"] for fact in facts] == ["unsigned impostor", "unknown"]
 
 
 def test_an_action_names_the_agents_that_may_call_it(client):

@@ -46,7 +46,7 @@ def proof(of: str, *, key=KEY, signed_with=None, algorithm="ES256", header=None,
     kept = {name: value for name, value in told.items() if name not in leave_out}
     facts = {"typ": "dpop+jwt", "jwk": public(key)} | (header or {})
     signer: Any = None if algorithm == "none" else signed_with or key
-    return jwt.encode(kept, signer, algorithm, {one: facts[one] for one in facts if one not in leave_out})
+    return jwt.encode(kept, signer, algorithm, {fact: facts[fact] for fact in facts if fact not in leave_out})
 
 
 def make_client(open_client, audience="known", takes=(SHOP, MCP), **options) -> TestClient:
@@ -131,8 +131,8 @@ def test_no_other_proof_is(open_client):
         assert f'error="{error}"' in dpop, case
         assert 'resource_metadata="https://shop.example/.well-known/oauth-protected-resource/mcp"' in dpop
     malformed = ["not-a-token", "a.b.c", "", f"{proof(bound)}, {proof(bound)}", "x" * 9000]
-    for one in malformed:
-        assert ask(client, f"DPoP {bound}", one).status_code == 401, one[:50]
+    for item in malformed:
+        assert ask(client, f"DPoP {bound}", item).status_code == 401, item[:50]
     assert ask(client, f"DPoP {bound}", proof(bound), proof(bound)).status_code == 401
     assert ask(client, f"DPoP {bound}").status_code == 401
 
@@ -159,7 +159,7 @@ def test_a_site_may_take_bound_tokens_alone_and_says_so(open_client):
     assert ask(client, f"DPoP {bound}", proof(bound)).status_code == 200
     refused = ask(client, f"Bearer {free}")
     assert refused.status_code == 401
-    assert [one.partition(" ")[0] for one in challenges(refused)] == ["DPoP"]
+    assert [challenge.partition(" ")[0] for challenge in challenges(refused)] == ["DPoP"]
     told = client.get("/.well-known/oauth-protected-resource/mcp").json()
     assert told["dpop_bound_access_tokens_required"] is True
     assert "ES256" in told["dpop_signing_alg_values_supported"]
@@ -238,9 +238,9 @@ def test_a_bound_token_is_told_of_missing_scopes_in_its_own_scheme(open_client):
     assert answer.status_code == 403
     [bearer, dpop] = challenges(answer)
     assert (bearer[:7], dpop[:5]) == ("Bearer ", "DPoP ")
-    for one in (bearer, dpop):
-        assert 'error="insufficient_scope"' in one
-        assert 'scope="buy pay"' in one
+    for item in (bearer, dpop):
+        assert 'error="insufficient_scope"' in item
+        assert 'scope="buy pay"' in item
     free = ask(client, f"Bearer {token(None)}", method="tools/call", params={"name": "buy"})
     [bearer] = challenges(free)
     assert bearer.startswith("Bearer ")

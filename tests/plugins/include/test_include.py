@@ -63,7 +63,7 @@ def test_an_application_of_which_nothing_is_known_to_read_starts(site, start):
 
     site.include()
     assert start(Starlette(routes=[Route("/x", anything, methods=["GET", "POST"])])).agents() == {}
-    assert [one.path for one in site.left_out] == ["/x", "/x"]
+    assert [item.path for item in site.left_out] == ["/x", "/x"]
 
 
 def test_operation_ids_tell_two_versions_of_one_name_apart(site, start):
@@ -119,7 +119,7 @@ def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
 
 
 def left_out(site) -> dict[str, str]:
-    return {f"{one.method} {one.path}": one.why for one in site.left_out}
+    return {f"{item.method} {item.path}": item.why for item in site.left_out}
 
 
 def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(site, start, caplog):

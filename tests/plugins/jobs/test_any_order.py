@@ -53,7 +53,7 @@ class Life(RuleBasedStateMachine):
     @rule(target=runs, queue=st.sampled_from([QUEUE, MORE]))
     def take(self, queue):
         self.tick()
-        return multiple(*filter(None, [self.begin(one) for one in self.do(self.store.take(queue, LEASE, 1))]))
+        return multiple(*filter(None, [self.begin(item) for item in self.do(self.store.take(queue, LEASE, 1))]))
 
     def tick(self) -> None:
         """No two members are due at the same time, so that their order does not hang on their random ids."""
@@ -151,9 +151,9 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def of_each_caller_one_job_has_the_turn_if_any_waits(self):
         for caller in ("ann", "ben"):
-            jobs = [one for one in (self.look(job_id).job for job_id in self.ids) if one.share == caller]
-            waits = any(one.status == "accepted" for one in jobs)
-            assert waits <= sum(one.has_turn for one in jobs) <= 1
+            jobs = [item for item in (self.look(job_id).job for job_id in self.ids) if item.share == caller]
+            waits = any(job.status == "accepted" for job in jobs)
+            assert waits <= sum(job.has_turn for job in jobs) <= 1
 
     def teardown(self) -> None:
         """Everything comes to its end, once there is a worker that works and the others sleep."""
@@ -176,7 +176,7 @@ class Life(RuleBasedStateMachine):
         self.loop.close()
 
     def take_all(self) -> list[str]:
-        return [one for queue in (QUEUE, MORE, LEASED) for one in self.do(self.store.take(queue, LEASE, 1000))]
+        return [item for queue in (QUEUE, MORE, LEASED) for item in self.do(self.store.take(queue, LEASE, 1000))]
 
     def finish_now(self, begun: Stored) -> None:
         assert self.do(self.jobs.end(begun, "done", JobResult(200, (), b"1"))) is not None

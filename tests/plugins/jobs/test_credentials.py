@@ -36,11 +36,11 @@ def send_and_wait(client, go: threading.Event, number: int) -> None:
         invoke(client, "report", {"size": size}, {"authorization": f"Bearer {MARK}-{one} {'x' * size}"})
         for one, size in enumerate(sizes)
     ]
-    assert {one.status_code for one in sent} == {202}
+    assert {message.status_code for message in sent} == {202}
     go.set()
-    for one in sent:
+    for message in sent:
         until = time.monotonic() + 30
-        while client.get(one.headers["location"]).json()["status"] != "done":
+        while client.get(message.headers["location"]).json()["status"] != "done":
             assert time.monotonic() < until
             time.sleep(0.01)
 

@@ -29,9 +29,9 @@ async def test_one_of_many_simultaneous_requests_to_begin_or_cancel_succeeds(hou
         job = await house.jobs.accept("once", {})
         stored = await house.jobs.look(job.id)
         begun = await asyncio.gather(*(house.open_jobs().begin(stored, False) for _ in range(5)))
-        assert sum(one is not None for one in begun) == 1
+        assert sum(item is not None for item in begun) == 1
         cancelled = await asyncio.gather(*(house.jobs.cancel(job.id, "") for _ in range(5)))
-        assert all(one.cancel_requested for one in cancelled)
+        assert all(item.cancel_requested for item in cancelled)
 
 
 async def test_a_cancellation_that_races_with_the_end_leaves_one_final_state(house):

@@ -56,7 +56,7 @@ def test_many_jobs_of_one_caller_do_not_keep_the_job_of_another_waiting(shop):
     of_ben = invoke(client, "report", {"wait": False}, BEN)
     assert poll_until_ended(client, of_ben, BEN) == "done"
     go.set()
-    assert {poll_until_ended(client, one, ANN) for one in of_ann} == {"done"}
+    assert {poll_until_ended(client, item, ANN) for item in of_ann} == {"done"}
 
 
 def test_too_many_jobs_of_a_caller_are_refused_at_every_door_and_those_of_others_are_not(shop):
@@ -120,7 +120,7 @@ def test_a_confirmation_is_not_lost_with_a_call_that_is_put_off(open_client):
 def test_unknown_callers_have_their_shares_by_address(shop):
     client, _, _ = shop
     of_one = [invoke(client, "report", {}) for _ in range(20)]
-    assert {one.status_code for one in of_one} == {202}
+    assert {item.status_code for item in of_one} == {202}
     other = TestClient(client.app, client=("203.0.113.9", 1))  # the application runs already
     assert poll_until_ended(client, invoke(other, "report", {"wait": False}), {}) == "done"
 
@@ -144,7 +144,7 @@ def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_clie
     client = open_client(AgentPublisher(Starlette(), site=site))
     request.addfinalizer(go.set)
     answers = [invoke(client, "report", {"text": LARGE}) for _ in range(ByteLimits().of_address // len(LARGE) + 1)]
-    assert {one.status_code for one in answers[:-1]} == {202}
+    assert {answer.status_code for answer in answers[:-1]} == {202}
     assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "TOO_MANY_JOBS")
     assert int(answers[-1].headers["retry-after"]) > 0
     assert str(ByteLimits().of_address) in answers[-1].json()["detail"]

@@ -176,7 +176,7 @@ def test_the_published_limits_are_enforced(open_client, declared):
     answers = [invoke(client, "say") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     awas = client.get("/.well-known/ai-actions.json").json()
-    action = next(one for one in awas["actions"] if one["id"] == "say")
+    action = next(action for action in awas["actions"] if action["id"] == "say")
     manifest = client.get("/agent.json").json()
     seconds = {"1m": 60, "5m": 300, "1h": 3600}[action["rateLimit"]["window"]]
     assert action["rateLimit"]["requests"] == 2

@@ -182,11 +182,11 @@ async def test_documents_are_resources(app, site, mode):
         listed = (await client.list_resources()).resources
         there: dict[object, str] = {}
         for protocol in ALL:
-            for one in protocol.documents:
-                is_there = not one.condition or one.condition(site.catalog)
+            for document in protocol.documents:
+                is_there = not document.condition or document.condition(site.catalog)
                 if is_there and protocol.name not in ("mcp_server_card", "mcp_servers", "ard", "robots", "sitemap"):
-                    path = one.path_in(site.catalog)
-                    there.setdefault(one.render, f"https://shop.example{path}")  # once, whatever its other places
+                    path = document.path_in(site.catalog)
+                    there.setdefault(document.render, f"https://shop.example{path}")  # once, whatever its other places
         assert [resource.uri for resource in listed] == list(there.values())
         await client.read_resource("https://shop.example/.well-known/mcp.json")  # not listed, and still there
         read = (await client.read_resource("https://shop.example/agent.json")).contents[0]

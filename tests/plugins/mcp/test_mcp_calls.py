@@ -376,7 +376,7 @@ async def test_confirmation_and_receipts_are_arguments_that_a_model_can_write(de
         assert "properties" not in tools["look"] or tools["look"]["properties"] == {}
         seen = await client.call_tool("look", {})
         assert "look" in (await client.call_tool("send_things", {"copies": 2})).meta["awp/problem"]["missing"]
-        said = next(one.text for one in seen.content if one.text.startswith("receipt: "))
+        said = next(item.text for item in seen.content if item.text.startswith("receipt: "))
         carried = {"copies": 2, "receipts": [said.removeprefix("receipt: ")]}
         asked = await client.call_tool("send_things", carried)
         question = orjson.loads(asked.content[0].text)["confirmation"]

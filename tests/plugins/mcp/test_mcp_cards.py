@@ -62,8 +62,8 @@ def make_client(open_client, **options):
         first = date(2026, 1, 30)
         teas = ["Darjeeling", "assam", "Earl Grey"]
         return [
-            Sale(day=first + timedelta(days=one), tea=teas[one % 3], total=[9.5, 100, 20][one % 3])
-            for one in range(days)
+            Sale(day=first + timedelta(days=number), tea=teas[number % 3], total=[9.5, 100, 20][number % 3])
+            for number in range(days)
         ]
 
     @site.agent("order", confirm="Order {count} of {tea} for {count} x $9", effect="irreversible")
@@ -97,7 +97,7 @@ def make_client(open_client, **options):
 
 def listed(client, version=MODERN, capabilities=None, **headers) -> dict[str, Any]:
     sent = message("tools/list", version=version, capabilities=capabilities)
-    return {one["name"]: one for one in post(client, sent, version, headers).json()["result"]["tools"]}
+    return {tool["name"]: tool for tool in post(client, sent, version, headers).json()["result"]["tools"]}
 
 
 def read(client, uri: str, version=MODERN) -> dict[str, Any]:
@@ -232,16 +232,22 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "markup": ([{EVIL: EVIL, "link": "javascript:alert(1)"}], EVIL.strip()[:40]),
     "names of what every object has": ([{"constructor": "own"}, {"__proto__": 1, "x": 2}], "own"),
     "rows that are none": ([None, {"x": "first"}, None], "first"),
-    "more rows than are shown": ([{"x": one} for one in range(10_000)], "9500 more rows are not shown."),
-    "more columns than are shown": ([{f"c{one}": one for one in range(200)}], "170 more columns are not shown."),
+    "more rows than are shown": ([{"x": number} for number in range(10_000)], "9500 more rows are not shown."),
+    "more columns than are shown": (
+        [{f"c{number}": number for number in range(200)}],
+        "170 more columns are not shown.",
+    ),
     "more items than are shown": ([*range(3_000)], "2500 more are not shown."),
-    "more members than are shown": ({f"m{one}": one for one in range(5_000)}, "4500 more are not shown."),
+    "more members than are shown": ({f"m{number}": number for number in range(5_000)}, "4500 more are not shown."),
     "long texts": ([{"x" * 1_000: "y" * 20_000}], "and 19700 more characters"),
     "a long fact": ({"text": "line\n" * 2_000}, "and 6000 more characters"),
     "members of members": ({"a": {"b": {"c": {"d": {"e": {"f": [{"g": 1}]}}}}}}, '{"f":[{"g":1}]}'),
     "large and small numbers": ([{"x": 1.7e308, "y": 1e-9, "z": 10**30}], "1.7e+308"),
-    "days that are none": ([{"at": f"2026-13-4{one}", "n": one} for one in range(4)], "2026-13-43"),
-    "sums without end": ([{"at": f"2026-01-0{one}", "n": (-1) ** one * 1.7e308} for one in range(1, 5)], "1.7e+308"),
+    "days that are none": ([{"at": f"2026-13-4{number}", "n": number} for number in range(4)], "2026-13-43"),
+    "sums without end": (
+        [{"at": f"2026-01-0{number}", "n": (-1) ** number * 1.7e308} for number in range(1, 5)],
+        "1.7e+308",
+    ),
     "a null": (None, "\u2013"),
     "nothing": ([], "There is nothing to show."),
 }
@@ -295,7 +301,7 @@ def test_messages_of_others_and_of_wrong_shapes_change_nothing_and_break_nothing
     wrong: list[Any] = [5, None, "x", [1], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 1, "error": 5}]
     for method in (*shapes, "__proto__", "constructor", "__defineGetter__", 5):
         wrong += [
-            {"jsonrpc": "2.0", "method": method, "params": one} for one in (None, 5, *shapes.get(str(method), ()))
+            {"jsonrpc": "2.0", "method": method, "params": item} for item in (None, 5, *shapes.get(str(method), ()))
         ]
     page.evaluate(
         "(wrong) => JSON.parse(wrong).forEach((one) => window.frames[0].postMessage(one, '*'))", json.dumps(wrong)
@@ -343,8 +349,8 @@ def test_a_form_sends_what_it_shows_and_chooses_nothing(browser, open_client):
 def test_a_question_holds_no_more_than_its_words(browser, open_client):
     page, card = open_card(browser, make_client(open_client), "pay", {"amount": 3})
     card.get_by_text("Pay 3").wait_for()
-    said = [one for one in card.locator("main").inner_text().splitlines() if one.strip()]
-    assert [one for one in said if not one.startswith("You can answer until")] == [
+    said = [line for line in card.locator("main").inner_text().splitlines() if line.strip()]
+    assert [item for item in said if not item.startswith("You can answer until")] == [
         "Pay",
         "Pay 3",
         "Yes, do it",

@@ -117,7 +117,7 @@ async def test_a_page_that_fails_is_an_error_of_the_site(mode):
 def test_pages_without_other_formats_are_no_resources(open_client, version):
     client = open_client(make_app(plugins=["no:pages"]))
     listed = post(client, message("resources/list", version=version), version).json()["result"]["resources"]
-    assert f"{OWN}/about" not in [one["uri"] for one in listed]
+    assert f"{OWN}/about" not in [item["uri"] for item in listed]
     templates = post(client, message("resources/templates/list", version=version), version).json()
     assert templates["error"]["code"] == -32601
     read = post(client, message("resources/read", {"uri": f"{OWN}/about"}, version=version), version).json()

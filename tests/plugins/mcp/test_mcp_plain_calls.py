@@ -160,7 +160,7 @@ def wild_bodies() -> Iterator[bytes]:
     for end in (" \n", "}", "]", "x", "\0", WRITTEN, f"\n{WRITTEN}"):
         yield f"{WRITTEN}{end}".encode()
     yield from (f"[{WRITTEN}]".encode(), f"[{WRITTEN},{WRITTEN}]".encode(), b"", b"{}", b"[]", b"null")
-    yield from (WRITTEN.encode(one) for one in ("utf-8-sig", "utf-16", "utf-32-le"))
+    yield from (WRITTEN.encode(item) for item in ("utf-8-sig", "utf-16", "utf-32-le"))
     for wrong in (b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\n", b"\\x"):
         yield WRITTEN.replace('"a"', '"a\0"').encode().replace(b"\\u0000", wrong).replace(b"\0", wrong)
     for own, other in (("tools/call", "tools\\/call"), ('"method"', '"m\\u0065thod"'), ("echo", "ech\\u006f")):

@@ -44,7 +44,7 @@ class Streamed(McpCaller):
 
     @property
     def progress(self) -> list[Any]:
-        return [one["params"] for one in self.told if one.get("method") == "notifications/progress"]
+        return [item["params"] for item in self.told if item.get("method") == "notifications/progress"]
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -155,8 +155,8 @@ async def test_progress_grows_from_one_notification_to_the_next(site, version):
     async with running(app):
         caller = Streamed(app, "waver", version)
         await caller.call()
-    assert [one["progress"] for one in caller.progress] == [0.5, 0.6]
-    assert {one["progressToken"] for one in caller.progress} == {"p-1"}
+    assert [report["progress"] for report in caller.progress] == [0.5, 0.6]
+    assert {report["progressToken"] for report in caller.progress} == {"p-1"}
     assert caller.told[-1]["result"]["isError"] is False
 
 
@@ -173,7 +173,7 @@ async def test_a_hundred_reports_at_once_are_one_notification(site, version):
     async with running(app):
         caller = Streamed(app, "hurry", version)
         await caller.call()
-    assert [one["progress"] for one in caller.progress] == [0.99]
+    assert [report["progress"] for report in caller.progress] == [0.99]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

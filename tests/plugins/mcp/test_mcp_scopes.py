@@ -125,7 +125,7 @@ def test_a_list_of_prompts_has_those_that_its_reader_may_know_of(client):
     def named(token: str | None) -> list[str]:
         result = ask(client, ("prompts/list", {}), token).json()["result"]
         assert result["cacheScope"] == "private"
-        return [one["name"] for one in result["prompts"]]
+        return [prompt["name"] for prompt in result["prompts"]]
 
     assert named(None) == named(LOW) == ["summarize_orders", "greet"]
     assert named(STAFF) == ["summarize_orders", "count_stock", "greet"]

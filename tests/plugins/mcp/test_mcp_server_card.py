@@ -100,7 +100,7 @@ def test_credentials_are_asked_for_as_the_actions_ask() -> None:
     assert "headers" not in read(CARD, make_catalog(private, site=key, doors=OPEN))["remotes"][0]
     named = {"authentication": Authentication("api_key", ("api_key", "bearer"), api_key_header="X-Key")}
     remote = read(CARD, make_catalog(private, site=named, doors=OPEN))["remotes"][0]
-    assert [(one["name"], one["isRequired"]) for one in remote["headers"]] == [
+    assert [(header["name"], header["isRequired"]) for header in remote["headers"]] == [
         ("Authorization", False),
         ("X-Key", False),
     ]

@@ -134,7 +134,7 @@ async def test_one_of_two_simultaneous_consents_counts(app, ran):
 async def sign_in(client) -> str:
     """Sign in as eve, and give the session that tells so."""
     blocks = (await client.ask("tools/call", name="sign_in", arguments={"name": "eve"}))["content"]
-    session: str = next(one["text"] for one in blocks if one["text"].startswith("session: ")).split()[1]
+    session: str = next(block["text"] for block in blocks if block["text"].startswith("session: ")).split()[1]
     return session
 
 
@@ -191,19 +191,19 @@ async def test_a_subscriber_of_a_task_is_told_how_it_ends(app, monkeypatch):
             acknowledged = await next_message()
             assert acknowledged["params"]["notifications"] == {"taskIds": ids}
             told = [(await next_message()) for _ in range(2)]
-            assert {one["method"] for one in told} == {"notifications/tasks"}
-            assert [one["params"]["taskId"] for one in told] == ids
+            assert {item["method"] for item in told} == {"notifications/tasks"}
+            assert [item["params"]["taskId"] for item in told] == ids
             assert told[1]["params"]["inputRequests"].keys() == {"confirmation"}
             await client.ask("tasks/cancel", taskId=asked["taskId"])
-            while not {one["params"]["status"] for one in told} >= {"completed", "cancelled"}:
+            while not {item["params"]["status"] for item in told} >= {"completed", "cancelled"}:
                 told.append(await next_message())
         shown = await client.ask("tasks/get", taskId=begun["taskId"])
-    [done] = [one["params"] for one in told if one["params"]["status"] == "completed"]
+    [done] = [item["params"] for item in told if item["params"]["status"] == "completed"]
     assert done.pop("_meta") == {"io.modelcontextprotocol/subscriptionId": 1}
     assert done.keys() == shown.keys() - {"resultType", "_meta"}
     assert done["result"]["structuredContent"] == shown["result"]["structuredContent"]
-    states = [{**one["params"], "ttlMs": 0, "pollIntervalMs": 0} for one in told]
-    assert all(states.count(one) == 1 for one in states), "nobody is told twice of the same"
+    states = [{**item["params"], "ttlMs": 0, "pollIntervalMs": 0} for item in told]
+    assert all(states.count(state) == 1 for state in states), "nobody is told twice of the same"
 
 
 async def test_a_caller_who_may_no_longer_see_a_task_is_told_nothing_of_it(monkeypatch):
@@ -244,6 +244,6 @@ async def test_pending_decisions_are_limited_and_the_call_is_answered(app, monke
         assert (await known.call("burn_book", title="x" * 40_000))["resultType"] == "task"
         assert (await known.call("burn_book", title="x" * 300_000))["resultType"] != "task"
         kinds = [(await client.call("burn_book", title=f"{number}"))["resultType"] for number in range(4)]
-        assert [one == "task" for one in kinds] == [True, True, False, False]
+        assert [kind == "task" for kind in kinds] == [True, True, False, False]
         kinds = [(await known.call("burn_book", title=f"{number}"))["resultType"] for number in range(4)]
         assert kinds == ["task"] * 4

@@ -72,7 +72,7 @@ async def test_a_refresh_and_a_status_are_told():
         assert await methods(next_message, 2) == [TOOLS, RESOURCES]
         site.refresh()
         told = [await next_message() for _ in range(3)]
-        assert [one["method"] for one in told] == [TOOLS, RESOURCES, "notifications/resources/updated"]
+        assert [item["method"] for item in told] == [TOOLS, RESOURCES, "notifications/resources/updated"]
         assert told[2]["params"] == {"_meta": META, "uri": "https://shop.example/agent.json"}
         await asyncio.to_thread(site.refresh)
         assert await methods(next_message, 2) == [TOOLS, RESOURCES]  # and no document has changed

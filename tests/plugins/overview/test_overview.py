@@ -215,7 +215,7 @@ def make_files_app(url: str = "https://shop.example") -> tuple[FastAPI, list[tup
         title: Annotated[str, Form()], cover: UploadFile, more: list[UploadFile] | None = None
     ) -> dict[str, int]:
         """Add a cover to a book."""
-        others = [await one.read() for one in more or ()]
+        others = [await item.read() for item in more or ()]
         seen.append((title, await cover.read(), others))
         return {"size": len(seen[-1][1]), "more": len(others)}
 
@@ -675,7 +675,7 @@ async def test_the_second_of_two_operators_who_approve_at_once_is_told_that_it_i
         assert [name in names.split(", ") for kind, names in told if kind == "Approved"].count(True) == 1
         assert any(name in names.split(", ") for kind, names in told if kind != "Approved")
     assert sorted(orjson.loads(file.read_bytes())["actions"]) == ["order", "search"]
-    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".new")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 
 
 def test_a_site_without_approval_shows_nothing_of_it(open_client):

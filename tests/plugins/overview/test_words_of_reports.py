@@ -60,7 +60,7 @@ CHANGES = [
 @pytest.mark.parametrize(("change", "part"), CHANGES)
 def test_every_change_of_an_action_is_approved_anew_by_its_part(change, part):
     approved = {"ping": digests_of(make_action())}
-    assert [one.state for one in compare([make_action()], approved)] == ["approved"]
+    assert [item.state for item in compare([make_action()], approved)] == ["approved"]
     (standing,) = compare([make_action(**change)], approved)
     assert (standing.state, standing.changed) == ("changed", (part,))
     assert part in PARTS
@@ -70,7 +70,7 @@ def test_every_change_of_an_action_is_approved_anew_by_its_part(change, part):
 def test_added_and_removed_actions_are_listed_without_details():
     standing = compare([make_action("new")], {"old": digests_of(make_action("old"))})
     assert standing == (ActionApproval("new", "new"), ActionApproval("old", "gone"))
-    assert [str(one) for one in standing] == ["new      new", "gone     old"]
+    assert [str(item) for item in standing] == ["new      new", "gone     old"]
 
 
 def test_a_report_has_a_table_for_each_way_to_count():

@@ -238,7 +238,7 @@ async def test_an_answer_that_is_never_finished_stays_unfinished():
         await send({"type": "http.response.body", "body": b"<p>a", "more_body": True})
 
     sent = await _talk(AgentPublisher(app, make_site()), MARKDOWN)
-    assert [(one["type"], one.get("body"), one.get("more_body")) for one in sent[1:]] == [
+    assert [(message["type"], message.get("body"), message.get("more_body")) for message in sent[1:]] == [
         ("http.response.body", b"<p>a", True)
     ]
 
@@ -259,7 +259,7 @@ async def test_a_page_that_is_too_large_is_passed_on_before_it_is_complete():
 async def test_a_request_for_headers_alone_is_answered_without_a_body():
     app = AgentPublisher(Starlette(routes=[Route("/", lambda request: HTMLResponse(PAGE))]), make_site(), check=False)
     sent = await _talk(app, MARKDOWN, method="HEAD")
-    assert [one.get("body") for one in sent] == [None, b""]
+    assert [message.get("body") for message in sent] == [None, b""]
     assert dict(sent[0]["headers"])[b"content-length"] != b"0"
     assert (await _talk(app, {}))[-1]["body"] == PAGE.encode()  # who says nothing is given the page
 

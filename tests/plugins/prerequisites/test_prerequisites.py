@@ -103,7 +103,7 @@ def test_a_background_job_gives_its_receipt_when_it_is_done(open_client):
     started, failed = (invoke(client, "print", {"fail": fail}, ANN) for fail in (False, True))
     assert started.status_code == 202
     assert "awp-receipt" not in started.headers
-    done, refused = (poll(client, one.headers["location"], ANN) for one in (started, failed))
+    done, refused = (poll(client, item.headers["location"], ANN) for item in (started, failed))
     assert (done.json()["status"], refused.json()["status"]) == ("done", "failed")
     assert "awp-receipt" not in refused.headers
     sent = {"awp-receipt": done.headers["awp-receipt"]}
@@ -166,7 +166,7 @@ def test_receipts_of_other_times_sites_keys_and_purposes_are_not_good(client):
 def test_changed_receipts_and_rubbish_are_passed_over(client):
     seen, ordered = receipt(client, "look"), receipt(client, "order")
     changed = [ordered[:index] + "x" + ordered[index + 1 :] for index in range(len(ordered)) if ordered[index] != "x"]
-    for one in (*changed, "", "a.b.c", "é", ordered + "=", ordered[::-1]):
-        answer = invoke(client, "pay", receipts=[seen, one])
-        assert answer.json()["missing"] == ["order"], one
+    for item in (*changed, "", "a.b.c", "é", ordered + "=", ordered[::-1]):
+        answer = invoke(client, "pay", receipts=[seen, item])
+        assert answer.json()["missing"] == ["order"], item
     assert pay(client, seen, changed[0], "rubbish", ordered).json() == "paid"

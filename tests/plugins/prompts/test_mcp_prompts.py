@@ -54,12 +54,12 @@ async def test_prompts_are_listed_as_they_are_declared(site, mode):
     async with connect(publish(site), "auto" if mode == MODERN else mode) as client:
         assert client.server_capabilities.prompts is not None
         listed = (await client.list_prompts()).prompts
-    assert [(one.name, one.title, one.description) for one in listed] == [
+    assert [(item.name, item.title, item.description) for item in listed] == [
         ("recommend", "Recommend a book", "Ask for books of a kind."),
         ("review", "Review", "Review a book."),
         ("greet", "Greet", None),
     ]
-    told = [(one.name, one.description, one.required) for one in listed[0].arguments]
+    told = [(argument.name, argument.description, argument.required) for argument in listed[0].arguments]
     assert told == [("genre", "What kind of book.", True), ("count", None, False)]
     assert not listed[2].arguments
 

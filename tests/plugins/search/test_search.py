@@ -84,7 +84,7 @@ def search(client: TestClient, query: str) -> list[dict[str, str]]:
 
 
 def ids(client: TestClient, query: str) -> list[str]:
-    return [one["id"] for one in search(client, query)]
+    return [item["id"] for item in search(client, query)]
 
 
 def fetch(client: TestClient, page_id: str) -> Any:
@@ -139,10 +139,10 @@ def test_search_and_fetch_have_the_shape_that_research_demands():
             call = {"name": name, "arguments": arguments}
             message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
             result = client.post("/mcp", json=message, headers=MCP).json()["result"]
-            assert [one["type"] for one in result["content"]] == ["text"]
+            assert [item["type"] for item in result["content"]] == ["text"]
             assert json.loads(result["content"][0]["text"]) == result["structuredContent"] == expected
         listed = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=MCP).json()
-        tools = {one["name"]: one for one in listed["result"]["tools"]}
+        tools = {tool["name"]: tool for tool in listed["result"]["tools"]}
         assert list(tools["search"]["inputSchema"]["properties"]) == ["query"]
         assert list(tools["fetch"]["inputSchema"]["properties"]) == ["id"]
         assert all(tools[name]["annotations"]["readOnlyHint"] for name in ("search", "fetch"))
@@ -161,7 +161,7 @@ def test_pages_are_asked_for_as_html_and_read_in_the_charset_that_they_name():
     tea = Response("<title>Чай</title><p>Noir".encode("koi8-r"), headers={"content-type": "text/html; charset=koi8-r"})
     shop = Shop({"/tea": tea})
     with serve(shop, make_site(shop)) as client:
-        assert [one["title"] for one in search(client, "noir")] == ["Чай"]
+        assert [item["title"] for item in search(client, "noir")] == ["Чай"]
         assert {request.headers["accept"].split(",")[0] for request in shop.asked} == {"text/html"}
         assert {request.headers["user-agent"] for request in shop.asked} == {"awp-publish-search"}
 
@@ -244,7 +244,7 @@ def test_a_robots_txt_that_fails_keeps_all_out_until_it_answers():
 
 def test_pages_come_from_sitemaps_and_never_from_other_sites():
     def sitemap(*addresses: str) -> Response:
-        listed = "".join(f"<url><loc>\n {one} </loc></url>" for one in addresses)
+        listed = "".join(f"<url><loc>\n {address} </loc></url>" for address in addresses)
         return Response(f'<?xml version="1.0"?><urlset>{listed}</urlset>', media_type="application/xml")
 
     listed = "".join(f"<sitemap><loc>{URL}/{name}.xml</loc></sitemap>" for name in ("more", "index"))

@@ -75,7 +75,7 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
     async def add(request: Request) -> Response:
         """Put a book aside, in a cookie of its own."""
         title = (await request.json())["title"]
-        answer = JSONResponse(sorted(one for one in request.cookies if one != "session"))
+        answer = JSONResponse(sorted(cooky for cooky in request.cookies if cooky != "session"))
         answer.set_cookie(title, "1")
         return answer
 
@@ -407,7 +407,7 @@ def test_a_session_is_in_no_log_no_record_of_a_call_no_job_and_no_request_of_a_r
     assert post(client, sent).json()["result"]["isError"] is False
     assert session not in caplog.text
     assert session not in repr(facts)
-    assert [one["input"] for one in facts if one["action"] == "whoami"] == [{}]
+    assert [fact["input"] for fact in facts if fact["action"] == "whoami"] == [{}]
     assert session not in repr(steps)
     assert any(getattr(step, "key", "").startswith("session:") for step in steps)
 
@@ -492,7 +492,7 @@ async def test_calls_of_one_session_at_the_same_time_lose_no_cookie():
 async def test_the_official_mcp_client_without_a_jar_signs_in_and_out_by_an_argument(mode):
     _, app = make_app()
     async with running_http(app) as http, connect_to("https://shop.example/mcp", http, mode) as client:
-        [tool] = [one for one in (await client.list_tools()).tools if one.name == "whoami"]
+        [tool] = [tool for tool in (await client.list_tools()).tools if tool.name == "whoami"]
         assert tool.input_schema["properties"]["session"]["type"] == "string"
         assert "session" not in tool.input_schema.get("required", [])
         begun = await client.call_tool("sign_in", {"name": "eve"})
@@ -517,7 +517,7 @@ def test_a_tool_whose_input_has_a_session_of_its_own_keeps_it(open_client):
 
     client = without_cookie_jar(open_client(app))
     known = sign_in(client)
-    tools = {one["name"]: one for one in post(client, message("tools/list")).json()["result"]["tools"]}
+    tools = {tool["name"]: tool for tool in post(client, message("tools/list")).json()["result"]["tools"]}
     assert "earlier answer" not in json.dumps(tools["book"]["inputSchema"])
     sent = message("tools/call", {"name": "book", "arguments": {"session": "9 pm"}}, meta={"awp/session": known})
     assert post(client, sent).json()["result"]["structuredContent"] == "9 pm"

@@ -84,7 +84,7 @@ def test_a_client_that_proves_a_key_gets_a_token_that_needs_it(shop, agent):
         shop.post(INVOKE, json={"input": {}}, headers={"authorization": f"DPoP {tokens['access_token']}"}),
     ):
         assert refused.status_code == 401
-        assert any(one.startswith("DPoP algs=") for one in refused.headers.get_list("www-authenticate"))
+        assert any(item.startswith("DPoP algs=") for item in refused.headers.get_list("www-authenticate"))
 
 
 def test_a_proof_is_good_for_one_call(shop, agent):

@@ -85,7 +85,7 @@ async def test_a_token_that_this_site_has_not_issued_asks_nothing_of_the_store(k
 async def test_several_consents_at_once_are_all_listed(grants):
     codes = [await begin(grants, allowed(f"session {number}")) for number in range(8)]
     await asyncio.gather(*(exchange(grants, code) for code in codes))
-    assert {one.person for one in await grants.recent()} == {f"session {number}" for number in range(8)}
+    assert {item.person for item in await grants.recent()} == {f"session {number}" for number in range(8)}
 
 
 class _Forgetful(MemoryStore):

@@ -66,8 +66,8 @@ def client(folder, open_client):
 
 
 def test_one_declaration_is_told_in_three_places_with_the_same_bytes(client):
-    index = {one["name"]: one for one in client.get(INDEX).json()["skills"]}
-    entries = {one["frontmatter"]["name"]: one for one in ask(client, "skills/list")["skills"]}
+    index = {skill["name"]: skill for skill in client.get(INDEX).json()["skills"]}
+    entries = {skill["frontmatter"]["name"]: skill for skill in ask(client, "skills/list")["skills"]}
     assert list(index) == list(entries) == ["refunds", "how-to-order", "shop"]
     for name, listed in index.items():
         served = client.get(listed["url"])
@@ -88,16 +88,16 @@ def test_one_declaration_is_told_in_three_places_with_the_same_bytes(client):
 
 def test_the_files_of_a_folder_belong_to_the_skill_but_not_what_is_hidden_or_outside(client):
     entry = ask(client, "skills/get", uri="skill://refunds/SKILL.md")["skill"]
-    assert [one["uri"].removeprefix("skill://refunds/") for one in entry["resources"]] == [
+    assert [resource["uri"].removeprefix("skill://refunds/") for resource in entry["resources"]] == [
         "SKILL.md",
         "references/FORMS.md",
         "references/deep/a%20b.png",
         "run.js",
     ]
-    for one in entry["resources"]:
-        (read,) = ask(client, "resources/read", uri=one["uri"])["contents"]
-        body = client.get(one["uri"].replace("skill://", "/.well-known/agent-skills/")).content
-        assert (len(body), "sha256:" + hashlib.sha256(body).hexdigest()) == (one["size"], one["digest"])
+    for resource in entry["resources"]:
+        (read,) = ask(client, "resources/read", uri=resource["uri"])["contents"]
+        body = client.get(resource["uri"].replace("skill://", "/.well-known/agent-skills/")).content
+        assert (len(body), "sha256:" + hashlib.sha256(body).hexdigest()) == (resource["size"], resource["digest"])
         assert ("blob" in read) is (body == PICTURE)
     assert client.get("/.well-known/agent-skills/refunds/run.js").headers["content-type"].startswith("text/plain")
     assert client.get("/.well-known/agent-skills/refunds/.git/secret").status_code == 404
@@ -107,7 +107,7 @@ def test_lists_are_cached_as_others_and_the_capability_says_so(client):
     assert ask(client, "server/discover")["capabilities"]["extensions"][EXTENSION] == {"directoryRead": True}
     for answer in (ask(client, "skills/list"), ask(client, "skills/get", uri="skill://shop/SKILL.md")):
         assert answer.keys() >= {"ttlMs", "cacheScope", "resultType"}
-    listed = {one["uri"]: one for one in ask(client, "resources/list")["resources"]}
+    listed = {resource["uri"]: resource for resource in ask(client, "resources/list")["resources"]}
     assert listed["skill://how-to-order/SKILL.md"]["name"] == "how-to-order"
     assert listed["skill://how-to-order/SKILL.md"]["description"].startswith("Order a book.")
 
@@ -129,7 +129,7 @@ def test_a_skill_needs_no_action(open_client):
     site = make_site()
     site.skill("how_to", "---\nname: how-to\ndescription: Know how.\n---\n# How to\n")
     client = open_client(AgentPublisher(FastAPI(), site=site))
-    assert [one["name"] for one in client.get(INDEX).json()["skills"]] == ["how-to"]
+    assert [skill["name"] for skill in client.get(INDEX).json()["skills"]] == ["how-to"]
     assert "how-to/SKILL.md" in client.get("/llms.txt").text
 
 
@@ -138,7 +138,7 @@ def test_a_skill_with_the_name_of_the_site_replaces_its_own(open_client):
     site.agent("order", description="Order.")(lambda: "x")
     site.skill("shop", "Only call order.")
     client = open_client(AgentPublisher(FastAPI(), site=site))
-    assert [one["name"] for one in client.get(INDEX).json()["skills"]] == ["shop"]
+    assert [skill["name"] for skill in client.get(INDEX).json()["skills"]] == ["shop"]
     assert "Only call order." in client.get("/.well-known/agent-skills/shop/SKILL.md").text
 
 
@@ -267,8 +267,10 @@ def test_several_skills_are_all_published_and_a_file_in_another_encoding_is_refu
 
 
 def test_a_skill_is_markdown_wherever_it_is_listed_and_read(client):
-    listed = [one for one in ask(client, "resources/list")["resources"] if one["uri"].endswith("SKILL.md")]
+    listed = [
+        resource for resource in ask(client, "resources/list")["resources"] if resource["uri"].endswith("SKILL.md")
+    ]
     assert len(listed) == 3
-    for one in listed:
-        [read] = ask(client, "resources/read", uri=one["uri"])["contents"]
-        assert one["mimeType"] == read["mimeType"] == "text/markdown"
+    for item in listed:
+        [read] = ask(client, "resources/read", uri=item["uri"])["contents"]
+        assert item["mimeType"] == read["mimeType"] == "text/markdown"

@@ -263,12 +263,15 @@ async def test_metrics_are_openmetrics_without_callers():
     await call(app, given={"how": "refuse"})
     answer = await get(app, "/agents/metrics")
     assert answer.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    families = {one.name: one for one in text_string_to_metric_families(answer.text)}
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
     # a parser for OpenMetrics itself is stricter: it wants the end
     assert answer.text.endswith("# EOF\n")
-    calls = {(one.labels["action"], one.labels["outcome"]): one.value for one in families["awp_publish_calls"].samples}
+    calls = {
+        (sample.labels["action"], sample.labels["outcome"]): sample.value
+        for sample in families["awp_publish_calls"].samples
+    }
     assert calls == {("word", "ok"): 1, ("word", "NO_WORDS"): 1}
-    timed = {one.name: one.value for one in families["awp_publish_call_duration_seconds"].samples}
+    timed = {sample.name: sample.value for sample in families["awp_publish_call_duration_seconds"].samples}
     assert timed["awp_publish_call_duration_seconds_count"] == 2
     assert "ann" not in answer.text
 

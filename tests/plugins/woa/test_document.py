@@ -101,7 +101,7 @@ def test_an_answer_that_several_actions_give_is_described_once() -> None:
     validator = Draft202012Validator(added, registry=registry)
     assert validator.is_valid({"lines": [{"title": "Emma"}]})
     assert not validator.is_valid({"lines": [{"title": 1}]})
-    assert [one for one in check_document(_document(catalog)) if one.check == "woa-schema-external"] == []
+    assert [item for item in check_document(_document(catalog)) if item.check == "woa-schema-external"] == []
 
 
 def test_a_format_is_described_in_place_if_the_other_document_lacks_it() -> None:
