@@ -96,8 +96,8 @@ def _emit(name: str, app: AsgiApp) -> Case:
 
 async def _poll(app: AsgiApp, cursor: str | None) -> dict[str, Any]:
     answer = await ask(mcp_message("poll", app, "events/poll", {**_NAME, "cursor": cursor}))
-    told: dict[str, Any] = orjson.loads(answer.body)["result"]
-    return told
+    response: dict[str, Any] = orjson.loads(answer.body)["result"]
+    return response
 
 
 def _length(body: bytes, headers: Any) -> Any:

@@ -110,11 +110,11 @@ def start(count: int, checks: bool) -> Start:
 
 async def _live(app: AsgiApp) -> None:
     """Start an application and stop it, as a server does."""
-    told = iter(("lifespan.startup", "lifespan.shutdown"))
+    messages = iter(("lifespan.startup", "lifespan.shutdown"))
     heard: list[str] = []
 
     async def receive() -> Message:
-        return {"type": next(told)}
+        return {"type": next(messages)}
 
     async def send(message: Message) -> None:
         heard.append(message["type"])

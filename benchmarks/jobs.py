@@ -25,11 +25,11 @@ def jobs(seconds: float) -> list[Row]:
         ended, runs, grown, took = asyncio.run(_measure(Path(folder) / "jobs.db", int(JOBS * min(1.0, seconds / 30))))
     lost = sum(count for status, count in ended.items() if status not in ("done", "failed"))
     twice = sum(count > 1 for (action, _), count in runs.items() if action == "once")
-    told = f"{ended['done']} done, {ended['failed']} interrupted, in {took:.1f} s"
+    text = f"{ended['done']} done, {ended['failed']} interrupted, in {took:.1f} s"
     return [
-        Row("jobs on SQLite lost by a kill -9 in the middle", BESIDE, lost, at_most(0, "jobs"), told, "jobs"),
-        Row("jobs run twice that must not be", BESIDE, twice, at_most(0, "jobs"), told, "jobs"),
-        Row("growth of the process that works", "memory stays flat", grown, at_most(16, "MiB"), told, "MiB"),
+        Row("jobs on SQLite lost by a kill -9 in the middle", BESIDE, lost, at_most(0, "jobs"), text, "jobs"),
+        Row("jobs run twice that must not be", BESIDE, twice, at_most(0, "jobs"), text, "jobs"),
+        Row("growth of the process that works", "memory stays flat", grown, at_most(16, "MiB"), text, "MiB"),
     ]
 
 

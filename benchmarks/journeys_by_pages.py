@@ -54,11 +54,11 @@ def _markdown_facts(page: str) -> Mapping[str, Any]:
 
 def _html_facts(page: str) -> Mapping[str, Any]:
     tree = LexborHTMLParser(page)
-    told = {
+    values = {
         name: [element.text().strip() for element in tree.css(f"main .{name}")]
         for name in ("book-title", "book-quantity")
     }
-    [title], [copies] = told["book-title"], told["book-quantity"]
+    [title], [copies] = values["book-title"], values["book-quantity"]
     return {"title": title, "copies": int(copies), "total": tree.css("main .total-price")[0].text().strip("$ \n")}
 
 

@@ -101,9 +101,9 @@ async def by_awp(origin: str, meter: Meter, token: str) -> Purchase:
             sent = json.dumps({"id": str(meter.requests), "method": method, "params": params}, separators=(",", ":"))
             meter.sent += len(sent)
             await socket.send(sent)
-            told = await socket.recv()
-            meter.received += len(told)
-            answer = json.loads(told)
+            response = await socket.recv()
+            meter.received += len(response)
+            answer = json.loads(response)
             return answer["result"] if "result" in answer else answer["error"]
 
         await ask("awp.hello", client_name="journey", client_version="1", awp_version="0.1")
@@ -139,9 +139,9 @@ async def by_typescript(origin: str, meter: Meter, token: str, package: str, rev
     process = await asyncio.create_subprocess_exec(
         node, str(TYPESCRIPT), json.dumps(facts), stdout=asyncio.subprocess.PIPE
     )
-    told, _ = await process.communicate()
-    assert process.returncode == 0, told
-    result = json.loads(told)
+    answer, _ = await process.communicate()
+    assert process.returncode == 0, answer
+    result = json.loads(answer)
     meter.requests, meter.sent, meter.received = result["requests"], result["sent"], result["received"]
     return Purchase(result["question"], result["order"])
 

@@ -199,15 +199,15 @@ def _interleave(loads: list[Load], ports: dict[str, int], folder: Path, rounds: 
 
 def _assert_same(comparisons: Sequence[Comparison], loads: list[Load], ports: dict[str, int]) -> None:
     """Each load and its rival get the same answer."""
-    told = {}
+    values = {}
     for load in loads:
         answer = _ask(ports[load.server], load)
         body = answer.read()
         assert answer.status == load.status, (load, body)
-        told[load.name] = load.told(body)
+        values[load.name] = load.told(body)
         assert "order" not in load.path or orjson.loads(body)["total"] == 22.5
     for comparison in comparisons:
-        assert told[comparison.name] == told[comparison.rival], comparison
+        assert values[comparison.name] == values[comparison.rival], comparison
 
 
 def _ask(port: int, load: Load) -> http.client.HTTPResponse:

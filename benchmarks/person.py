@@ -91,11 +91,11 @@ def token_steps(origin: str, account: Mapping[str, str] = ACCOUNT) -> Steps:
     came_back = yield from answer_in_browser(
         f"{server['authorization_endpoint']}?{urlencode(asked)}", BACK, log_in_at_shop(account)
     )
-    told = dict(parse_qsl(urlsplit(came_back).query))
-    assert (told["state"], told["iss"]) == (state, server["issuer"])
+    answer = dict(parse_qsl(urlsplit(came_back).query))
+    assert (answer["state"], answer["iss"]) == (state, server["issuer"])
     form = {
         "grant_type": "authorization_code",
-        "code": told["code"],
+        "code": answer["code"],
         "client_id": registered["client_id"],
         "redirect_uri": BACK,
         "code_verifier": verifier,

@@ -176,11 +176,11 @@ def run_command(*arguments: str, cwd: Path = ROOT, given: str = "", is_terminal:
                 places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", ())]
                 if cwd != ROOT and any(str(place).startswith(str(cwd)) for place in places):
                     del sys.modules[name]
-    told = []
+    results = []
     for stream in streams[1:]:
         stream.flush()
-        told.append(stream.buffer.getvalue().decode())
-    return CompletedProcess(arguments, status, *told)
+        results.append(stream.buffer.getvalue().decode())
+    return CompletedProcess(arguments, status, *results)
 
 
 def make_site(about: About = About()) -> Site:  # noqa: B008

@@ -45,7 +45,7 @@ def invoke_agent(client: TestClient, agent: str, inputs: Any = None, headers: An
     return client.post(f"/agents/{agent}/invoke", json={"input": inputs or {}, **members}, headers=headers)
 
 
-def told(answer) -> tuple[int, str]:
+def status_and_code(answer) -> tuple[int, str]:
     """Status and code of a refusal."""
     return answer.status_code, answer.json()["code"]
 

@@ -44,10 +44,10 @@ class BridgeAgent:
         item |= {"authorization_id": self._code} if self._code else {}
         await self._socket.send(orjson.dumps(item).decode())
         while True:
-            told = await self._hear()
-            if told["type"] != "dom_event":
-                return told["error"] if "error" in told else told["output"]
-            self.events.append(told)
+            answer = await self._hear()
+            if answer["type"] != "dom_event":
+                return answer["error"] if "error" in answer else answer["output"]
+            self.events.append(answer)
 
     async def hear_event(self) -> Any:
         """The next event."""

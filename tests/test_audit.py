@@ -30,8 +30,8 @@ def test_an_advisory_fails_the_run_where_something_can_be_done(tmp_path, capsys,
         advisory = {"id": identifier.strip(":"), "fix_versions": fixes, "aliases": [], "description": "Bad."}
         found.append({"name": name, "version": version.strip(":"), "vulns": [advisory]})
     assert audit(tmp_path, *found) == status
-    told = [f"{verdict} {words}" for words in advisories]
-    assert capsys.readouterr().out.splitlines() == [*told, "4 of 5 distributions audited, 3 advisories"]
+    lines = [f"{verdict} {words}" for words in advisories]
+    assert capsys.readouterr().out.splitlines() == [*lines, "4 of 5 distributions audited, 3 advisories"]
 
 
 def test_a_source_that_knows_nothing_is_no_audit(tmp_path, capsys):

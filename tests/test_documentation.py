@@ -128,9 +128,9 @@ async def test_clients_connect_as_their_page_says():
     async def use(url: str, *command: str) -> None:
         words = [word.replace("https://books.example", url) for word in command]
         process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, stderr=PIPE)
-        told, wrong = await process.communicate()
+        answer, wrong = await process.communicate()
         assert process.returncode == 0, wrong.decode()
-        assert b"Emma" in told or b"search_books" in told, (command, told)
+        assert b"Emma" in answer or b"search_books" in answer, (command, answer)
 
     text = (ROOT / "docs" / "clients.md").read_text()
     commands = [[sys.executable, "-c", block] for block in re.findall(r"```py\n(.*?)```", text, re.DOTALL)]

@@ -305,10 +305,10 @@ def test_each_wire_writes_a_call_and_reads_its_answers(request):
         except CallFailed as failed:
             lines.append(f"    {failed.problem} {dict(failed.headers)}")
     path = Path(__file__).parent / "wires.txt"
-    told = "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
     if request.config.getoption("--golden"):
-        path.write_text(told)
-    assert told == path.read_text()
+        path.write_text(text)
+    assert text == path.read_text()
 
 
 def test_an_input_that_cannot_be_sent_is_the_callers_mistake():

@@ -65,8 +65,8 @@ def test_a_spoilt_map_is_refused_or_run_and_nothing_else_comes_of_it(seed):
         asked += [("call", (tool.get("name"), {"q": "x"})) for tool in run.map.objects("tools")]
         for method, arguments in asked:
             try:
-                told = run.ask(method, *arguments)
-                json.dumps(told.output if method == "call" else told)
+                answer = run.ask(method, *arguments)
+                json.dumps(answer.output if method == "call" else answer)
                 answered += 1
             except RuntimeFailure as failure:
                 codes.append(json.loads(json.dumps(failure.describe()))["code"])

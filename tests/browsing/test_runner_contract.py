@@ -249,8 +249,8 @@ def test_checks_tell_what_they_saw(run):
         check("hidden", target={"selector": "dialog"}, visible=False),
     ]
     results = run(map_of(checks=checks), "/about").ask("check")
-    told = {result["check_id"]: result["status"] for result in results}
-    assert told == {"there": "passed", "usable": "failed", "gone": "failed", "says": "passed", "hidden": "passed"}
+    values = {result["check_id"]: result["status"] for result in results}
+    assert values == {"there": "passed", "usable": "failed", "gone": "failed", "says": "passed", "hidden": "passed"}
     failed = results[2]
     assert failed["error"]["code"] == "drift_detected"
     assert failed.keys() >= {"check_id", "status", "observed_at", "url", "evidence"}

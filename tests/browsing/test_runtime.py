@@ -116,8 +116,8 @@ def test_a_state_that_is_required_is_diagnosed_first():
 def test_a_state_that_nothing_diagnoses_refuses_no_call_and_is_never_current():
     run = Driver(PAGES, map_of(tool("go", INFO, target={"state": "unknown"}), states=STATES))
     assert run.call()
-    told = run.ask("states")
-    assert (told["current"], told["unknown"]) == (["ready"], ["unknown"])
+    response = run.ask("states")
+    assert (response["current"], response["unknown"]) == (["ready"], ["unknown"])
 
 
 def test_the_target_of_a_tool_is_on_the_page():
@@ -485,8 +485,8 @@ def test_attachments_are_installed_removed_and_attached_again():
     run, page = recorded(map_of(tool("next", *click("n", "a")), attachments=[guide]))
 
     def state() -> str:
-        told: str = run.ask("status")["attachments"][0]["state"]
-        return told
+        response: str = run.ask("status")["attachments"][0]["state"]
+        return response
 
     assert (state(), state()) == ("attached", "attached")
     run.call("next")

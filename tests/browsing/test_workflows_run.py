@@ -245,10 +245,10 @@ def test_many_expensive_expressions_in_one_value_end_together():
 
 
 def test_before_each_step_it_is_told_and_whether_it_may_change_something():
-    told: list[tuple[str, bool]] = []
+    results: list[tuple[str, bool]] = []
     steps = (INFO, *click("it", "#box"), step("scroll", "viewport.scroll", {"delta_y": 1}))
-    driver(*steps).result("go", {}, on_step=lambda *one: told.append(one))
-    assert told == [("info", False), ("find_it", False), ("it", True), ("scroll", False)]
+    driver(*steps).result("go", {}, on_step=lambda *one: results.append(one))
+    assert results == [("info", False), ("find_it", False), ("it", True), ("scroll", False)]
 
 
 def test_two_calls_of_one_runtime_run_one_after_the_other():

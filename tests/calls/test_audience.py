@@ -130,11 +130,11 @@ def test_a_hidden_action_is_answered_like_an_unknown_one(shop, door, action):
     missing = raw(shop, door, "nothing")
     assert "NAME" in missing
     for token in (None, *SCOPES):
-        told = raw(shop, door, action, token=token)
+        answer = raw(shop, door, action, token=token)
         if token in HIDDEN[action]:
-            assert told != missing, token
+            assert answer != missing, token
         else:
-            assert told == raw(shop, door, "nothing", token=token), token
+            assert answer == raw(shop, door, "nothing", token=token), token
 
 
 @pytest.mark.parametrize("door", [name for name in DOORS if name != "awp"])
@@ -235,8 +235,8 @@ def test_the_bridge_lists_to_each_caller_their_own_tools(shop):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         sent = message("tools/call", {"name": "actions_site", "arguments": {"mode": "list"}})
-        told = post(shop, sent, headers=headers).json()["result"]
-        text = json.dumps(told)
+        response = post(shop, sent, headers=headers).json()["result"]
+        text = json.dumps(response)
         for name in HIDDEN:
             assert (f'"{name}"' in text or f'\\"{name}\\"' in text) == (token in HIDDEN[name]), (token, name)
         called = {"mode": "call", "action": "mine", "arguments": {}}
@@ -414,28 +414,30 @@ def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(z
     site_map = {path for paths in DOCUMENTS.values() for path in paths} | {"/robots.txt", "/agents/status"}
     overview = {"/agents", "/agents?sees=scope:operator", "/agents/metrics"}
     overview |= {f"/agents/try/{name}" for name in ("feed", "count", "leave", "keeper_greet")}
-    told = {path: zoo.get(path, headers=headers).text for path in sorted(site_map | overview)}
+    values = {path: zoo.get(path, headers=headers).text for path in sorted(site_map | overview)}
     form = headers | {"content-type": "application/x-www-form-urlencoded"}
-    told |= {f"POST {path}": zoo.post(path, headers=form, content=b"hay=1").text for path in overview if "try" in path}
+    values |= {
+        f"POST {path}": zoo.post(path, headers=form, content=b"hay=1").text for path in overview if "try" in path
+    }
     for name in ("feed", "leave", "keeper_greet"):
-        assert "<form" in told[f"/agents/try/{name}"]
+        assert "<form" in values[f"/agents/try/{name}"]
     for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
-        told[method] = post(zoo, message(method), headers=headers).text
+        values[method] = post(zoo, message(method), headers=headers).text
     for mode in ("list", "get"):
         arguments = {"mode": mode, "action": "feed"}
         sent = message("tools/call", {"name": "actions_site", "arguments": arguments})
-        told[f"actions_site {mode}"] = post(zoo, sent, headers=headers).text
+        values[f"actions_site {mode}"] = post(zoo, sent, headers=headers).text
     with AwpClient.greeted(zoo, headers) as caller:
-        told["skills.list"] = json.dumps(caller.ask("skills.list"))
+        values["skills.list"] = json.dumps(caller.ask("skills.list"))
         for name in ("feed", "count", "leave"):
-            told[f"skills.describe {name}"] = json.dumps(caller.ask("skills.describe", {"skill": name}))
+            values[f"skills.describe {name}"] = json.dumps(caller.ask("skills.describe", {"skill": name}))
     for door in DOORS:
         for name in ("feed", "count", "leave", "keeper", "zebr"):
             for given in ({}, {"hay": "much"}, {"hay": 1}):
-                told[f"{door} {name} {given}"] = raw(zoo, door, name, given, token).replace("zebr ", "")
+                values[f"{door} {name} {given}"] = raw(zoo, door, name, given, token).replace("zebr ", "")
     for path in ("/feed", "/count", "/leave"):
-        told[f"route {path}"] = zoo.post(path, headers=headers).text
-    assert [name for name, text in told.items() if re.search("zebra|striped|Wash it|Brush it", text)] == []
+        values[f"route {path}"] = zoo.post(path, headers=headers).text
+    assert [name for name, text in values.items() if re.search("zebra|striped|Wash it|Brush it", text)] == []
 
 
 @pytest.mark.needs("awas")

@@ -26,7 +26,7 @@ from awp_publish import (
 )
 from awp_publish.calls.authentication import MAX_REDACTED_WORDS
 from tests.client import TestClient
-from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, poll, publish, read, told
+from tests.guarded import ANN, BEN, invoke, known_callers, make_shop, poll, publish, read, status_and_code
 
 CLEO = {"x-api-key": "key-of-cleo"}
 
@@ -85,7 +85,7 @@ def test_a_derived_authenticator_has_the_last_word(open_client):
 
 def test_nobody_is_told_what_to_send(client):
     refused = invoke(client, "mine")
-    assert told(refused) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(refused) == (401, "AUTHENTICATION_REQUIRED")
     challenges = refused.headers.get_list("www-authenticate")
     assert challenges == ['Bearer realm="Shop"', 'ApiKey header="X-API-Key"']
 
@@ -104,17 +104,17 @@ def test_nobody_is_told_what_to_send(client):
 )
 def test_wrong_credentials_are_refused_even_where_none_are_needed(client, agent, headers):
     refused = invoke(client, agent, headers=headers)
-    assert told(refused) == (401, "INVALID_CREDENTIALS")
+    assert status_and_code(refused) == (401, "INVALID_CREDENTIALS")
     assert "www-authenticate" in refused.headers
 
 
 def test_a_caller_without_the_scopes_is_told_which_are_missing(client):
     assert invoke(client, "buy", headers=ANN).json() == "ann"
     refused = invoke(client, "buy", headers=BEN)
-    assert told(refused) == (403, "INSUFFICIENT_SCOPE")
+    assert status_and_code(refused) == (403, "INSUFFICIENT_SCOPE")
     assert refused.json()["missing_scopes"] == ["buy"]
     assert 'error="insufficient_scope", scope="buy"' in refused.headers["www-authenticate"]
-    assert told(invoke(client, "buy")) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(invoke(client, "buy")) == (401, "AUTHENTICATION_REQUIRED")
 
 
 def test_the_caller_is_forgotten_with_the_call(client):
@@ -137,7 +137,7 @@ def test_the_user_of_a_session_is_known_if_its_middleware_stands_outside(open_cl
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(SessionMiddleware, secret_key="x" * 32)
     client = open_client(app)
-    assert told(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
     client.get("/login")
     assert invoke(client, "mine").json() == "7"
     for origin in (
@@ -146,7 +146,7 @@ def test_the_user_of_a_session_is_known_if_its_middleware_stands_outside(open_cl
         {"sec-fetch-site": "same-site"},
     ):
         for agent in ("mine", "greet"):
-            assert told(invoke(client, agent, headers=origin)) == (403, "CROSS_SITE_COOKIES")
+            assert status_and_code(invoke(client, agent, headers=origin)) == (403, "CROSS_SITE_COOKIES")
     assert invoke(client, "mine", headers={"origin": "https://shop.example"}).json() == "7"
     assert invoke(client, "mine", headers={"sec-fetch-site": "same-origin"}).json() == "7"
 
@@ -163,8 +163,8 @@ def test_the_user_of_the_application_is_known_with_the_scopes_it_was_granted(ope
     app.user_middleware.append(Middleware(AgentPublisher, site=site))
     client = open_client(app)
     assert invoke(client, "buy", headers={"x-name": "ann"}).json() == "ann"
-    assert told(invoke(client, "buy", headers={"x-name": "ben"})) == (403, "INSUFFICIENT_SCOPE")
-    assert told(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(invoke(client, "buy", headers={"x-name": "ben"})) == (403, "INSUFFICIENT_SCOPE")
+    assert status_and_code(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
     assert invoke(client, "greet").json() == "nobody"
 
 
@@ -263,7 +263,7 @@ def test_a_check_that_fails_refuses_the_call_and_shows_nothing(open_client, capl
         raise KeyError(token)
 
     refused = invoke(publish(make_site(authenticate=BearerToken(check)), open_client), "greet", headers=ANN)
-    assert told(refused) == (500, "HANDLER_FAILED")
+    assert status_and_code(refused) == (500, "HANDLER_FAILED")
     assert "ann-secret-token" not in refused.text + caplog.text
 
 
@@ -307,6 +307,6 @@ def test_a_failed_check_is_logged_with_its_message_unless_too_much_was_sent(open
 
     sent = ANN | {"x-sent": " ".join(f"word{number}" for number in range(words))}
     refused = invoke(publish(make_site(authenticate=BearerToken(check)), open_client), "greet", headers=sent)
-    assert told(refused) == (500, "HANDLER_FAILED")
+    assert status_and_code(refused) == (500, "HANDLER_FAILED")
     assert "RuntimeError" in caplog.text
     assert (message in caplog.text) is is_shown

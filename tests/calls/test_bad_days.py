@@ -16,7 +16,7 @@ from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import ForeignStore
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Store
-from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, status_and_code
 
 pytestmark = pytest.mark.needs("woa", "plain")
 
@@ -159,7 +159,7 @@ def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
     for spoil, mend in ((server.pause, server.resume), (server.stop, server.start)):
         spoil()
         refused = invoke(client, "order", headers=KEY)
-        assert told(refused) == (503, "STORE_UNAVAILABLE")
+        assert status_and_code(refused) == (503, "STORE_UNAVAILABLE")
         assert "retry-after" in refused.headers
         assert "127.0.0.1" not in refused.text
         assert invoke(client, "greet").json() == "hello"
@@ -172,7 +172,7 @@ def test_a_full_store_refuses_what_it_cannot_keep(open_client):
     client = open_client(app)
     answers = [invoke(client, "order", headers={"idempotency-key": f"k-{n}"}) for n in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 503, 503]
-    assert told(answers[4]) == (503, "STORE_UNAVAILABLE")
+    assert status_and_code(answers[4]) == (503, "STORE_UNAVAILABLE")
     assert invoke(client, "order", headers={"idempotency-key": "k-0"}).json() == 1
     assert len(orders) == 3
 

@@ -52,8 +52,8 @@ def test_starlettes_own_middleware_is_understood():
             scope["session"]["user_id"] = 7
         credentials = read_credentials(scope, read_fields(scope["headers"]), NOBODY)
         callers = [await know(credentials) for know in (SessionUser(), ApplicationUser())]
-        told = [None if caller is None else [caller.id, *caller.scopes] for caller in callers]
-        await JSONResponse(told)(scope, receive, send)
+        results = [None if caller is None else [caller.id, *caller.scopes] for caller in callers]
+        await JSONResponse(results)(scope, receive, send)
 
     authenticating = AuthenticationMiddleware(application, backend=AnnaLogsIn())
     client = TestClient(SessionMiddleware(authenticating, secret_key="secret"), base_url="https://shop.example")

@@ -15,7 +15,7 @@ from awp_publish.calls.authentication import MAX_WRONG
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
-from tests.guarded import ANN, Watched, invoke, make_shop, told
+from tests.guarded import ANN, Watched, invoke, make_shop, status_and_code
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import message, post, without_cookie_jar
 
@@ -110,16 +110,16 @@ def test_right_credentials_cost_no_step_of_the_store(shop, open_client):
     store.runs.clear()
     for headers in (ANN, {"x-api-key": "key-of-cleo"}):
         assert invoke(client, "mine", headers=headers).json() == "mine"
-    assert told(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
     assert store.runs == []
-    assert told(invoke(client, "mine", headers=WRONG)) == (401, "INVALID_CREDENTIALS")
+    assert status_and_code(invoke(client, "mine", headers=WRONG)) == (401, "INVALID_CREDENTIALS")
     assert store.runs == [("Count",)]
 
 
 def test_an_expired_secret_does_not_count_as_a_guess(shop, open_client):
     client = open_client(shop[0])
     old = {"authorization": "Bearer old"}
-    codes = {told(invoke(client, "mine", headers=old)) for _ in range(MAX_WRONG + 5)}
+    codes = {status_and_code(invoke(client, "mine", headers=old)) for _ in range(MAX_WRONG + 5)}
     assert codes == {(401, "AUTH_EXPIRED")}
 
 
@@ -131,7 +131,7 @@ def test_without_its_store_a_site_refuses_wrong_credentials_all_the_same(shop, o
         raise StoreUnavailable("The site's store cannot be reached.")
 
     store.trouble = lose
-    codes = {told(invoke(client, "mine", headers=WRONG)) for _ in range(MAX_WRONG + 5)}
+    codes = {status_and_code(invoke(client, "mine", headers=WRONG)) for _ in range(MAX_WRONG + 5)}
     assert codes == {(401, "INVALID_CREDENTIALS")}
 
 

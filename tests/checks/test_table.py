@@ -20,8 +20,8 @@ def test_no_two_checks_share_an_id() -> None:
 
 def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--explain", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == [
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == [
         {"check": check.id, "level": check.level, "about": check.about, "source": check.source, "hint": check.hint}
         for check in all_checks()
     ]
@@ -30,18 +30,18 @@ def test_the_command_explains_every_check(capsys: pytest.CaptureFixture[str]) ->
     assert main(["check", "--explain", "woa-versoin"]) == 2
     assert 'Did you mean "woa-version"?' in capsys.readouterr().err
     assert main(["check", "--explain", "codes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {item["code"] for item in told}
-    assert all(item["means"].strip() for item in told)
+    answer = json.loads(capsys.readouterr().out)
+    assert {"unknown_action", "target_not_found", "workflow_step_failed"} <= {item["code"] for item in answer}
+    assert all(item["means"].strip() for item in answer)
     assert main(["check", "--explain", "limits", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {"kind": "map", "name": "steps of a workflow", "bound": MAX_STEPS} in told
+    answer = json.loads(capsys.readouterr().out)
+    assert {"kind": "map", "name": "steps of a workflow", "bound": MAX_STEPS} in answer
     for group, rule in (("drift", "drift-missing"), ("model", "model-twins")):
         assert main(["check", "--explain", group, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
+        answer = json.loads(capsys.readouterr().out)
         assert main(["check", "--explain", rule, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == [item for item in told if item["rule"] == rule]
-        assert all(item["about"] and item["hint"] for item in told)
+        assert json.loads(capsys.readouterr().out) == [item for item in answer if item["rule"] == rule]
+        assert all(item["about"] and item["hint"] for item in answer)
     assert main(["check", "--explain", "model-twin"]) == 2
     assert 'Did you mean "model-twins"?' in capsys.readouterr().err
     assert main(["check"]) == 2

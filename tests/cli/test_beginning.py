@@ -176,8 +176,8 @@ def test_a_project_of_django_is_written_and_works(tmp_path, capsys):
     assert cli.main(["init", str(tmp_path)]) == 0
     assert "Django project" in capsys.readouterr().out
     assert '+AWP_PUBLISH = {"SITE": "shop.agents.site"}' not in (tmp_path / "shop" / "settings.py").read_text()
-    told = run(tmp_path, "manage.py", "agents", "check")
-    assert " 0 errors" in told
+    answer = run(tmp_path, "manage.py", "agents", "check")
+    assert " 0 errors" in answer
     assert "/lamps" in run(tmp_path, "manage.py", "agents", "list")
     assert cli.main(["init", str(tmp_path)]) == 2
 

@@ -196,5 +196,5 @@ def test_a_page_of_countless_forms_labels_and_choices_is_read(addresses, folder)
     radios = "<input type=radio name=size value=1>" * 20_000
     (folder / "site" / "index.html").write_text(f"{forms}{labels}<form action=/sizes>{radios}</form>")
     options = ("--allow-private", "--max-pages", "1")
-    told = json.loads(run_command("synthesize", *options, f"http://{addresses['site.test']}").stdout)
-    assert len(told["documents"]["/agent.json"]["actions"]) == 100
+    answer = json.loads(run_command("synthesize", *options, f"http://{addresses['site.test']}").stdout)
+    assert len(answer["documents"]["/agent.json"]["actions"]) == 100

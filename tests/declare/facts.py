@@ -16,7 +16,7 @@ def a_site(**options: Any) -> Site:
     return Site("Shop", "Sells things.", url="https://shop.example", secret_keys=KEYS, **options)
 
 
-def told(value: Any) -> Any:
+def described(value: Any) -> Any:
     """Return a fact without what is its default, and functions by their names."""
     if is_dataclass(value) and not isinstance(value, type):
         pairs = [(each.name, getattr(value, each.name)) for each in fields(value) if each.repr]
@@ -24,14 +24,14 @@ def told(value: Any) -> Any:
             each.name: each.default if each.default_factory is MISSING else each.default_factory()
             for each in fields(value)
         }
-        shown = ", ".join(f"{name}={told(part)}" for name, part in pairs if part != defaults[name])
+        shown = ", ".join(f"{name}={described(part)}" for name, part in pairs if part != defaults[name])
         return f"{type(value).__name__}({shown})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name!r}: {told(part)}" for name, part in value.items()) + "}"
+        return "{" + ", ".join(f"{name!r}: {described(part)}" for name, part in value.items()) + "}"
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(str, map(told, value))))}}}"
+        return f"{{{', '.join(sorted(map(str, map(described, value))))}}}"
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return f"({', '.join(map(str, map(told, value)))})"
+        return f"({', '.join(map(str, map(described, value)))})"
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
     return repr(value)
@@ -45,12 +45,14 @@ def facts_of(site: Site) -> list[str]:
         for each in fields(action):
             default = each.default if each.default_factory is MISSING else each.default_factory()
             if (value := getattr(action, each.name)) != default and each.name not in ("id", "rehearse"):
-                lines.append(f"{each.name}: {told(value)}")
+                lines.append(f"{each.name}: {described(value)}")
         if (target := action.target) is not None:
-            arrival = f"{target.arrival.path} of {told(target.arrival.endpoint)}" if target.arrival else "somewhere"
+            arrival = (
+                f"{target.arrival.path} of {described(target.arrival.endpoint)}" if target.arrival else "somewhere"
+            )
             lines.append(f"reached: {arrival}, plainly: {target.takes_plain_inputs}")
-    lines += ["", *(told(agent) for agent in catalog.agents), *(told(page) for page in catalog.pages)]
-    lines += [told(catalog.site), told(catalog.openapi), f"included: {', '.join(site.included)}"]
+    lines += ["", *(described(agent) for agent in catalog.agents), *(described(page) for page in catalog.pages)]
+    lines += [described(catalog.site), described(catalog.openapi), f"included: {', '.join(site.included)}"]
     lines += [f"left out: {each.method} {each.path} ({each.name}): {each.why}" for each in site.left_out]
     return [*lines, *(f"found: {finding}" for finding in site.findings)]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 
 from awp_publish import ApiKey, Site
-from tests.declare.facts import told
+from tests.declare.facts import described
 from tests.function_transcripts import compare
 from tests.installed import taken_out
 
@@ -53,7 +53,7 @@ def declared(options: dict[str, Any]) -> list[str]:
     }
     same = ("id", "inputs", "outputs", "agent_id", "target", "rehearse", "enforces_outputs", "operation_id")
     return [
-        f"{name}: {told(getattr(action, name))}"
+        f"{name}: {described(getattr(action, name))}"
         for name, default in defaults.items()
         if name not in same and getattr(action, name) != default
     ]
@@ -61,7 +61,7 @@ def declared(options: dict[str, Any]) -> list[str]:
 
 def facts(options: dict[str, Any]) -> str:
     site = Site(**{"name": "Shop", "description": "Sells things.", "url": "https://shop.example", **options})
-    return str(told(site.freeze(Starlette()).site))
+    return str(described(site.freeze(Starlette()).site))
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -53,9 +53,9 @@ def test_handlers_of_fastapi_are_described_as_in_the_transcript(request):
 
     def call(name: str, inputs: Any, headers: dict[str, str] | None = None) -> Any:
         answer = client.post(f"/agents/{name}/invoke", json={"input": inputs}, headers=headers or {})
-        told = answer.json()
+        response = answer.json()
         if answer.status_code < 300:
-            return [answer.status_code, told]
-        return [answer.status_code, *(told[each] for each in ("code", "detail") if each in told)]
+            return [answer.status_code, response]
+        return [answer.status_code, *(response[each] for each in ("code", "detail") if each in response)]
 
     compare(Path(__file__).parent / "transcripts" / "fastapi.txt", {"action": action, "call": call}, request)

@@ -25,9 +25,9 @@ async def buy(use: BridgeAgent) -> None:
     """Find a book, sign in, put it aside, and check out as far as a person's consent."""
 
     async def call(action: str, **arguments: Any) -> Any:
-        told = await use("call", action=action, arguments=arguments)
-        assert told.get("ok") is True, told
-        return told["result"]
+        answer = await use("call", action=action, arguments=arguments)
+        assert answer.get("ok") is True, answer
+        return answer["result"]
 
     await call("browser.navigate", url="/search")
     found = await call("search_books", q="moby")
@@ -77,9 +77,9 @@ async def test_an_agent_buys_in_a_visitors_tab():
             await tab.click("[data-agents-badge] button")
             await tab.locator("[data-agents-badge]").wait_for(state="detached")
             async with asyncio.timeout(30):
-                while "code" not in (told := await use("list")):  # noqa: ASYNC110, the site hears that the tab has left
+                while "code" not in (answer := await use("list")):  # noqa: ASYNC110, the site hears that the tab has left
                     await asyncio.sleep(0.02)
-            assert told["code"] == "runtime_not_found"
+            assert answer["code"] == "runtime_not_found"
 
 
 async def test_the_map_is_valid_and_tells_of_the_shop():

@@ -30,10 +30,10 @@ async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
 async def test_a_prompt_is_completed_from_the_shelves_and_answers_have_cards():
     async with connect(create_app(ORIGIN, doors=["mcp"]), MODERN) as client:
         [prompt] = (await client.list_prompts()).prompts
-        told = await client.complete(PromptReference(name=prompt.name), {"name": "title", "value": "moby"})
+        answer = await client.complete(PromptReference(name=prompt.name), {"name": "title", "value": "moby"})
         written = (await client.get_prompt("discuss_book", {"title": "Emma"})).messages[0]
         card = (await client.read_resource("ui://agents/check_out.html")).contents[0]
-    assert told.completion.values == ["Moby-Dick"]
+    assert answer.completion.values == ["Moby-Dick"]
     assert written.content.text.startswith("Let us discuss Emma.")
     assert card.mime_type == "text/html;profile=mcp-app"
 
@@ -45,21 +45,21 @@ async def agree(_context: object, params: Any) -> ElicitResult:
 
 async def use(client: Any, name: str, given: dict[str, Any] | None = None, **meta: Any) -> Any:
     """The answer of a tool that has to succeed."""
-    told = await client.call_tool(name, given or {}, meta={f"awp/{key}": value for key, value in meta.items()})
-    assert told.is_error is False, told.content[0].text
-    return told
+    answer = await client.call_tool(name, given or {}, meta={f"awp/{key}": value for key, value in meta.items()})
+    assert answer.is_error is False, answer.content[0].text
+    return answer
 
 
 async def order(client: Any, receipt: str) -> Any:
     """Order what is in the basket; where the client cannot ask its user it is given a token."""
     given = {"name": "Jane", "address": "1 Quiet Lane, Oxford"}
     meta = {"awp/receipts": [receipt], "awp/idempotencyKey": "k-1"}
-    told = await client.call_tool("check_out", given, meta=meta)
-    if told.is_error:
-        token = told.meta["awp/problem"]["confirmation"]["token"]
-        told = await client.call_tool("check_out", given, meta=meta | {"awp/confirmation": token})
-    assert told.is_error is False, told.content[0].text
-    return told
+    answer = await client.call_tool("check_out", given, meta=meta)
+    if answer.is_error:
+        token = answer.meta["awp/problem"]["confirmation"]["token"]
+        answer = await client.call_tool("check_out", given, meta=meta | {"awp/confirmation": token})
+    assert answer.is_error is False, answer.content[0].text
+    return answer
 
 
 @pytest.mark.parametrize("mode", MODES)

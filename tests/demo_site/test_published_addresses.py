@@ -86,11 +86,11 @@ def _over_http(client: TestClient, method: str, address: str, given: Mapping[str
         if content_type == media_type != JSON:
             return Told(None, answer.text)
         assert content_type in (JSON, "application/problem+json"), (url, answer.text)
-        told = answer.json()
+        response = answer.json()
         if answer.status_code >= 400:
-            return Told(told.get("code") or str(told), question=told.get("confirmation", {}))
+            return Told(response.get("code") or str(response), question=response.get("confirmation", {}))
         replayed = answer.headers.get("idempotent-replayed") == "true"
-        return Told(None, told, is_replayed=replayed, receipt=answer.headers.get("awp-receipt"))
+        return Told(None, response, is_replayed=replayed, receipt=answer.headers.get("awp-receipt"))
 
     return call
 

@@ -43,8 +43,8 @@ class Reader:
             self.came_back = await carry_out_async(answer_in_browser(address, BACK, log_in_at_shop(ACCOUNT)), browser)
 
     async def come_back(self) -> AuthorizationCodeResult:
-        told = dict(parse_qsl(urlsplit(self.came_back).query))
-        return AuthorizationCodeResult(code=told["code"], state=told["state"], iss=told["iss"])
+        answer = dict(parse_qsl(urlsplit(self.came_back).query))
+        return AuthorizationCodeResult(code=answer["code"], state=answer["state"], iss=answer["iss"])
 
     async def agree(self, _context: object, params: Any) -> ElicitResult:
         self.questions.append(params.message)

@@ -174,11 +174,11 @@ def call(request):
 
 
 async def test_a_page_that_asks_for_something_first_says_what_and_spends_no_confirmation(call):
-    told = (await call("close"))[1]
-    token = told["confirmation"]["token"]
+    answer = (await call("close"))[1]
+    token = answer["confirmation"]["token"]
     for _ in range(2):
-        status, told = await call("close", confirmation=token)
-        assert (status, told["detail"]) == (
+        status, answer = await call("close", confirmation=token)
+        assert (status, answer["detail"]) == (
             428,
             'The site first asks for something on the page "Enter the code": Code of six digits.',
         )
@@ -198,9 +198,9 @@ async def test_a_page_that_asks_for_something_first_says_what_and_spends_no_conf
     ],
 )
 async def test_a_page_is_no_success_of_a_write(call, action, given, status, words):
-    refused, told = await call(action, given)
+    refused, answer = await call(action, given)
     assert refused == status
-    assert words in told["detail"]
+    assert words in answer["detail"]
 
 
 async def test_an_empty_answer_and_a_201_are_successes(call):
@@ -217,5 +217,5 @@ async def test_a_page_that_is_declared_or_read_is_a_success(call):
     ("action", "given"), [("remove", {}), ("remove", {"raises": True}), ("leave", {"words": "x"}), ("read", {})]
 )
 async def test_a_404_that_a_middleware_redirects_is_a_404(call, action, given):
-    status, told = await call(action, given)
-    assert (status, "location" in told) == (404, False), told
+    status, answer = await call(action, given)
+    assert (status, "location" in answer) == (404, False), answer

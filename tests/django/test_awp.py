@@ -28,8 +28,8 @@ async def test_an_agent_signs_in_on_a_page_and_calls_what_needs_a_user():
             intent = {"action": action, "target": {"css": css}, "value": value}
             acted = await do(socket, number, "page.act", session_id=session, intent=intent)
         assert acted["effects"]["url"] == "https://shop.example/admin/"
-        told = await do(socket, 9, "skills.invoke", session_id=session, skill="whoami")
-        assert "ann" in str(told["output"])
+        answer = await do(socket, 9, "skills.invoke", session_id=session, skill="whoami")
+        assert "ann" in str(answer["output"])
 
 
 class Admin:

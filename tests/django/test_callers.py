@@ -127,9 +127,9 @@ async def test_a_job_is_for_the_caller_of_its_issuer_alone(agent, callers):
 
 
 async def test_the_application_user_calls_tools_as_another_caller(agent):
-    told = [
+    results = [
         await call_tool(agent, "note", {"idempotency_key": "of a tool"}, authorization=f"Bearer {of}-7")
         for of in ("left", "left", "right")
     ]
-    noted = [item["structuredContent"]["noted"] for item in told]
+    noted = [item["structuredContent"]["noted"] for item in results]
     assert noted[0] == noted[1] != noted[2]

@@ -38,8 +38,8 @@ async def send_message(agent, name, given, method="SendMessage"):
 
 async def test_the_logged_in_user_calls_through_every_door(agent, user):
     await agent.login(user)
-    told = await call_tool(agent, "whoami", {})
-    assert (told["structuredContent"]["user"], told["structuredContent"]["caller"]) == ("ann", str(user.pk))
+    answer = await call_tool(agent, "whoami", {})
+    assert (answer["structuredContent"]["user"], answer["structuredContent"]["caller"]) == ("ann", str(user.pk))
     assert (await call_tool(agent, "guarded", {}))["structuredContent"] == {"user": "ann"}
     task = (await send_message(agent, "whoami", {})).json()["result"]["task"]
     assert task["artifacts"][0]["parts"][0]["data"]["seen"] == 3 - 1

@@ -14,10 +14,10 @@ def asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_view_emits(client: Client) -> None:
     begun = client.post("/mcp", **asked("events/poll", {"name": "order_shipped"})).json()["result"]
-    told = client.get("/ship?order=7").content.decode()
+    text = client.get("/ship?order=7").content.decode()
     read = client.post("/mcp", **asked("events/poll", {"name": "order_shipped", "cursor": begun["cursor"]})).json()
     [event] = read["result"]["events"]
-    assert (event["eventId"], event["data"]) == (told, {"order": "7"})
+    assert (event["eventId"], event["data"]) == (text, {"order": "7"})
 
 
 def test_a_server_of_few_threads_keeps_no_streams_open(client: Client) -> None:
@@ -39,7 +39,7 @@ async def test_a_server_of_an_event_loop_offers_to_listen(async_client: AsyncCli
 
 async def test_a_view_emits_under_asgi(async_client: AsyncClient) -> None:
     begun = (await async_client.post("/mcp", **asked("events/poll", {"name": "order_shipped"}))).json()["result"]
-    told = (await async_client.get("/ship?order=7")).content.decode()
+    text = (await async_client.get("/ship?order=7")).content.decode()
     params = {"name": "order_shipped", "cursor": begun["cursor"]}
     read = (await async_client.post("/mcp", **asked("events/poll", params))).json()
-    assert [event["eventId"] for event in read["result"]["events"]] == [told]
+    assert [event["eventId"] for event in read["result"]["events"]] == [text]

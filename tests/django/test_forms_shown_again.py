@@ -170,9 +170,9 @@ WRONG = [("/email", "Enter a real address.")]
 
 @pytest.mark.parametrize("action", ["write", "write_by_hand", "write_as_json", "write_and_leave", "find", "change"])
 async def test_an_invalid_form_is_a_refusal_however_the_page_is_made(call, action):
-    status, told = await call(action, {"email": "nowhere"})
+    status, answer = await call(action, {"email": "nowhere"})
     assert status == 422
-    assert refused(told) == WRONG
+    assert refused(answer) == WRONG
     assert SAVED == []
 
 
@@ -200,11 +200,11 @@ async def test_a_refusal_is_not_replayed_as_a_success(call):
 async def test_a_prefix_and_a_formset_say_which_of_several(call):
     assert refused((await call("write_prefixed", {"who-email": "nowhere"}))[1]) == [("/who-email", WRONG[0][1])]
     rows = {"form-TOTAL_FORMS": "2", "form-INITIAL_FORMS": "0"}
-    status, told = await call("write_all", {**rows, "form-0-email": "ann@", "form-1-email": "nowhere"})
-    assert (status, refused(told)) == (422, [("/form/1/email", WRONG[0][1])])
+    status, answer = await call("write_all", {**rows, "form-0-email": "ann@", "form-1-email": "nowhere"})
+    assert (status, refused(answer)) == (422, [("/form/1/email", WRONG[0][1])])
     assert (await call("write_all", {**rows, "form-0-email": "ann@", "form-1-email": "b@"}))[0] == 200
-    told = (await call("write_all", {**rows, "form-TOTAL_FORMS": "0"}))[1]
-    assert refused(told) == [("/form", "Please submit at least 1 form.")]
+    answer = (await call("write_all", {**rows, "form-TOTAL_FORMS": "0"}))[1]
+    assert refused(answer) == [("/form", "Please submit at least 1 form.")]
 
 
 async def test_a_sign_in_page_that_comes_after_success_is_none_that_is_asked_for(call):

@@ -140,15 +140,15 @@ def test_a_generic_view_says_what_its_serializer_takes_and_gives():
     assert created.inputs["required"] == ["title"]
     assert created.inputs["properties"]["title"]["maxLength"] == 50
     assert set(created.outputs["properties"]) == {"id", "title", "pages", "shout"}
-    status, told = call("create_book", {"title": "Emma"})
-    assert (status, told["shout"]) == (201, "EMMA")
-    assert call("read_book", {"pk": told["id"]})[1]["title"] == "Emma"
+    status, answer = call("create_book", {"title": "Emma"})
+    assert (status, answer["shout"]) == (201, "EMMA")
+    assert call("read_book", {"pk": answer["id"]})[1]["title"] == "Emma"
 
 
 def test_errors_of_a_serializer_point_at_the_input():
-    status, told = call("create_book", {"title": "taken"})
-    assert (status, told["code"]) == (422, "INVALID_INPUT")
-    assert told["errors"] == [{"pointer": "/title", "detail": "There is one of that title."}]
+    status, answer = call("create_book", {"title": "taken"})
+    assert (status, answer["code"]) == (422, "INVALID_INPUT")
+    assert answer["errors"] == [{"pointer": "/title", "detail": "There is one of that title."}]
 
 
 def test_a_declared_serializer_is_inputs_and_outputs():
@@ -162,9 +162,9 @@ def test_a_declared_serializer_is_inputs_and_outputs():
 
 
 def test_permissions_of_the_view_hold():
-    status, told = call("member", {})
-    assert (status, told["code"]) == (401, "AUTHENTICATION_REQUIRED")  # REST framework has no challenge, and says 403
-    assert "credentials" in told["detail"]
+    status, answer = call("member", {})
+    assert (status, answer["code"]) == (401, "AUTHENTICATION_REQUIRED")  # REST framework has no challenge, and says 403
+    assert "credentials" in answer["detail"]
     assert call("where", {"place": "here"}) == (200, {"place": "here"})
 
 

@@ -283,10 +283,10 @@ def test_routes_that_were_left_out_are_listed_with_the_reason():
 
 
 def test_a_view_that_cannot_be_read_is_left_out_and_the_others_are_published():
-    told = {item.path: item.why for item in get_publication().site.left_out}
-    assert told["/schema/"].startswith("it is for programs")
-    assert told["/riddle/"] == "its inputs cannot be read: Riddle cannot be read: too early"
-    assert told["/untold/"].startswith("its view cannot be read: ")
+    values = {item.path: item.why for item in get_publication().site.left_out}
+    assert values["/schema/"].startswith("it is for programs")
+    assert values["/riddle/"] == "its inputs cannot be read: Riddle cannot be read: too early"
+    assert values["/untold/"].startswith("its view cannot be read: ")
     warned = [finding.message for finding in get_publication().site.findings if finding.check == "start-unreadable"]
     assert warned == ["GET /riddle/ is left out, because its inputs cannot be read: Riddle cannot be read: too early."]
 
@@ -301,9 +301,9 @@ def test_a_view_of_a_form_has_no_action_for_the_put_with_which_nothing_can_be_se
 
 
 def test_the_command_lists_what_is_published_and_what_was_left():
-    told = StringIO()
-    call_command("agents", "list", stdout=told)
-    lines = told.getvalue().splitlines()
+    answer = StringIO()
+    call_command("agents", "list", stdout=answer)
+    lines = answer.getvalue().splitlines()
     assert any(line.split()[:3] == ["action", "GET", "/tickets/"] for line in lines)
     assert any(line.split()[:3] == ["page", "GET", "/overview/"] for line in lines)
     assert any(line.startswith("left") and "/tickets/{pk}/hold/" in line and "may change" in line for line in lines)
@@ -343,9 +343,9 @@ def test_a_decorated_view_with_format_suffixes_is_one_action():
 
 
 def test_the_command_calls_an_action_as_an_agent_would(capsys):
-    told = StringIO()
-    call_command("agents", "call", "book_cover", "pk=7", stdout=told)
-    assert json.loads(told.getvalue()) == {"cover": "7"}
+    answer = StringIO()
+    call_command("agents", "call", "book_cover", "pk=7", stdout=answer)
+    assert json.loads(answer.getvalue()) == {"cover": "7"}
     Command().run_from_argv(["manage.py", "agents", "--skip-checks", "call", "book_cover", "--key", "k-1", "pk=7"])
     assert json.loads(capsys.readouterr().out) == {"cover": "7"}
     for wrong, words in (
@@ -354,6 +354,6 @@ def test_the_command_calls_an_action_as_an_agent_would(capsys):
         (["book_cover", "7"], "name=value"),
     ):
         with pytest.raises(CommandError, match=words):
-            call_command("agents", "call", *wrong, stdout=told)
+            call_command("agents", "call", *wrong, stdout=answer)
     with pytest.raises(CommandError, match="no user"):
-        call_command("agents", "call", "book_cover", "pk=7", "--user", "ann", stdout=told)
+        call_command("agents", "call", "book_cover", "pk=7", "--user", "ann", stdout=answer)

@@ -66,8 +66,8 @@ async def test_a_client_that_finds_out_the_version_is_served(address):
 async def test_the_official_a2a_client_is_answered(address, http, spoken, streaming):
     caller = make_caller(http, f"{address}/a2a", spoken, streaming=streaming)
     if streaming:
-        told = [answer.WhichOneof("payload") for answer in await stream(caller, {"skill": "search", "input": SHELF})]
-        assert told == ["task", "artifact_update", "status_update"]
+        results = [answer.WhichOneof("payload") for answer in await stream(caller, {"skill": "search", "input": SHELF})]
+        assert results == ["task", "artifact_update", "status_update"]
         return
     done = await caller.call("search", SHELF)
     assert (state(done), output(done)) == ("completed", SHELF)

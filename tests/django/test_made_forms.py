@@ -203,9 +203,9 @@ def test_a_form_that_nobody_can_make_closes_nothing_and_a_check_says_so():
     inputs = get_publication().site.catalog.action("take").inputs
     assert "additionalProperties" not in inputs
     assert "enum" not in str(inputs)
-    told = [check for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W004"]
-    assert [item.msg.split()[0].rpartition(".")[2] for item in told] == ["ForSomebody", "FromDatabase", "Unknown"]
-    assert "inputs=" in str(told[0].hint)
+    results = [check for check in run_checks(tags=["agents"]) if check.id == "awp_publish.W004"]
+    assert [item.msg.split()[0].rpartition(".")[2] for item in results] == ["ForSomebody", "FromDatabase", "Unknown"]
+    assert "inputs=" in str(results[0].hint)
     body = json.dumps({"input": {"group": "ann"}})
     assert Client().post("/agents/take/invoke", body, content_type="application/json").json() == {"group": "ann"}
 

@@ -58,8 +58,12 @@ def call(name: str, agent: str, inputs: Any, *permissions: str) -> list[object]:
         answer = client.post(f"/agents/{agent}/invoke", json.dumps({"input": inputs}), "application/json")
     if permissions:
         user.delete()
-    told = answer.json()
-    facts = [told[each] for each in ("detail", "errors") if each in told] if answer.status_code > 299 else [told]
+    response = answer.json()
+    facts = (
+        [response[each] for each in ("detail", "errors") if each in response]
+        if answer.status_code > 299
+        else [response]
+    )
     return [answer.status_code, *facts]
 
 

@@ -77,9 +77,9 @@ def test_the_catalogue_is_searched_and_a_product_is_shown(visitor):
 
 
 def test_a_basket_is_filled_and_belongs_to_its_caller(visitor, shop):
-    told = call(visitor, "add_to_basket", pk=1, quantity=2).json()
-    assert told["location"] == "/basket/"
-    assert told["messages"][0] == "2 copies of Emma have been added to your basket."
+    answer = call(visitor, "add_to_basket", pk=1, quantity=2).json()
+    assert answer["location"] == "/basket/"
+    assert answer["messages"][0] == "2 copies of Emma have been added to your basket."
     assert "£24.00" in call(visitor, "show_basket").json()
     with httpx2.Client(base_url=shop, timeout=30) as other:
         assert "Your basket is empty" in call(other, "show_basket").json()

@@ -146,8 +146,8 @@ async def test_a_value_that_names_a_sibling_runs_nothing(shop, agent, value):
 
 
 async def test_a_value_leads_to_no_other_route_through_other_doors(shop, agent):
-    told = await call_tool(agent, "show_order", {"order_id": "cancel-all"})
-    assert told["_meta"]["awp/problem"]["code"] == "INVALID_INPUT"
+    answer = await call_tool(agent, "show_order", {"order_id": "cancel-all"})
+    assert answer["_meta"]["awp/problem"]["code"] == "INVALID_INPUT"
     task = (await send_message(agent, "show_order", {"order_id": "cancel-all"})).json()["result"]["task"]
     assert task["status"]["message"]["parts"][1]["data"]["code"] == "INVALID_INPUT"
     assert ran == []
@@ -159,11 +159,11 @@ async def test_a_job_leads_to_no_other_route(shop):
         ran.clear()
         address = (await agent.call("pack_order", {"order_id": value})).json()["poll_endpoint"]
         for _ in range(600):
-            told = (await agent.get(address.removeprefix("https://shop.example"))).json()
-            if told["status"] in ("done", "failed"):
+            answer = (await agent.get(address.removeprefix("https://shop.example"))).json()
+            if answer["status"] in ("done", "failed"):
                 break
             await asyncio.sleep(0.05)
-        assert (told["status"], ran) == wanted
+        assert (answer["status"], ran) == wanted
 
 
 async def test_middleware_of_the_project_sees_the_address_of_the_view(shop, agent):

@@ -314,8 +314,8 @@ def test_the_validator_of_one_format_is_compared_with_that_format_alone(client, 
     asked = {"accept": accept}
     first = client.get("/conditional", headers=asked)
     for condition in ('"html"', 'W/"html"', '"other"'):
-        told = client.get("/conditional", headers={**asked, "if-none-match": condition})
-        assert (told.status_code, told["etag"]) == (200, first["etag"]), condition
+        answer = client.get("/conditional", headers={**asked, "if-none-match": condition})
+        assert (answer.status_code, answer["etag"]) == (200, first["etag"]), condition
     unchanged = client.get("/conditional", headers={**asked, "if-none-match": first["etag"]})
     assert (unchanged.status_code, unchanged["etag"], unchanged["vary"]) == (304, first["etag"], first["vary"])
     assert client.get("/conditional", headers={"accept": "text/html", "if-none-match": '"html"'})["etag"] == '"html"'

@@ -244,12 +244,12 @@ def test_wrong_credentials_are_refused_the_same(servers, action, name):
 
 def told_of(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dict[str, tuple[int, tuple[str, ...]]]:
     """What each server says: the status and the codes of problems, which are what has to be the same."""
-    told = {}
+    values = {}
     for kind, address in servers.items():
         answer = httpx2.request(method, address + path, verify=NO_CERTIFICATES, **given)
         codes = re.findall(r'"code":\s*("[A-Z_]+"|-?\d+)', answer.text)
-        told[kind] = answer.status_code, tuple(codes)
-    return told
+        values[kind] = answer.status_code, tuple(codes)
+    return values
 
 
 BODIES: dict[str, bytes] = {

@@ -405,8 +405,8 @@ def test_pages_search_and_order_are_inputs_and_a_page_is_the_output(ann):
     assert set(listed.outputs["properties"]) == {"count", "next", "previous", "results"}
     for title in ("Emma", "Persuasion", "Emmeline"):
         Book.objects.create(title=title, pages=len(title))
-    status, told = call("GET", "/books/", {"search": "emm", "ordering": "-title", "size": 1, "page": 2})
-    assert (status, [result["title"] for result in told["results"]], told["count"]) == (200, ["Emma"], 2)
+    status, answer = call("GET", "/books/", {"search": "emm", "ordering": "-title", "size": 1, "page": 2})
+    assert (status, [result["title"] for result in answer["results"]], answer["count"]) == (200, ["Emma"], 2)
     assert call("GET", "/books/", {"ordering": "price"})[0] == 422
 
 
@@ -423,8 +423,8 @@ def test_patch_requires_nothing_and_retrieve_has_outputs(ann):
     assert published("PUT", "/books/{pk}/").inputs["required"] == ["title", "pk"]
     assert set(published("GET", "/books/{pk}/").outputs["properties"]) == {"id", "title", "pages"}
     book = Book.objects.create(title="Emma", pages=3)
-    status, told = call("PATCH", "/books/{pk}/", {"pk": book.pk, "pages": 5}, **ann)
-    assert (status, told) == (200, {"id": book.pk, "title": "Emma", "pages": 5})
+    status, answer = call("PATCH", "/books/{pk}/", {"pk": book.pk, "pages": 5}, **ann)
+    assert (status, answer) == (200, {"id": book.pk, "title": "Emma", "pages": 5})
 
 
 def test_stored_values_are_returned_unvalidated():
@@ -436,8 +436,8 @@ def test_stored_values_are_returned_unvalidated():
 
 
 def test_a_field_that_may_be_blank_takes_an_empty_text_whatever_else_it_is_checked_for():
-    status, told = call("POST", "/editions/", {"isbn": "", "mail": "", "kind": "poem"})
-    assert (status, told["isbn"], told["mail"]) == (201, "", "")
+    status, answer = call("POST", "/editions/", {"isbn": "", "mail": "", "kind": "poem"})
+    assert (status, answer["isbn"], answer["mail"]) == (201, "", "")
 
 
 def test_a_boolean_that_is_left_out_is_not_false_where_a_view_takes_files_too():
@@ -447,19 +447,19 @@ def test_a_boolean_that_is_left_out_is_not_false_where_a_view_takes_files_too():
         201,
         {"in_stock": True, "authors": jane, "image": None},
     )
-    status, told = call("POST", "/prints/", {"image": image})
-    assert (status, told["in_stock"], told["image"]) == (201, True, "a.png")
-    status, told = call("POST", "/prints/", {"image": image, "in_stock": False, "is_signed": True})
-    assert (status, told["in_stock"], told["is_signed"]) == (201, False, True)
+    status, answer = call("POST", "/prints/", {"image": image})
+    assert (status, answer["in_stock"], answer["image"]) == (201, True, "a.png")
+    status, answer = call("POST", "/prints/", {"image": image, "in_stock": False, "is_signed": True})
+    assert (status, answer["in_stock"], answer["is_signed"]) == (201, False, True)
 
 
 def test_a_put_with_a_file_keeps_what_is_left_out():
     PRINT.update(in_stock=False, is_signed=True, kinds=["b"])
     image = {"filename": "a.png", "content": "YQ=="}
-    status, told = call("PUT", "/print/", {"image": image})
-    assert (status, told) == (200, {"in_stock": True, "is_signed": True, "kinds": ["b"], "image": "a.png"})
-    status, told = call("PUT", "/print/", {"image": image, "is_signed": False, "kinds": []})
-    assert (status, told["is_signed"], told["kinds"]) == (200, False, [])
+    status, answer = call("PUT", "/print/", {"image": image})
+    assert (status, answer) == (200, {"in_stock": True, "is_signed": True, "kinds": ["b"], "image": "a.png"})
+    status, answer = call("PUT", "/print/", {"image": image, "is_signed": False, "kinds": []})
+    assert (status, answer["is_signed"], answer["kinds"]) == (200, False, [])
 
 
 def test_a_decimal_with_more_digits_than_whole_numbers_have_bits_is_published_and_taken():
@@ -470,8 +470,8 @@ def test_a_decimal_with_more_digits_than_whole_numbers_have_bits_is_published_an
 
 
 def test_each_action_of_a_viewset_has_words_of_its_own():
-    told = {way: published(*way).description for way in [("GET", "/books/"), ("POST", "/books/")]}
-    assert told == {
+    values = {way: published(*way).description for way in [("GET", "/books/"), ("POST", "/books/")]}
+    assert values == {
         ("GET", "/books/"): "List books. Books of the shop.",
         ("POST", "/books/"): "Add a book. Books of the shop.",
     }
@@ -493,9 +493,9 @@ def test_a_view_that_answers_in_its_own_way_has_its_own_words_and_no_outputs_and
 
 def test_nested_errors_have_pointers():
     given = {"authors": [{"name": "Jane"}, {"name": "Anne", "towns": ["Bath", "Winchester"]}], "secret": "x"}
-    status, told = call("POST", "/authors/", given)
+    status, answer = call("POST", "/authors/", given)
     assert status == 422
-    assert [error["pointer"] for error in told["errors"]] == ["/authors/1/towns/1"]
+    assert [error["pointer"] for error in answer["errors"]] == ["/authors/1/towns/1"]
 
 
 def test_a_write_only_input_is_declared_as_a_password():
@@ -518,8 +518,8 @@ def test_a_file_is_sent_as_a_multipart_form(sent, name):
 
 def test_a_file_that_is_none_is_refused():
     assert call("POST", "/covers/", {"title": "Emma", "cover": {"filename": "../", "content": ""}})[0] == 422
-    status, told = call("POST", "/covers/", {"title": "Emma", "cover": "data:text/plain;base64,aGVsbG8="})
-    assert (status, told["errors"][0]["pointer"]) == (422, "/cover")
+    status, answer = call("POST", "/covers/", {"title": "Emma", "cover": "data:text/plain;base64,aGVsbG8="})
+    assert (status, answer["errors"][0]["pointer"]) == (422, "/cover")
 
 
 @pytest.mark.parametrize(
@@ -557,10 +557,10 @@ def test_authentication_classes_know_callers(ann):
 
 def test_a_caller_whom_rest_framework_does_not_know_is_asked_who_they_are(ann):
     """It answers 403 where its first authenticator, SessionAuthentication by default, has no challenge."""
-    status, told = call("GET", "/drafts/", {})
-    assert (status, told["code"]) == (401, "AUTHENTICATION_REQUIRED")
-    status, told = call("GET", "/ledger/", {}, **ann)
-    assert (status, told["code"]) == (403, "INSUFFICIENT_PERMISSIONS")
+    status, answer = call("GET", "/drafts/", {})
+    assert (status, answer["code"]) == (401, "AUTHENTICATION_REQUIRED")
+    status, answer = call("GET", "/ledger/", {}, **ann)
+    assert (status, answer["code"]) == (403, "INSUFFICIENT_PERMISSIONS")
 
 
 def test_filters_of_django_filter_are_inputs():

@@ -109,8 +109,8 @@ async def through_woa(agent, name, session=None):
     given = {"input": {}, "session": session}
     answer = await agent.tell(f"/agents/{name}/invoke", given)
     agent.client.cookies.clear()
-    told = json.loads(answer.content)
-    return answer.headers.get("awp-session"), told["code"] if answer.status_code >= 400 else told
+    response = json.loads(answer.content)
+    return answer.headers.get("awp-session"), response["code"] if answer.status_code >= 400 else response
 
 
 @pytest.mark.parametrize("call", [through_mcp, through_woa])

@@ -609,8 +609,8 @@ def test_a_project_that_people_sign_in_to_has_nothing_to_complain_of():
 
 
 def test_a_login_url_without_a_page_is_told():
-    told = complaints(LOGIN_URL="/sign-in/")
-    assert "LOGIN_URL ('/sign-in/'), where the project has no page" in told["awp_publish.E008"]
+    answer = complaints(LOGIN_URL="/sign-in/")
+    assert "LOGIN_URL ('/sign-in/'), where the project has no page" in answer["awp_publish.E008"]
     for name, code in (
         ("misled", "awp_publish.E002"),
         ("site", "awp_publish.E008"),

@@ -50,14 +50,14 @@ def test_a_call_with_a_token_is_the_persons(ann, opened):
     assert door.call("stock_book", token=token).output == {"by": "ann"}
     ann.is_active = False
     ann.save()
-    told = door.call("show_basket", token=token)
-    assert told.code == "INVALID_CREDENTIALS"
-    assert 'error="invalid_token"' in told.challenge
+    answer = door.call("show_basket", token=token)
+    assert answer.code == "INVALID_CREDENTIALS"
+    assert 'error="invalid_token"' in answer.challenge
 
 
 @pytest.mark.parametrize("action", ["read_profile", "show_basket"])
 def test_a_call_without_one_is_told_where_to_get_one(opened, action):
     _, door = opened
-    told = door.call(action)
-    assert told.code == "AUTHENTICATION_REQUIRED"
-    assert "oauth-protected-resource" in told.challenge
+    answer = door.call(action)
+    assert answer.code == "AUTHENTICATION_REQUIRED"
+    assert "oauth-protected-resource" in answer.challenge

@@ -122,10 +122,10 @@ def test_options_of_django_may_stand_behind_the_verb():
 
 
 def test_the_command_calls_at_the_address_of_the_site_with_its_port():
-    told = StringIO()
+    answer = StringIO()
     with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site_at_a_port"}):
-        call_command("agents", "call", "search", stdout=told)
-    assert json.loads(told.getvalue()) == {"at": "https://shop.example:8443/"}
+        call_command("agents", "call", "search", stdout=answer)
+    assert json.loads(answer.getvalue()) == {"at": "https://shop.example:8443/"}
 
 
 def test_recent_calls_are_kept_only_where_an_admin_shows_them():

@@ -126,6 +126,6 @@ def test_a_worker_process_runs_the_jobs_of_the_project(project, command):
 
 
 def test_a_project_without_background_actions_has_no_work(project):
-    told = run_python("manage.py", "agents", "worker", cwd=project, env=surroundings())
-    assert told.returncode != 0
-    assert "has no background actions" in told.stderr
+    answer = run_python("manage.py", "agents", "worker", cwd=project, env=surroundings())
+    assert answer.returncode != 0
+    assert "has no background actions" in answer.stderr

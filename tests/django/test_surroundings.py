@@ -98,9 +98,9 @@ def test_the_per_site_cache_keeps_no_answer_of_ours_for_others(order):
 
 def test_the_traceback_of_a_failure_has_the_request_id_that_the_caller_got(caplog):
     with caplog.at_level(logging.ERROR, logger="django.request"):
-        told = call("fail").json()
+        answer = call("fail").json()
     written = [record for record in caplog.records if record.exc_info and record.exc_info[1] is not None]
-    assert f"request_id={told['request_id']}" in str(getattr(written[0].exc_info[1], "__notes__", ""))
+    assert f"request_id={answer['request_id']}" in str(getattr(written[0].exc_info[1], "__notes__", ""))
 
 
 def test_an_approval_takes_effect_in_a_worker_of_wsgi_that_is_only_read(tmp_path, monkeypatch):

@@ -74,14 +74,14 @@ def make_function_action(action_id: str, inputs: JsonObject, **changes: Any) -> 
 def make_catalog(*actions: Action, site: Mapping[str, Any] | None = None, **changes: Any) -> Catalog:
     """A catalog of these actions, each its own agent, with the WoA door open."""
     facts = SiteFacts(**({"name": "Bookshop", "description": "Find and order books."} | dict(site or {})))
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "url": URL,
         "doors": (WOA_DOOR,),
         "agents": _agents(actions),
         "documents": ALL_PATHS,
         "problems": PROBLEMS,
     } | changes
-    return Catalog(site=facts, actions=actions, **told)
+    return Catalog(site=facts, actions=actions, **values)
 
 
 def _agents(actions: tuple[Action, ...]) -> tuple[Agent, ...]:

@@ -596,9 +596,9 @@ def published(world: World, name: str, extras: Extras, *, document: str) -> None
     entry = next((item for item in listed if name in (item.get("id"), item.get("name"))), None)
     address = f"/agents/actions/{name}"
     if entry is not None:
-        told = re.search(r'"(?:https://shop\.example)?(/(?:agents/actions|routes)/\w+)"', json.dumps(entry))
-        assert told is not None, entry
-        address = told[1]
+        answer = re.search(r'"(?:https://shop\.example)?(/(?:agents/actions|routes)/\w+)"', json.dumps(entry))
+        assert answer is not None, entry
+        address = answer[1]
     world.client.post(address, json=None if address.startswith("/routes") else {}, headers=extras.headers)
 
 

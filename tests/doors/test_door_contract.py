@@ -166,11 +166,11 @@ def hurry(shop: Shop) -> Told:
     first = threading.Thread(target=shop.door.call, args=("order", {"how": "slow"}), kwargs={"key": "k-1"})
     first.start()
     assert shop.begun.wait(30)
-    told = shop.door.call("order", {"how": "slow"}, key="k-1")
+    answer = shop.door.call("order", {"how": "slow"}, key="k-1")
     shop.go.set()
     first.join(30)
     assert shop.door.call("order", {"how": "slow"}, key="k-1").is_replayed
-    return told
+    return answer
 
 
 def fail_and_retry(shop: Shop) -> Told:
@@ -305,8 +305,8 @@ def test_a_damaged_record_of_a_key_is_a_store_that_is_unavailable(shop):
     assert shop.door.call("order", key="k-1").output == 1
     for damaged in (b"", b"\xff{", b"[]", b'{"for": 1}', b'{"for": 1, "state": "done"}', b'"done"\n1', b"null"):
         shop.store.told_instead = damaged
-        told = shop.door.call("order", key="k-1")
-        assert (told.code, told.retry_after) == ("STORE_UNAVAILABLE", 1)
+        answer = shop.door.call("order", key="k-1")
+        assert (answer.code, answer.retry_after) == ("STORE_UNAVAILABLE", 1)
     shop.store.told_instead = None
     assert shop.door.call("order", key="k-1").is_replayed
     assert shop.runs == ["order"]
@@ -490,18 +490,18 @@ def test_a_summary_that_cannot_be_made_is_a_failure_and_never_a_consent(shop, pr
     agreed = shop.door.call("check_out", token="ann").question["token"]
     shop.prices.append(price)
     for confirmation in (None, agreed):
-        told = shop.door.call("check_out", token="ann", confirmation=confirmation)
-        assert (told.code, told.question) == ("HANDLER_FAILED", {})
+        answer = shop.door.call("check_out", token="ann", confirmation=confirmation)
+        assert (answer.code, answer.question) == ("HANDLER_FAILED", {})
     assert shop.runs == []
 
 
 def test_a_known_callers_success_is_remembered_and_no_receipt_is_asked_for(shop):
     assert shop.door.call("look", token="ann").output == "books"
     assert shop.door.call("send", token="ann").output == "sent"
-    told = shop.door.call("send", token="ben")
-    assert told.code == "PREREQUISITE_REQUIRED"
-    assert "receipt" not in told.detail
-    assert "If you are not authenticated" in told.recovery
+    answer = shop.door.call("send", token="ben")
+    assert answer.code == "PREREQUISITE_REQUIRED"
+    assert "receipt" not in answer.detail
+    assert "If you are not authenticated" in answer.recovery
     assert shop.door.call("send").code == "PREREQUISITE_REQUIRED"
 
 

@@ -210,8 +210,8 @@ def test_unknown_members_are_counted_and_the_first_are_told(client, door):
     answered = door(client, "listing", given)
     errors = answered.problem["errors"]
     assert [error["pointer"] for error in errors] == [f"/member{number}" for number in range(20)]
-    told = '/member0: is not a known member. Known members: "numbers" (and 29999 more; the first 20 are listed).'
-    assert told in answered.problem["detail"]
+    text = '/member0: is not a known member. Known members: "numbers" (and 29999 more; the first 20 are listed).'
+    assert text in answered.problem["detail"]
     assert answered.size < SMALL
 
 

@@ -441,8 +441,8 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
 
     sent = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "wish", "args": {"quantity": 2}}}]}
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": sent}}
-    told = wishing.post("/a2a", json=body, headers={"a2a-version": "1.0"}).text
-    assert "carries the input of a skill in its member input, not in args" in told
+    text = wishing.post("/a2a", json=body, headers={"a2a-version": "1.0"}).text
+    assert "carries the input of a skill in its member input, not in args" in text
 
     problem = wishing.post("/agents/wish/invoke", json={"args": {"quantity": 2}}).json()
     assert (problem["code"], problem["detail"]) == (
@@ -710,15 +710,15 @@ def refusing(open_client) -> TestClient:
 
 
 def test_the_recovery_depends_on_the_status(refusing, door):
-    told = {}
+    values = {}
     for status in (400, 401, 403, 404, 409, 410, 422, 429, 503, 501):
         problem = door(refusing, "answer", {"status": status}).problem
         assert (problem["status"], problem["response"]) == (status, {"hint": "Closed."})
-        told[status] = problem["recovery"]
-    assert len(set(told.values())) == len(told)
-    assert "Sign in" in told[401]
-    assert all("do not repeat the call" in told[status] for status in (403, 410, 501))
-    assert "after a minute" in told[429]
+        values[status] = problem["recovery"]
+    assert len(set(values.values())) == len(values)
+    assert "Sign in" in values[401]
+    assert all("do not repeat the call" in values[status] for status in (403, 410, 501))
+    assert "after a minute" in values[429]
 
 
 def test_the_recovery_says_when_to_come_back(refusing, door):
@@ -759,15 +759,15 @@ def test_a_chosen_failure_message_is_passed_on_and_an_exceptions_is_not(open_cli
         assert SECRET not in answer.text
         return answer.json()
 
-    told = ask("chosen")
-    assert (told["status"], told["code"], told["detail"]) == (503, "STOCKTAKING", "We count.")
-    assert (told["response"]["until"], told["recovery"]) == ("noon", "Come back tomorrow.")
-    told = ask("raised")
-    assert (told["status"], told["code"], told["detail"]) == (500, "HANDLER_FAILED", "The till is broken.")
-    assert told["response"]["detail"]["till"] == 3
+    response = ask("chosen")
+    assert (response["status"], response["code"], response["detail"]) == (503, "STOCKTAKING", "We count.")
+    assert (response["response"]["until"], response["recovery"]) == ("noon", "Come back tomorrow.")
+    response = ask("raised")
+    assert (response["status"], response["code"], response["detail"]) == (500, "HANDLER_FAILED", "The till is broken.")
+    assert response["response"]["detail"]["till"] == 3
     for how, status in (("text", 503), ("exception", 500)):
-        told = ask(how)
-        assert (told["status"], "response" in told) == (status, False)
+        response = ask(how)
+        assert (response["status"], "response" in response) == (status, False)
 
 
 def test_a_function_of_the_applications_refuses_as_its_routes_do(open_client, door):
@@ -800,8 +800,8 @@ def test_a_function_of_the_applications_refuses_as_its_routes_do(open_client, do
 
     client = open_client(AgentPublisher(app, site=site))
     for status in (409, 503):
-        told = [door(client, agent, {"status": status}).problem for agent in ("look", "search", "order")]
-        for problem in told:
+        results = [door(client, agent, {"status": status}).problem for agent in ("look", "search", "order")]
+        for problem in results:
             assert (problem["status"], problem["code"], problem["detail"]) == (status, "SOLD_OUT", "None left.")
             assert problem["recovery"] == "Choose another book."
             assert problem["response"] == {"detail": {"code": "SOLD_OUT", "message": "None left."}}

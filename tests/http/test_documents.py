@@ -263,9 +263,9 @@ def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, 
     client = open_client(AgentPublisher(Starlette(routes=[Route("/search", PlainTextResponse("x"))]), site))
     site.set_status(operational=False)
     site.refresh()
-    told = client.get("/agents/status").json()
-    assert (told["operational"], told["degraded_actions"]) == (False, ["search"])
-    assert told["actions"] == {"search": "degraded"}
+    answer = client.get("/agents/status").json()
+    assert (answer["operational"], answer["degraded_actions"]) == (False, ["search"])
+    assert answer["actions"] == {"search": "degraded"}
     assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["search"]
 
 

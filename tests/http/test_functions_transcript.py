@@ -94,8 +94,8 @@ def written(fields: list[tuple[str, str]], files: list[Any]) -> object:
 
 def pages(headers: dict[str, str], own: list[str]) -> list[object]:
     fields, known = encoded(headers), frozenset(own)
-    told = [refusing(each)(fields, known) for each in (origins.refuse_foreign_pages, origins.refuse_foreign_host)]
-    return [origins.is_own_page(fields, known), origins.is_cross_site(fields, known), *told]
+    results = [refusing(each)(fields, known) for each in (origins.refuse_foreign_pages, origins.refuse_foreign_host)]
+    return [origins.is_own_page(fields, known), origins.is_cross_site(fields, known), *results]
 
 
 def address(given: str, urls: list[str], base: str = "https://shop.example/shop/books/") -> object:

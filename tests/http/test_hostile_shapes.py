@@ -167,8 +167,8 @@ def filled(document: object, text: str) -> str:
 
 
 def to_a2a(**members: object) -> dict[str, object]:
-    told = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "order"}}], **members}
-    return {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": told}}
+    values = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "order"}}], **members}
+    return {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": values}}
 
 
 HOLE: Final = "<here>"

@@ -16,7 +16,7 @@ from starlette.routing import Mount, Route
 from awp_publish import AgentPublisher, DeclarationError, Site
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import KEYS, invoke, make_shop, poll, read, told
+from tests.guarded import KEYS, invoke, make_shop, poll, read, status_and_code
 from tests.installed import installed
 
 ASKED_FOR = installed("mcp", "a2a", "awp")
@@ -336,11 +336,11 @@ def test_failures_refusals_and_late_work_are_what_they_are_without_middleware(op
     app.add_middleware(outside[0], **outside[1])
     client = open_client(app)
     failed = read(client, "fail")
-    assert told(failed) == (500, "HANDLER_FAILED")
+    assert status_and_code(failed) == (500, "HANDLER_FAILED")
     assert "secret" not in failed.text
     refused = read(client, "refuse")
     assert (refused.status_code, refused.json()["detail"]) == (409, "Not now.")
-    assert told(read(client, "slow")) == (504, "HANDLER_TIMEOUT")
+    assert status_and_code(read(client, "slow")) == (504, "HANDLER_TIMEOUT")
     assert read(client, "late").json() == "soon"
     assert ran == ["stopped", "late"]
 

@@ -16,7 +16,7 @@ from awp_publish.http import arrivals
 from awp_publish.schema.paths import pattern_of
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import ANN, KEYS, invoke, make_shop, poll, read, told
+from tests.guarded import ANN, KEYS, invoke, make_shop, poll, read, status_and_code
 from tests.installed import installed, is_installed
 
 TEXT = {"type": "string"}
@@ -146,7 +146,7 @@ def test_no_spelling_of_a_sibling_reaches_it(open_client, value):
 @pytest.mark.needs("jobs")
 def test_a_job_is_refused_when_it_is_asked_for(open_client):
     shop = Shop(open_client, lambda shop: _with_jobs(shop))
-    assert told(invoke(shop.client, "pack_order", {"order_id": "all"})) == (422, "INVALID_INPUT")
+    assert status_and_code(invoke(shop.client, "pack_order", {"order_id": "all"})) == (422, "INVALID_INPUT")
     started = invoke(shop.client, "pack_order", {"order_id": "o-1"})
     assert poll(shop.client, started.headers["location"]).json()["result"] == "o-1"
     assert shop.ran == ["pack o-1"]
@@ -190,7 +190,7 @@ def test_values_that_span_segments_reach_no_longer_route(open_client):
         return app
 
     shop = Shop(open_client, build)
-    assert told(read(shop.client, "read_file", {"name": "a/raw"})) == (422, "INVALID_INPUT")
+    assert status_and_code(read(shop.client, "read_file", {"name": "a/raw"})) == (422, "INVALID_INPUT")
     assert read(shop.client, "read_file", {"name": "a/b"}).json() == "a/b"
     assert shop.ran == []
 
@@ -203,7 +203,7 @@ def test_a_route_that_was_added_while_the_site_runs_is_not_reached(open_client):
         return PlainTextResponse("added")
 
     shop.app.app.router.routes.insert(0, Route("/orders/new", added, methods=["POST"]))
-    assert told(invoke(shop.client, "show_order", {"order_id": "new"})) == (422, "INVALID_INPUT")
+    assert status_and_code(invoke(shop.client, "show_order", {"order_id": "new"})) == (422, "INVALID_INPUT")
     assert shop.ran == []
 
 
@@ -223,7 +223,7 @@ def test_middleware_inside_that_changes_the_path_leads_a_call_to_no_other_route(
         return app
 
     shop = Shop(open_client, lambda shop: _starlette(shop, around=inside_of_us))
-    assert told(invoke(shop.client, "show_order", {"order_id": "Secret"})) == (422, "INVALID_INPUT")
+    assert status_and_code(invoke(shop.client, "show_order", {"order_id": "Secret"})) == (422, "INVALID_INPUT")
     assert shop.ran == []
     assert invoke(shop.client, "show_order", {"order_id": "O-1"}).json() == "o-1"
 
@@ -275,7 +275,7 @@ def test_a_value_that_is_encoded_without_end_is_refused_at_once(open_client):
     client = open_client(AgentPublisher(_plain([]), site))
     for value in ("%" + "25" * 3000, "x" * 500_000):
         answer = client.request("GET", "/agents/actions/show", json={"order_id": value})
-        assert told(answer) == (422, "INVALID_INPUT")
+        assert status_and_code(answer) == (422, "INVALID_INPUT")
 
 
 def test_a_call_is_led_to_no_other_method(open_client):
@@ -313,7 +313,7 @@ def test_a_call_is_led_to_no_other_method(open_client):
     for header in ("x-http-method-override", "X-HTTP-Method-Override"):
         assert read(client, "show", {"order_id": "1"}, {header: "DELETE"}).json() == "shown"
     assert read(client, "show", {"order_id": "1"}, {"x-original-url": "/nowhere"}).json() == "shown"
-    assert told(read(client, "show", {"order_id": "1", "_method": "DELETE"})) == (422, "INVALID_INPUT")
+    assert status_and_code(read(client, "show", {"order_id": "1", "_method": "DELETE"})) == (422, "INVALID_INPUT")
     assert ran == []
 
 
@@ -335,7 +335,7 @@ def test_the_host_that_a_caller_names_leads_to_no_other_application(open_client)
     ]
     client = open_client(AgentPublisher(Starlette(routes=hosts), site))
     assert read(client, "hello").text == "own"
-    assert told(read(client, "hello", {}, {"host": "intern.example"})) == (422, "INVALID_INPUT")
+    assert status_and_code(read(client, "hello", {}, {"host": "intern.example"})) == (422, "INVALID_INPUT")
     assert ran == []
 
 

@@ -200,10 +200,10 @@ def test_addresses_of_flows_are_where_the_tokens_are_had():
 def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
     with published(*guarded_by(CONNECT)) as client:
         for path, resource in (("", ORIGIN), ("/mcp", f"{ORIGIN}/mcp")):
-            told = client.get(f"/.well-known/oauth-protected-resource{path}").json()
-            assert told["resource"] == resource
-            assert told["authorization_servers"] == ["https://idp.example"]
-            assert told["scopes_supported"] == ["orders"]
+            response = client.get(f"/.well-known/oauth-protected-resource{path}").json()
+            assert response["resource"] == resource
+            assert response["authorization_servers"] == ["https://idp.example"]
+            assert response["scopes_supported"] == ["orders"]
         answer = client.post(
             "/mcp",
             json={
@@ -243,11 +243,11 @@ def test_a_route_that_refuses_tells_mcp_clients_where_its_schemes_are_described(
             address = challenge.partition('resource_metadata="')[2].partition('"')[0]
             assert address == f"{ORIGIN}/.well-known/oauth-protected-resource/mcp"
             assert ('realm="the shop"' in challenge) == (kind == b"Basic")
-        told = client.get(address.removeprefix(ORIGIN)).json()
-        assert told["resource"] == f"{ORIGIN}/mcp"
-        assert told["x-security-schemes"] == client.get("/agent.json").json()["auth"]["x-security-schemes"]
-        assert ("bearer_methods_supported" in told) == takes_tokens
-        assert "authorization_servers" not in told  # a token endpoint is none
+        response = client.get(address.removeprefix(ORIGIN)).json()
+        assert response["resource"] == f"{ORIGIN}/mcp"
+        assert response["x-security-schemes"] == client.get("/agent.json").json()["auth"]["x-security-schemes"]
+        assert ("bearer_methods_supported" in response) == takes_tokens
+        assert "authorization_servers" not in response  # a token endpoint is none
 
 
 @pytest.mark.needs("a2a")
@@ -536,8 +536,8 @@ def test_a_key_in_the_address_of_the_awp_door_is_the_routes():
         {"id": "2", "type": "request", "method": "skills.invoke", "params": {"skill": "list_orders", "args": {}}},
     ]
     try:
-        told = client.talk("/awp?api_key=a%20b&other=c", {}, messages)
-        assert told[1]["result"]["output"] == "a b"
+        answer = client.talk("/awp?api_key=a%20b&other=c", {}, messages)
+        assert answer[1]["result"]["output"] == "a b"
         assert client.talk("/awp?other=c", {}, messages)[1]["error"]["details"]["status"] == 401
     finally:
         client.close()

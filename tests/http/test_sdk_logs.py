@@ -119,14 +119,14 @@ def test_no_input_and_no_token_is_logged(client, caplog):
                     client.post("/mcp", json=body, headers={**bearer, "accept": "*/*"})
     sdk = {record.name.partition(".")[0] for record in caplog.records}
     assert {"a2a", "mcp", "sse_starlette"} <= sdk
-    told = [
+    rows = [
         (record.name, text[:300])
         for record in caplog.records
         if not record.name.startswith(("httpx", "httpcore"))  # the test's own client
         for text in (logging.Formatter("%(message)s").format(record), repr(record.__dict__))
         if any(secret in text for secret in (SECRET, TOKEN, WRONG))
     ]
-    assert not told
+    assert not rows
 
 
 @pytest.mark.needs("mcp", "a2a")

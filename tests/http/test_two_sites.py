@@ -94,8 +94,8 @@ def houses() -> Iterator[tuple[House, House]]:
 def test_a_key_a_confirmation_and_a_receipt_are_those_of_one_site(houses, door):
     shop, club = houses
     for house, name in ((shop, "Shop"), (club, "Club")):
-        told = house.call(door, "order", key="k-1")
-        assert (told.output, told.is_replayed) == (f"order at the {name}", False)
+        answer = house.call(door, "order", key="k-1")
+        assert (answer.output, answer.is_replayed) == (f"order at the {name}", False)
     agreed = shop.call(door, "pay").question["token"]
     assert club.call(door, "pay", confirmation=agreed).code == "CONFIRMATION_TAMPERED"
     receipt = shop.call(door, "look").receipt

@@ -269,6 +269,6 @@ def test_a_file_imports_its_neighbours_and_nothing_in_the_network_around_it(tmp_
     path = tmp_path / "map.json"
     path.write_text(json.dumps(map_of(other("a"), **imports(*entries))))
     assert main(["check", str(path)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split(": ")[1].partition("#")[2] for line in told[:-1]] == [f"/imports/{at}" for at in range(1, 7)]
-    assert "in its own network" in told[1]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[1].partition("#")[2] for line in lines[:-1]] == [f"/imports/{at}" for at in range(1, 7)]
+    assert "in its own network" in lines[1]

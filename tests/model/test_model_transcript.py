@@ -50,15 +50,15 @@ def says(given: Mapping[str, Any]) -> dict[str, Any]:
     catalog = make_catalog(one)
     names = ("is_public", "auth_required", "route_authenticates", "method", "remembers", "intent", "side_effect")
     more = ("sensitivity", "is_repeatable", "is_irreversible", "is_background", "is_write")
-    told = {name: getattr(one, name) for name in (*names, *more)}
-    told["exposed"] = [door for door in ("woa", "plain", "mcp", "route", "job") if one.is_exposed_at(door)]
-    told["for"] = [one.is_for(scopes) for scopes in (None, frozenset[str](), frozenset({"buy"}))]
-    told["plain inputs"] = one.target.takes_plain_inputs if one.target else None
-    told["pattern"] = one.target.pattern().pattern if one.target else None
-    told["at"] = [*catalog.endpoint_of(one), catalog.invoke_path_of(one)]
-    told["observed"] = replace(catalog, is_observed=True).own_route(one) is one.target
-    told["guarded"] = [catalog.is_guarded(one), make_catalog(one, site={"rate_limit": RateLimit(1)}).is_guarded(one)]
-    return told
+    values = {name: getattr(one, name) for name in (*names, *more)}
+    values["exposed"] = [door for door in ("woa", "plain", "mcp", "route", "job") if one.is_exposed_at(door)]
+    values["for"] = [one.is_for(scopes) for scopes in (None, frozenset[str](), frozenset({"buy"}))]
+    values["plain inputs"] = one.target.takes_plain_inputs if one.target else None
+    values["pattern"] = one.target.pattern().pattern if one.target else None
+    values["at"] = [*catalog.endpoint_of(one), catalog.invoke_path_of(one)]
+    values["observed"] = replace(catalog, is_observed=True).own_route(one) is one.target
+    values["guarded"] = [catalog.is_guarded(one), make_catalog(one, site={"rate_limit": RateLimit(1)}).is_guarded(one)]
+    return values
 
 
 def names(catalog: Catalog) -> dict[str, Any]:

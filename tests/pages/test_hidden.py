@@ -147,9 +147,9 @@ PICTURED = {
 @pytest.mark.parametrize("part", PICTURED.values(), ids=PICTURED)
 @pytest.mark.parametrize("around", ["<p>Mass {} holds</p>", "<dl><dd>{}</dd></dl>", "<h2>On {}</h2>", "{}"])
 def test_the_formula_of_a_picture_is_told_once(written, part, around):
-    told = written(page(around.format(part)))
-    assert told.count(TEX) == 1
-    assert '"hidden":true' not in told
+    answer = written(page(around.format(part)))
+    assert answer.count(TEX) == 1
+    assert '"hidden":true' not in answer
 
 
 @pytest.mark.parametrize("written", FORMS)

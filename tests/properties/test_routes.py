@@ -99,7 +99,7 @@ def test_an_included_route_is_called_exactly_where_starlette_reaches_it(table):
         else:
             assert called.status_code in (404, 405, 422)  # it is another route's address, or within another mount
     actions = [(action.target.method, action.id) for action in site.catalog.actions if action.target]
-    told = [*actions, *((item.method, item.name) for item in site.left_out)]
+    results = [*actions, *((item.method, item.name) for item in site.left_out)]
     for method, path in addresses(table):
         route = reached(method, path)["route"]
-        assert route == "none" or any((way, name.startswith(route)) == (method, True) for way, name in told)
+        assert route == "none" or any((way, name.startswith(route)) == (method, True) for way, name in results)

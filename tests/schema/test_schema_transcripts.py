@@ -253,9 +253,9 @@ def _redact(make: Any) -> Callable[..., Any]:
 
 def _validate(schema: Any, *values: Any, asserts_formats: bool = False) -> list[list[str]]:
     validator = compile_schema(schema, asserts_formats)
-    told = [[f"{wrong.pointer} {wrong.detail}".strip() for wrong in validator(value)] for value in values]
-    assert [validator.is_valid(value) for value in values] == [not violations for violations in told]
-    return told
+    results = [[f"{wrong.pointer} {wrong.detail}".strip() for wrong in validator(value)] for value in values]
+    assert [validator.is_valid(value) for value in values] == [not violations for violations in results]
+    return results
 
 
 def _read(name: str) -> Callable[..., Any]:

@@ -412,9 +412,9 @@ async def test_a_lock_of_postgresql_that_is_held_too_long_makes_it_unavailable(p
 
 async def test_a_postgresql_that_is_nowhere_is_unavailable_and_keeps_its_password():
     store = make_postgres("postgresql://shop:secret@127.0.0.1:9/shop", "site")
-    told = await fails(store, [Look("key")])
-    assert "cannot be reached" in told
-    assert "secret" not in told
+    answer = await fails(store, [Look("key")])
+    assert "cannot be reached" in answer
+    assert "secret" not in answer
     await store.close()
 
 

@@ -31,14 +31,14 @@ def order_of(given: list[Any]) -> RunSteps | TakeDue:
 
 
 def request(given: list[Any], seconds: float, events: Mapping[str, str], poll: float = 0.0) -> list[str]:
-    told = list[str]()
+    lines = list[str]()
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         made = StoreRequest(order_of(given), loop, seconds)
 
         def say(text: object) -> None:
-            told.append(f"{loop.time():g} {text}")
+            lines.append(f"{loop.time():g} {text}")
 
         async def wait() -> None:
             try:
@@ -70,7 +70,7 @@ def request(given: list[Any], seconds: float, events: Mapping[str, str], poll: f
         say(f"is wanted: {made.is_wanted}")
 
     run_virtually(main())
-    return told
+    return lines
 
 
 class Backend:
@@ -125,7 +125,7 @@ def _name(request: StoreRequest) -> str:
 
 
 async def _play(store: BatchedStore, backend: Backend, rounds: Sequence[Sequence[str]], most: int = 1) -> list[Any]:
-    told = list[Any]()
+    results = list[Any]()
     for names in rounds:
         backend.released.clear()
         held = list[Any]()
@@ -139,13 +139,13 @@ async def _play(store: BatchedStore, backend: Backend, rounds: Sequence[Sequence
         await asyncio.sleep(0)
         backend.released.set()
         await asyncio.gather(*held)
-        told += [[_outcome(each) for each in await asyncio.gather(*tasks, return_exceptions=True)], [*backend.told]]
+        results += [[_outcome(each) for each in await asyncio.gather(*tasks, return_exceptions=True)], [*backend.told]]
         backend.told.clear()
     thread = store._thread
     await store.close()
     await store.close()
     is_alive = thread is not None and thread._thread._thread is not None and thread._thread._thread.is_alive()
-    return [*told, *backend.told, *(["the thread is alive"] if is_alive else [])]
+    return [*results, *backend.told, *(["the thread is alive"] if is_alive else [])]
 
 
 def _outcome(answer: Any) -> str:

@@ -256,8 +256,8 @@ def test_a_cursor_of_one_version_is_read_by_the_other(old, new):
     before = old.ask("events/poll", name="shipped", cursor=None)["result"]
     token = old.invoke("order", {"book": "Dracula"}).json()["confirmation"]["token"]
     assert old.invoke("order", {"book": "Dracula"}, confirmation=token).json() == "Dracula"
-    told = new.ask("events/poll", name="shipped", cursor=before["cursor"])["result"]
-    assert [event["data"] for event in told["events"]] == [{"book": "Dracula"}]
+    answer = new.ask("events/poll", name="shipped", cursor=before["cursor"])["result"]
+    assert [event["data"] for event in answer["events"]] == [{"book": "Dracula"}]
 
 
 def test_a_task_of_one_version_is_told_of_by_the_other(old, new):

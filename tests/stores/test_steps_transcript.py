@@ -71,17 +71,17 @@ class Scene:
 
     def change(self, key: str, new: str | None, others: int = 0) -> Any:
         """Change a value while others change it so many times."""
-        told = list[Any]()
+        results = list[Any]()
 
         async def make(old: bytes | None) -> bytes | None:
-            told.append(shown(old))
-            if len(told) <= others:
-                other = values.replacement(key, await read_value(self.store, key), b"%d" % len(told), 60)
+            results.append(shown(old))
+            if len(results) <= others:
+                other = values.replacement(key, await read_value(self.store, key), b"%d" % len(results), 60)
                 await self.store.run([other])
             return None if new is None else new.encode()
 
-        told.append(self._runner.run(change_value(self.store, key, make, 60)))
-        return told
+        results.append(self._runner.run(change_value(self.store, key, make, 60)))
+        return results
 
 
 @pytest.fixture

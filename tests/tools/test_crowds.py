@@ -41,9 +41,9 @@ def limited(most: int, of_address: int, of_strangers: int) -> Crowd:
     ],
 )
 def test_callers_refused_because_of_others_are_noticed(shop, shares, wrong):
-    told = list(judge(shop, limited(*shares)))
-    assert len(told) == len(wrong), told
-    assert all(said.startswith(words) for said, words in zip(told, wrong, strict=True)), told
+    answer = list(judge(shop, limited(*shares)))
+    assert len(answer) == len(wrong), answer
+    assert all(said.startswith(words) for said, words in zip(answer, wrong, strict=True)), answer
 
 
 def test_a_store_that_fills_up_is_noticed(shop, tmp_path):

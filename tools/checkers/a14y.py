@@ -135,8 +135,8 @@ def _judge_page(
     note("http.redirect-chain", passes=len(answer.history) <= 1)
     if not NOT_PAGES.search(path):
         note("http.content-type-html", passes="text/html" in kind and "utf-8" in kind)
-    told = answer.headers.get("x-robots-tag", "")
-    note("http.no-noindex-noai", passes=not re.search("noindex|noai|noimageai", told, re.IGNORECASE))
+    response = answer.headers.get("x-robots-tag", "")
+    note("http.no-noindex-noai", passes=not re.search("noindex|noai|noimageai", response, re.IGNORECASE))
     note("discovery.indexed", passes=address in announced)
     if "text/html" not in kind:
         return

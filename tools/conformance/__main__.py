@@ -156,8 +156,8 @@ def _offered(revision: str) -> frozenset[str]:
     offered |= {f"resource {template['uriTemplate']}" for template in templates}
     greeting = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     is_modern = revision == REVISIONS[0]
-    told = ask("server/discover") if is_modern else ask("initialize", greeting, revision)
-    for name, facts in told["capabilities"].items():
+    response = ask("server/discover") if is_modern else ask("initialize", greeting, revision)
+    for name, facts in response["capabilities"].items():
         offered |= {f"capability {name}", *(f"capability {name}.{part}" for part, is_on in facts.items() if is_on)}
     if '"x-mcp-header"' in json.dumps(tools):
         offered.add("header x-mcp-header")

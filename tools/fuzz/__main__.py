@@ -34,8 +34,8 @@ def table(whole: Report, seed: int, seconds: float) -> Iterator[str]:
     yield f"{done:,} inputs of seed {seed} in {seconds:.0f} seconds; the first {len(REGRESSIONS)} are known ones"
     for door in DOORS:
         answers = Counter({status: number for (at, status), number in whole.statuses.items() if at == door})
-        told = ", ".join(f"{status} {number:,}" for status, number in answers.most_common())
-        yield f"  {door:<10}{whole.inputs[door]:>9,}   {told}"
+        text = ", ".join(f"{status} {number:,}" for status, number in answers.most_common())
+        yield f"  {door:<10}{whole.inputs[door]:>9,}   {text}"
     yield f"slowest answer: {whole.slowest[0] * 1000:.0f} ms ({seed}:{whole.slowest[1]})"
     start, warm, end = map(mib, whole.memory)
     yield f"memory of a process: {start} at the start, {warm} warm, {end} at the end"

@@ -187,14 +187,14 @@ class Caller:
         confirmation = None
         if kind == "pay":
             confirmation = self._call(caller, kind, given, None, None).question["token"]
-        told = self._call(caller, kind, given, None if kind == "read_stock" else number, confirmation)
-        if told.code == "OUTCOME_UNKNOWN":
+        answer = self._call(caller, kind, given, None if kind == "read_stock" else number, confirmation)
+        if answer.code == "OUTCOME_UNKNOWN":
             with self._tally.lock:
                 self._tally.told[kind] += 1
-        elif told.code is not None:
-            self._note_wrong(f"{kind} {number} at {door}: {told.code}: {told.detail}")
+        elif answer.code is not None:
+            self._note_wrong(f"{kind} {number} at {door}: {answer.code}: {answer.detail}")
         else:
-            self._accept(caller, kind, number, told, confirmation)
+            self._accept(caller, kind, number, answer, confirmation)
 
     def _accept(self, caller: DoorCaller, kind: str, number: str, told: Told, confirmation: str | None) -> None:
         with self._tally.lock:
@@ -220,14 +220,14 @@ class Caller:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             try:
-                told = caller.call(kind, given, token=TOKEN, key=key, confirmation=confirmation)
+                answer = caller.call(kind, given, token=TOKEN, key=key, confirmation=confirmation)
             except BROKEN:
                 with self._tally.lock:
                     self._tally.broken += 1
                 time.sleep(0.1)
                 continue
-            if told.code not in SOON:
-                return told
+            if answer.code not in SOON:
+                return answer
             time.sleep(0.2)
         raise TimeoutError(f"no answer for {PATIENCE:g} seconds, key {key}")
 
@@ -237,13 +237,13 @@ class Caller:
         status = ""
         while time.monotonic() < until:
             with suppress(*BROKEN):
-                told = self._http.get(f"/agents/jobs/{job}").json()
-                status = str(told.get("status", told.get("code")))
-                if status == "done" and told["result"] == number:
+                answer = self._http.get(f"/agents/jobs/{job}").json()
+                status = str(answer.get("status", answer.get("code")))
+                if status == "done" and answer["result"] == number:
                     with self._tally.lock:
                         self._tally.ended[kind] += 1
                     return
-                if status == "failed" and told["problem"]["code"] in ("JOB_INTERRUPTED", "HANDLER_TIMEOUT"):
+                if status == "failed" and answer["problem"]["code"] in ("JOB_INTERRUPTED", "HANDLER_TIMEOUT"):
                     with self._tally.lock:
                         self._tally.told[kind] += 1
                     return

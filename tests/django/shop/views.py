@@ -69,8 +69,8 @@ def whoami(request: HttpRequest) -> HttpResponse:
     caller = current_caller()
     session = request.session
     session["seen"] = session.get("seen", 0) + 1
-    told = {"user": request.user.get_username(), "caller": caller and caller.id, "seen": session["seen"]}
-    return JsonResponse({**told, "agent": request.headers.get("User-Agent"), "language": get_language()})
+    values = {"user": request.user.get_username(), "caller": caller and caller.id, "seen": session["seen"]}
+    return JsonResponse({**values, "agent": request.headers.get("User-Agent"), "language": get_language()})
 
 
 @site.action("post_later", execution="async", timeout=20)

@@ -124,8 +124,8 @@ def output(task: Task) -> Any:
 def problem(task: Task) -> dict[str, Any]:
     """The problem that a task's status tells."""
     [data] = [part for part in task.status.message.parts if part.HasField("data")]
-    told: dict[str, Any] = MessageToDict(data.data)
-    return told
+    answer: dict[str, Any] = MessageToDict(data.data)
+    return answer
 
 
 def words(task: Task) -> str:
@@ -135,8 +135,8 @@ def words(task: Task) -> str:
 
 def told_headers(task: Task) -> dict[str, str]:
     """The headers that gates have added."""
-    told: dict[str, str] = MessageToDict(task.metadata).get("headers", {})
-    return told
+    answer: dict[str, str] = MessageToDict(task.metadata).get("headers", {})
+    return answer
 
 
 @asynccontextmanager

@@ -28,14 +28,14 @@ class A2aCaller(DoorCaller):
         if "error" in answer:
             return refused(read_metadata(answer["error"]["data"][0]["metadata"]), {})
         task = answer["result"]["task"]
-        told = task.get("metadata", {}).get("headers", {})
+        response = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] != "TASK_STATE_COMPLETED":
-            return refused(task["status"]["message"]["parts"][1]["data"], told)
+            return refused(task["status"]["message"]["parts"][1]["data"], response)
         [part] = task["artifacts"][0]["parts"]
         content = None
         if "raw" in part:
             content = part["mediaType"], part.get("filename", ""), base64.b64decode(part["raw"])
-        return succeeded(part["data"] if "data" in part else part.get("text"), content, told)
+        return succeeded(part["data"] if "data" in part else part.get("text"), content, response)
 
 
 CALLER = A2aCaller

@@ -271,7 +271,9 @@ def test_numbers_come_back_as_they_were(open_client):
     ]
     events = client.post("/a2a/message:stream", json=sent, headers=version).text.split("data: ")[1:]
     answers += [
-        told["artifactUpdate"]["artifact"] for event in events if "artifactUpdate" in (told := orjson.loads(event))
+        response["artifactUpdate"]["artifact"]
+        for event in events
+        if "artifactUpdate" in (response := orjson.loads(event))
     ]
     written = orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
     assert [orjson.dumps(answer["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for answer in answers] == [

@@ -179,8 +179,8 @@ async def test_a_final_refusal_is_not_kept(spoken):
         before = shop.kept
         refused = await caller.call("limited")
         assert (state(refused), problem(refused)["code"]) == ("rejected", "RATE_LIMITED")
-        told = await stream(streaming, {"skill": "limited", "input": {}})
-        assert state(told[-1].status_update) == "rejected"
+        answer = await stream(streaming, {"skill": "limited", "input": {}})
+        assert state(answer[-1].status_update) == "rejected"
         for _ in range(5):
             rejected = await caller.call("ship", at_once=True)
         assert state(rejected) == "rejected"

@@ -73,8 +73,8 @@ def post(client: TestClient, path: str, body: object, version: str = "") -> tupl
     """The status and the answer to a body as it is, or the first thing that a stream tells."""
     headers = {**ANN, "content-type": "application/json", **({"a2a-version": version} if version else {})}
     answer = client.post(path, content=json.dumps(body), headers=headers)
-    told = answer.text.removeprefix("data:").partition("\r\n")[0]
-    return answer.status_code, json.loads(told)
+    response = answer.text.removeprefix("data:").partition("\r\n")[0]
+    return answer.status_code, json.loads(response)
 
 
 def complaint(answer: tuple[int, Any], known: tuple[int, ...]) -> object:
@@ -207,8 +207,8 @@ def test_an_odd_part_of_0_3_is_invalid(client, part):
         assert post(client, "/a2a", call)[1]["error"]["code"] == -32602
     if part is not None and not isinstance(part, dict):
         for verb in ("send", "stream"):
-            status, told = post(client, f"/a2a/v1/message:{verb}", {"request": {**THREE_HTTP, "content": [part]}})
-            assert (status, told["error"]["code"]) == (400, 400)
+            status, answer = post(client, f"/a2a/v1/message:{verb}", {"request": {**THREE_HTTP, "content": [part]}})
+            assert (status, answer["error"]["code"]) == (400, 400)
 
 
 def test_a_method_of_0_3_in_another_version_is_told_so(client):

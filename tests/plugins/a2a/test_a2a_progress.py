@@ -25,10 +25,10 @@ async def test_a_stream_has_the_parts_of_a_text_as_its_route_sends_them(spoken):
     is_told = asyncio.Event()
     app = make_storyteller(make_shop(plugins=["a2a"]), is_told)
     async with running(app, {}), open_caller(noted(app, is_told.set, b"once "), spoken, streaming=True) as caller:
-        told = await stream(caller, {"skill": "story", "input": {}})
-    assert texts(told)[0] == "Once "
-    assert [part.text for part in told[-2].artifact_update.artifact.parts] == ["Once upon a time"]
-    assert state(told[-1].status_update) == "completed"
+        answer = await stream(caller, {"skill": "story", "input": {}})
+    assert texts(answer)[0] == "Once "
+    assert [part.text for part in answer[-2].artifact_update.artifact.parts] == ["Once upon a time"]
+    assert state(answer[-1].status_update) == "completed"
 
 
 @EVERYTHING
@@ -44,9 +44,9 @@ async def test_a_stream_has_what_a_handler_reports_while_it_runs(spoken):
 
     app.add_middleware(AgentPublisher, site=site)
     async with running(app, {}), open_caller(noted(app, is_told.set, b"half"), spoken, streaming=True) as caller:
-        told = await stream(caller, {"skill": "count", "input": {}})
-    assert texts(told) == ["half"]
-    reported = next(item.status_update for item in told if item.HasField("status_update"))
+        answer = await stream(caller, {"skill": "count", "input": {}})
+    assert texts(answer) == ["half"]
+    reported = next(item.status_update for item in answer if item.HasField("status_update"))
     data = MessageToDict(reported.status.message.parts[1])["data"]
     assert data == {"progress": {"fraction": 0.5, "message": "half"}}
 

@@ -109,9 +109,9 @@ def test_a_word_of_agreement_is_no_new_input(open_client):
     client = open_client(kit_site())
     for headers, kept in ((ANN, True), ({}, False)):
         asked = send(client, [{"data": {"skill": "order", "input": {"title": "Emma"}}}], headers)["result"]["task"]
-        told = send(client, [{"text": "yes"}], headers, taskId=asked["id"])["result"]["task"]["status"]
-        data = told["message"]["parts"][1]["data"]
-        assert told["state"] == "TASK_STATE_INPUT_REQUIRED"
+        answer = send(client, [{"text": "yes"}], headers, taskId=asked["id"])["result"]["task"]["status"]
+        data = answer["message"]["parts"][1]["data"]
+        assert answer["state"] == "TASK_STATE_INPUT_REQUIRED"
         if kept:
             assert data["confirmation"]["summary"] == 'Order "Emma".'
         else:

@@ -147,9 +147,9 @@ async def test_a_call_that_another_request_waits_for_is_cancelled():
         task = await _first_of(ann)
         await asyncio.wait_for(shop.begun.wait(), 20)
         cancelled = await ann.client.cancel_task(CancelTaskRequest(id=task.id))
-        told = await asyncio.wait_for(begun, 20)
+        answer = await asyncio.wait_for(begun, 20)
     assert (state(cancelled), shop.cancelled) == ("canceled", ["slow"])
-    assert state(told[-1].status_update) == "canceled"
+    assert state(answer[-1].status_update) == "canceled"
 
 
 class Bookings:
@@ -191,9 +191,9 @@ async def test_a_stream_is_cancelled_at_any_worker(bookings, worker):
         begun = asyncio.create_task(stream(ann, {"skill": "book", "input": {"title": "Emma"}}))
         task = await until(again, await _first_of(again), "working")
         cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=task.id)), 20)
-        told = await asyncio.wait_for(begun, 20)
+        answer = await asyncio.wait_for(begun, 20)
         bookings.go.set()
-        assert (state(cancelled), state(told[-1].status_update)) == ("canceled", "canceled")
+        assert (state(cancelled), state(answer[-1].status_update)) == ("canceled", "canceled")
         assert state(await get(ann, task)) == "canceled"
     assert not bookings.effects
 
@@ -230,8 +230,8 @@ async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookin
         with pytest.raises(TaskNotCancelableError):
             await again.client.cancel_task(CancelTaskRequest(id=task.id))
         bookings.go.set()
-        told = await asyncio.wait_for(begun, 20)
-        assert (state(told[-1].status_update), bookings.effects) == ("completed", ["Emma"])
+        answer = await asyncio.wait_for(begun, 20)
+        assert (state(answer[-1].status_update), bookings.effects) == ("completed", ["Emma"])
         assert state(await get(again, task)) == "completed"
 
 
@@ -271,8 +271,8 @@ async def test_a_running_task_can_be_subscribed_to_again(spoken):
     async with running(shop.app, {}), open_caller(app, spoken, streaming=True) as caller:
         async with open_caller(shop.app, spoken) as other:
             task = await other.call("ship", {"number": 7}, at_once=True)
-        told = [event async for event in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
-        assert state(told[-1].status_update) == "completed"
+        results = [event async for event in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
+        assert state(results[-1].status_update) == "completed"
         with pytest.raises(REFUSED):
             [event async for event in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
 
@@ -304,5 +304,5 @@ async def test_a_task_that_is_abandoned_is_not_followed_for_ever(monkeypatch):
     monkeypatch.setattr(handler, "MAX_SUBSCRIPTION", 0.05)
     async with open_caller(app := Shop().app) as caller, open_caller(app, streaming=True) as listener:
         asked = await caller.call("pay")
-        told = [event async for event in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
-        assert [state(item.task) for item in told] == ["input_required"]
+        results = [event async for event in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
+        assert [state(item.task) for item in results] == ["input_required"]

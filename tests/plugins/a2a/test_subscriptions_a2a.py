@@ -136,12 +136,12 @@ async def test_a_caller_with_fewer_permissions_than_before_is_told_less_of_a_tas
         scopes.clear()
         await plain.client.create_task_push_notification_config(config_of(task, receiver))
         async with asyncio.timeout(50):
-            told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
-            await anext(told)
+            answer = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
+            await anext(answer)
             await site.emit("order_shipped", {"order_id": "1"}, audience="staff")
             await site.emit("order_shipped", {"order_id": "2"}, audience="public")
-            update = (await anext(told)).artifact_update
-            await cast(Any, told).aclose()
+            update = (await anext(answer)).artifact_update
+            await cast(Any, answer).aclose()
         [sent] = await receiver.wait_for(1)
     assert update.artifact.parts[0].data.struct_value["order_id"] == "2"
     assert sent.json["artifactUpdate"]["artifact"]["parts"][0]["data"]["order_id"] == "2"
@@ -156,15 +156,15 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
         plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=item) for item in (False, True))
         task = await plain.call("order_shipped", {})
         async with asyncio.timeout(50):
-            told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
-            await anext(told)
+            answer = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
+            await anext(answer)
             await site.emit("order_shipped", {"order_id": "1"}, audience="principal:eve")
-            assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "1"
+            assert (await anext(answer)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "1"
             if how == "withdrawn":
                 monkeypatch.setattr(event_tasks, "VERIFY_SECONDS", 0.0)
             known.clear()
             await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
-            assert [item async for item in told] == []
+            assert [item async for item in answer] == []
 
 
 async def test_a_site_without_events_promises_no_push_notifications(open_client):

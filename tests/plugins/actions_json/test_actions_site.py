@@ -138,9 +138,9 @@ def use_bridge(client: TestClient, stack: ExitStack) -> Use:
     def use(mode: str, /, envelope: Mapping[str, object] | None = None, **arguments: object) -> Any:
         item = {"type": "action_call", "call_id": f"c{next(numbers)}", "name": "actions.site"}
         socket.send_json({**item, "arguments": {"mode": mode, **arguments}, **(envelope or {})})
-        told = socket.receive_json()
-        SESSIONS.extend(told.get("headers", {}).values())
-        return told["error"] if "error" in told else told["output"]
+        answer = socket.receive_json()
+        SESSIONS.extend(answer.get("headers", {}).values())
+        return answer["error"] if "error" in answer else answer["output"]
 
     return use
 
@@ -163,8 +163,8 @@ def use_mcp(client: TestClient, stack: object = None) -> Use:
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
         result = client.post("/mcp", json=message, headers=headers).json()["result"]
         SESSIONS.extend(filter(None, [result.get("_meta", {}).get("awp/headers", {}).get("awp-session")]))
-        told = json.loads(result["content"][0]["text"])
-        return told.get("error", told) if result["isError"] else told
+        answer = json.loads(result["content"][0]["text"])
+        return answer.get("error", answer) if result["isError"] else answer
 
     return use
 
@@ -185,9 +185,9 @@ class Visitor:
 
     def __call__(self, mode: str, /, envelope: Mapping[str, object] | None = None, **arguments: object) -> Any:
         named = {"target_runtime_id": self._runtime} if self._runtime else {}
-        told = self._use(mode, envelope=envelope, **{**named, **arguments})
-        self._runtime = told.get("runtime_id", self._runtime)
-        return told
+        answer = self._use(mode, envelope=envelope, **{**named, **arguments})
+        self._runtime = answer.get("runtime_id", self._runtime)
+        return answer
 
 
 def test_an_agent_lists_goes_searches_and_reads(use):
@@ -277,9 +277,9 @@ def test_a_page_in_process_has_cookies_of_its_own(use):
     ],
 )
 def test_an_impossible_request_has_a_clear_code(use, arguments, codes):
-    told = use(arguments["mode"], **{name: value for name, value in arguments.items() if name != "mode"})
-    assert "code" in told, told
-    assert codes is None or told["code"] in codes
+    answer = use(arguments["mode"], **{name: value for name, value in arguments.items() if name != "mode"})
+    assert "code" in answer, answer
+    assert codes is None or answer["code"] in codes
 
 
 def test_a_page_of_a_known_caller_is_nobody_elses():
@@ -371,8 +371,8 @@ def test_a_page_in_process_has_the_cookies_of_the_session_that_is_shown_and_the_
             arguments = {"url": "/account"}
             assert use("call", envelope=envelope, action="browser.navigate", arguments=arguments)["ok"]
             located = {"locator": {"selector": "p.who"}}
-            told = use("call", envelope=envelope, action="locator.text_content", arguments=located)
-            return str(told["result"]["text"])
+            response = use("call", envelope=envelope, action="locator.text_content", arguments=located)
+            return str(response["result"]["text"])
 
         assert read() == "ada"
         # The page signs in as somebody else, by its own form: the session is theirs from then on, with a new id.
@@ -403,5 +403,5 @@ def test_a_session_that_a_socket_shows_and_one_that_a_request_shows_have_one_pag
 
 
 def test_a_tool_of_another_page_says_how_to_get_there(use: Any) -> None:
-    told = use("call", action="search_books", arguments={"q": "emma"})
-    assert "Use browser.navigate to open one that matches /search." in told["message"]
+    answer = use("call", action="search_books", arguments={"q": "emma"})
+    assert "Use browser.navigate to open one that matches /search." in answer["message"]

@@ -38,18 +38,18 @@ def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
 @pytest.mark.slow
 def test_every_declared_page_is_a_test_and_a_page_that_has_drifted_fails(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nagents_app = shop:app\n")
-    told = run(tmp_path, "--agents-drift")
-    assert told.returncode == 1, told.stderr
-    assert "1 failed, 1 passed, 1 warning" in told.stdout
-    assert "[drift-check]" in told.stdout
-    assert "evidence: " in told.stdout
-    assert "drift-state" in told.stdout
+    answer = run(tmp_path, "--agents-drift")
+    assert answer.returncode == 1, answer.stderr
+    assert "1 failed, 1 passed, 1 warning" in answer.stdout
+    assert "[drift-check]" in answer.stdout
+    assert "evidence: " in answer.stdout
+    assert "drift-state" in answer.stdout
 
 
 @pytest.mark.slow
 def test_an_application_that_is_not_named_or_not_there_is_a_mistake_of_the_command(tmp_path):
     for arguments in (["--agents-drift"], ["--agents-drift=none:app"]):
-        told = run(tmp_path, *arguments)
-        assert told.returncode == 4
-        assert "--agents-drift" in told.stderr
+        answer = run(tmp_path, *arguments)
+        assert answer.returncode == 4
+        assert "--agents-drift" in answer.stderr
     assert "no tests ran" in run(tmp_path).stdout

@@ -170,9 +170,9 @@ def test_a_limit_over_several_units_is_told() -> None:
 
 def test_the_field_of_the_idempotency_key_is_the_declared_one() -> None:
     supported = Idempotency("48h", "key")
-    told = {"supported": True, "key_field": "key", "window": "48h", "x-header": "Idempotency-Key"}
-    assert _described(make_action(idempotency=supported))["idempotency"] == told
-    assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == told
+    values = {"supported": True, "key_field": "key", "window": "48h", "x-header": "Idempotency-Key"}
+    assert _described(make_action(idempotency=supported))["idempotency"] == values
+    assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == values
 
 
 def test_both_documents_derive_the_kind_of_a_call_from_its_effect() -> None:
@@ -205,10 +205,10 @@ def test_a_background_action_answers_with_its_job_as_in_awas() -> None:
     job = make_function_action("print_book", {"type": "object"}, execution="async", outputs={"type": "object"})
     catalog = make_catalog(job)
     assert set(_document(catalog)["actions"][0]["outputs"]) == {"job_id", "status", "poll_endpoint", "result"}
-    told = read(awas.PROTOCOL.documents[0], replace(catalog, documents=frozenset()))["actions"][0]["outputSchema"][
+    answer = read(awas.PROTOCOL.documents[0], replace(catalog, documents=frozenset()))["actions"][0]["outputSchema"][
         "properties"
     ]
-    assert set(told) == {"job_id", "status", "poll_endpoint", "result"}
+    assert set(answer) == {"job_id", "status", "poll_endpoint", "result"}
 
 
 def test_inputs_are_what_a_plain_client_sends() -> None:

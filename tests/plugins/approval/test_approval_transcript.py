@@ -68,12 +68,12 @@ class Shop:
 
     def refuses(self) -> list[str]:
         """Approve with a damaged file, and start with it."""
-        told = []
+        results = []
         for refused in (lambda: self.site.approve("buy"), lambda: self.declare({"buy": {}})):
             with pytest.raises(DeclarationError) as problem:
                 refused()
-            told.append(str(problem.value).replace(str(self.file.parent), "FOLDER"))
-        return told
+            results.append(str(problem.value).replace(str(self.file.parent), "FOLDER"))
+        return results
 
     def approve(self, *names: str) -> Any:
         return [self.site.approve(*names).name, *self.standing(), *self.publishes()]

@@ -153,8 +153,8 @@ def test_an_action_whose_route_knows_callers_in_its_own_way_names_that() -> None
         asker="scheme",
         route_credentials=(RouteCredential("header", "x-api-key"), RouteCredential("cookie", "session")),
     )
-    told = _action(make_catalog(own, site={"authentication": Authentication("bearer")}))["authentication"]
-    assert told == {"required": True, "methods": ["api_key", "session"]}
+    answer = _action(make_catalog(own, site={"authentication": Authentication("bearer")}))["authentication"]
+    assert answer == {"required": True, "methods": ["api_key", "session"]}
 
 
 def test_the_manifest_says_what_shows_who_calls_and_where_that_is_had() -> None:
@@ -166,8 +166,8 @@ def test_the_manifest_says_what_shows_who_calls_and_where_that_is_had() -> None:
         session_cookie="sid",
     )
     sign_in = make_route_action("sign_in", {}, method="POST", path="/sign-in", effect="write")
-    told = _manifest(make_catalog(sign_in, site={"authentication": declared}))["authentication"]
-    assert told["x-credentials"] == [
+    answer = _manifest(make_catalog(sign_in, site={"authentication": declared}))["authentication"]
+    assert answer["x-credentials"] == [
         {"method": "session", "in": "cookie", "name": "sid", "sign_in": "sign_in", "or_header": "AWP-Session"},
         {"method": "bearer", "in": "header", "name": "Authorization", "scheme": "Bearer"},
         {"method": "api_key", "in": "header", "name": "X-Key"},

@@ -33,14 +33,14 @@ def described(action: Action, **changes: Any) -> Any:
 
 def shown(action: Action, **changes: Any) -> Any:
     names = ("method", "path", "parameters", "inputs", "inputSchema", "x-one-of", "selector", "result", "x-page")
-    told = described(action, **changes)
-    return {name: told[name] for name in names if name in told}
+    answer = described(action, **changes)
+    return {name: answer[name] for name in names if name in answer}
 
 
 def value(schema: object, definitions: dict[str, object] | None = None) -> Any:
     more = {"$defs": definitions} if definitions else {}
-    told = described(make_route_action("find", {"value": schema}, schema=more))
-    return [told["parameters"][0], told["inputs"][0]]
+    answer = described(make_route_action("find", {"value": schema}, schema=more))
+    return [answer["parameters"][0], answer["inputs"][0]]
 
 
 def route(method: str, path: str, properties: dict[str, Any], sent: list[Any], schema: dict[str, Any]) -> Any:

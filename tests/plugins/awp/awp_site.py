@@ -37,14 +37,14 @@ async def enter(request: Request) -> Response:
 
 async def echo(request: Request) -> Response:
     """What a page's request shows."""
-    told: dict[str, object] = {**request.headers, "client": request.client.host if request.client else ""}
-    told |= {
+    values: dict[str, object] = {**request.headers, "client": request.client.host if request.client else ""}
+    values |= {
         "path": request.url.path,
         "scheme": request.url.scheme,
         "query": request.url.query,
         "session": dict(request.session),
     }
-    return page("Echo", "<p>" + " ".join(f"[{name}={value}]" for name, value in told.items()) + "</p>")
+    return page("Echo", "<p>" + " ".join(f"[{name}={value}]" for name, value in values.items()) + "</p>")
 
 
 async def fail(request: Request) -> Response:

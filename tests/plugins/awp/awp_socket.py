@@ -54,9 +54,9 @@ class Socket:
                 for message in self.sent:
                     if (
                         message["type"] == "websocket.send"
-                        and (told := json.loads(message["text"]))["id"] == request_id
+                        and (answer := json.loads(message["text"]))["id"] == request_id
                     ):
-                        return told
+                        return answer
                 self.heard.clear()
                 await self.heard.wait()
 

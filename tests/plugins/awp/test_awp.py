@@ -114,9 +114,9 @@ def test_the_handshake_may_be_sent_again(client):
 def test_messages_may_follow_the_handshake_at_once(client):
     with AwpClient.open(client) as caller:
         asked = [caller.say("awp.hello"), caller.say("session.create"), caller.say("session.list")]
-        told = {(answer := caller.hear())["id"]: answer for _ in asked}
-    assert set(told) == set(asked)
-    assert told[asked[2]]["result"]["count"] == 1
+        values = {(answer := caller.hear())["id"]: answer for _ in asked}
+    assert set(values) == set(asked)
+    assert values[asked[2]]["result"]["count"] == 1
 
 
 # --- The envelope ---

@@ -36,11 +36,11 @@ def read(caller: AwpClient, session: str) -> str:
 
 def test_a_page_is_opened_observed_acted_on_and_extracted_from(caller):
     session = caller.create()
-    told = caller.do("page.navigate", session_id=session, url="https://shop.example/")
-    assert (told["url"], told["status"], told["som_ready"]) == ("https://shop.example/", 200, True)
-    assert told["content_type"].startswith("text/html")
-    assert told["html_bytes"] > 0
-    assert {"load_ms", "fetch_ms", "pipeline_ms", "title", "som_bytes"} <= set(told)
+    answer = caller.do("page.navigate", session_id=session, url="https://shop.example/")
+    assert (answer["url"], answer["status"], answer["som_ready"]) == ("https://shop.example/", 200, True)
+    assert answer["content_type"].startswith("text/html")
+    assert answer["html_bytes"] > 0
+    assert {"load_ms", "fetch_ms", "pipeline_ms", "title", "som_bytes"} <= set(answer)
     observed = caller.do("page.observe", session_id=session)
     assert observed["som"]["title"] == "Home"
     target = {"text": "Next", "role": "link"}

@@ -166,10 +166,10 @@ def shared(open_client) -> TestClient:
 
 def test_a_signed_challenge_tells_who_speaks(shared):
     with AwpClient.open(shared) as caller:
-        told = caller.do("awp.hello")["auth"]
-        assert (told["method"], told["methods"]) == ("auth.none", ["auth.none", "auth.hmac"])
+        answer = caller.do("awp.hello")["auth"]
+        assert (answer["method"], answer["methods"]) == ("auth.none", ["auth.none", "auth.hmac"])
         assert caller.fail("skills.invoke", skill="who")["details"]["code"] == "AUTHENTICATION_REQUIRED"
-        assert caller.do("awp.hello", auth=sign(told["challenge"]))["auth"]["principal"] == "warehouse"
+        assert caller.do("awp.hello", auth=sign(answer["challenge"]))["auth"]["principal"] == "warehouse"
         assert caller.do("skills.invoke", skill="who")["output"] == "warehouse"
         assert caller.do("skills.invoke", skill="buy")["output"] == "bought"
 
@@ -230,8 +230,8 @@ def open_held(open_client, tokens: dict[str, Principal]) -> tuple[TestClient, li
 
 @pytest.mark.parametrize("how", ["it expires", "it is withdrawn"])
 def test_a_connection_is_known_for_as_long_as_its_token_is_good(open_client, monkeypatch, how):
-    told: dict[str, object] = {"exp": 1} if how == "it expires" else {}
-    ann = Principal("ann", frozenset({"page:act", "session:write"}), told)
+    values: dict[str, object] = {"exp": 1} if how == "it expires" else {}
+    ann = Principal("ann", frozenset({"page:act", "session:write"}), values)
     tokens = {"Bearer one": ann, "Bearer two": ann}
     client, asked = open_held(open_client, tokens)
     with AwpClient.greeted(client, auth={"method": "auth.bearer", "token": "one"}) as caller:

@@ -119,9 +119,9 @@ def test_a_key_runs_a_skill_once(caller):
 
 
 def test_a_background_action_is_accepted_with_where_to_look(caller, client):
-    told = caller.do("skills.invoke", skill="pack")
-    assert (told["status"], told["output"]["status"]) == ("accepted", "accepted")
-    assert client.get(told["headers"]["location"]).status_code == 200
+    answer = caller.do("skills.invoke", skill="pack")
+    assert (answer["status"], answer["output"]["status"]) == ("accepted", "accepted")
+    assert client.get(answer["headers"]["location"]).status_code == 200
 
 
 def test_the_record_of_calls_has_the_trace_of_the_caller(caller, caplog):
@@ -186,8 +186,8 @@ def test_signing_in_on_a_page_holds_for_the_skills_of_that_session(shop_with_ses
 def test_signing_in_by_a_skill_holds_for_the_pages_of_that_session(shop_with_sessions):
     with AwpClient.greeted(shop_with_sessions) as caller:
         session = caller.create()
-        told = caller.do("skills.invoke", session_id=session, skill="sign_in", args={"name": "Ann"})
-        assert "set-cookie" not in str(told)
+        answer = caller.do("skills.invoke", session_id=session, skill="sign_in", args={"name": "Ann"})
+        assert "set-cookie" not in str(answer)
         caller.do("page.navigate", session_id=session, url="/")
         assert "Hello Ann." in str(caller.do("page.observe", session_id=session)["som"])
         assert caller.do("skills.invoke", session_id=session, skill="who")["output"] == {"name": "Ann"}

@@ -106,22 +106,22 @@ def test_open_sessions_are_limited_as_in_the_transcript(request):
 
 def turns(*requests: Any) -> list[str]:
     """Return when requests `[NAME, SECOND, PAGE OR NULL, SECONDS]` begin and end, and what is so at each second."""
-    told = list[str]()
+    lines = list[str]()
 
     async def request(line: Turns, name: str, at: float, page: str | None, seconds: float) -> None:
         await asyncio.sleep(at)
         async with line.take(page):
-            told.append(f"{asyncio.get_running_loop().time():g} {name} begins")
+            lines.append(f"{asyncio.get_running_loop().time():g} {name} begins")
             await asyncio.sleep(seconds)
         busy = f"{'busy' if line.is_busy else 'idle'}{' with the whole' if line.has_whole else ''}"
-        told.append(f"{asyncio.get_running_loop().time():g} {name} ends: {busy}")
+        lines.append(f"{asyncio.get_running_loop().time():g} {name} ends: {busy}")
 
     async def run() -> None:
         line = Turns()
         await asyncio.gather(*(request(line, *each) for each in requests))
 
     run_virtually(run())
-    return told
+    return lines
 
 
 def test_turns_of_sessions_go_as_in_the_transcript(request):

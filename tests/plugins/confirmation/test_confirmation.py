@@ -16,7 +16,7 @@ from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.calls.tokens import Tokens
 from tests.client import TestClient
 from tests.examples import examples
-from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, status_and_code
 from tests.installed import installed
 
 PURPOSE = "confirmation:shop.example"
@@ -49,7 +49,7 @@ def shop(open_client):
 
 def ask(client, agent="order", given=None, headers=ANN) -> str:
     answer = invoke(client, agent, given, headers)
-    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
+    assert status_and_code(answer) == (428, "CONFIRMATION_REQUIRED")
     return answer.json()["confirmation"]["token"]
 
 
@@ -139,7 +139,7 @@ def test_a_receipt_is_no_confirmation(shop):
     client, orders = shop
     facts = Tokens(KEYS, PURPOSE, 600).read(ask(client))
     receipt, _ = Tokens(KEYS, "receipt:shop.example", 600).write(facts)
-    assert told(confirm(client, receipt)) == (400, "CONFIRMATION_TAMPERED")
+    assert status_and_code(confirm(client, receipt)) == (400, "CONFIRMATION_TAMPERED")
     assert orders == []
 
 
@@ -157,7 +157,7 @@ def test_no_byte_of_a_confirmation_can_be_changed(shop, data):
     other = data.draw(st.characters(min_codepoint=33, max_codepoint=126))
     changed = token[:index] + (other if other != token[index] else "~") + token[index + 1 :]
     answer = confirm(client, changed)
-    assert told(answer)[1] in ("CONFIRMATION_TAMPERED", "CONFIRMATION_EXPIRED"), (token, changed)
+    assert status_and_code(answer)[1] in ("CONFIRMATION_TAMPERED", "CONFIRMATION_EXPIRED"), (token, changed)
     assert orders == []
 
 
@@ -166,7 +166,9 @@ def test_a_confirmation_cannot_be_spelled_in_another_way(shop):
     client, orders = shop
     token = ask(client)
     spelled = [token[:-1] + last for last in ascii_letters + digits + "-_=" if last != token[-1]]
-    answers = {told(confirm(client, changed)) for changed in (*spelled, token + "=", token + ".", "." + token)}
+    answers = {
+        status_and_code(confirm(client, changed)) for changed in (*spelled, token + "=", token + ".", "." + token)
+    }
     assert (answers, orders) == ({(400, "CONFIRMATION_TAMPERED")}, [])
 
 
@@ -176,7 +178,7 @@ def test_a_confirmation_cannot_be_spelled_in_another_way(shop):
 def test_no_text_is_a_confirmation(shop, text):
     client, orders = shop
     answer = invoke(client, "order", headers=ANN, confirmation=text)
-    assert told(answer)[1] == ("CONFIRMATION_TAMPERED" if text else "CONFIRMATION_REQUIRED")
+    assert status_and_code(answer)[1] == ("CONFIRMATION_TAMPERED" if text else "CONFIRMATION_REQUIRED")
     assert orders == []
 
 
@@ -188,7 +190,7 @@ def test_a_rotated_key_is_good_as_long_as_it_is_listed(open_client):
     token = ask(clients[0])
     assert confirm(clients[1], token).json() == 1
     newest = publish(make_site(secret_keys=["new" * 9])[0], open_client)
-    assert told(confirm(newest, token)) == (400, "CONFIRMATION_TAMPERED")
+    assert status_and_code(confirm(newest, token)) == (400, "CONFIRMATION_TAMPERED")
     assert confirm(newest, ask(clients[1])).json() == 1  # the newest signs
 
 
@@ -204,7 +206,7 @@ def test_a_confirmation_is_good_with_the_cookie_by_which_the_route_knows_its_cal
     client = publish(site, open_client, app)
     token = ask(client, headers={"cookie": "theme=dark; lang=en; sid=ann"})
     refused = confirm(client, token, headers={"cookie": "theme=dark; lang=en; sid=ben"})
-    assert told(refused) == (403, "CONFIRMATION_FOREIGN")
+    assert status_and_code(refused) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(client, token, headers={"cookie": "lang=de; sid=ann"}).json() == "ann"
 
 
@@ -214,7 +216,7 @@ def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path,
     clients = [publish(make_site(store=store)[0], open_client) for _ in range(2)]
     token = ask(clients[0])
     assert confirm(clients[1], token).json() == 1
-    assert [told(confirm(client, token))[1] for client in clients] == ["CONFIRMATION_SPENT"] * 2
+    assert [status_and_code(confirm(client, token))[1] for client in clients] == ["CONFIRMATION_SPENT"] * 2
 
 
 @pytest.mark.needs("sqlite")

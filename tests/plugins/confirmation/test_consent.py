@@ -14,7 +14,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from awp_publish import AgentPublisher
 from awp_publish.calls.tokens import Tokens
 from tests.doors.adapters import DOORS
-from tests.guarded import KEYS, invoke, make_shop, poll, told
+from tests.guarded import KEYS, invoke, make_shop, poll, status_and_code
 from tests.installed import installed
 from tests.plugins.mcp.mcp_messages import MODERN, connect
 
@@ -24,7 +24,7 @@ ATTACK = 'Emma". Nothing will be charged. "'
 
 def ask(caller, agent="pay", given=None, headers=None) -> str:
     answer = invoke(caller, agent, given, headers)
-    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
+    assert status_and_code(answer) == (428, "CONFIRMATION_REQUIRED")
     return answer.json()["confirmation"]["token"]
 
 
@@ -114,10 +114,13 @@ def test_the_routes_own_scheme_says_which_credentials_count(open_client, scheme)
     dependency, ann, ben = SCHEMES[scheme]
     client = open_client(knowing(Depends(dependency))[0])
     token = ask(client, headers=ann)
-    assert told(confirm(client, token, headers=ben)) == (403, "CONFIRMATION_FOREIGN")
+    assert status_and_code(confirm(client, token, headers=ben)) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(client, token, headers=ann).json() == "paid"
     receipt = invoke(client, "look", headers=ann).headers["awp-receipt"]
-    assert told(invoke(client, "order", headers=ben | {"awp-receipt": receipt})) == (428, "PREREQUISITE_REQUIRED")
+    assert status_and_code(invoke(client, "order", headers=ben | {"awp-receipt": receipt})) == (
+        428,
+        "PREREQUISITE_REQUIRED",
+    )
     assert invoke(client, "order", headers=ann | {"awp-receipt": receipt}).json() == "ordered"
 
 
@@ -134,7 +137,7 @@ def test_the_routes_own_scheme_says_which_credentials_count(open_client, scheme)
 def test_apparent_credentials_count_where_the_route_declares_none(open_client, ann, ben):
     client = open_client(knowing()[0])
     token = ask(client, headers=ann)
-    assert told(confirm(client, token, headers=ben)) == (403, "CONFIRMATION_FOREIGN")
+    assert status_and_code(confirm(client, token, headers=ben)) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(client, token, headers=ann).json() == "paid"
 
 
@@ -171,7 +174,7 @@ def test_sessions_count_wherever_their_middleware_stands(open_client, stands, sc
     ann.get("/login/ann")
     ben.get("/login/ben")
     token = ask(ann, headers=bearer)
-    assert told(confirm(ben, token, headers=bearer)) == (403, "CONFIRMATION_FOREIGN")
+    assert status_and_code(confirm(ben, token, headers=bearer)) == (403, "CONFIRMATION_FOREIGN")
     assert confirm(ann, token, headers=bearer).json() == "paid by ann"
 
 
@@ -219,7 +222,10 @@ def test_the_receipt_of_a_background_job_is_its_callers_too(open_client):
     accepted = invoke(client, "look", headers=ann)
     assert accepted.status_code == 202
     receipt = poll(client, accepted.headers["location"], ann).headers["awp-receipt"]
-    assert told(invoke(client, "order", headers=ben | {"awp-receipt": receipt})) == (428, "PREREQUISITE_REQUIRED")
+    assert status_and_code(invoke(client, "order", headers=ben | {"awp-receipt": receipt})) == (
+        428,
+        "PREREQUISITE_REQUIRED",
+    )
     assert invoke(client, "order", headers=ann | {"awp-receipt": receipt}).json() == "ordered"
 
 
@@ -328,7 +334,7 @@ def summary_of(open_client, given, summary=None, **inputs):
         """Pay."""
 
     answer = invoke(open_client(AgentPublisher(Starlette(), site=site)), "pay", given)
-    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
+    assert status_and_code(answer) == (428, "CONFIRMATION_REQUIRED")
     return answer.json()["confirmation"]["summary"]
 
 
@@ -417,7 +423,7 @@ def test_the_order_of_a_list_is_part_of_what_a_person_confirms(open_client):
     client = open_client(AgentPublisher(Starlette(), site=site))
     token = ask(client, given={"titles": ["Emma", "Persuasion"]})
     swapped = invoke(client, "pay", {"titles": ["Persuasion", "Emma"]}, {"awp-confirmation": token})
-    assert told(swapped)[1] == "CONFIRMATION_MISMATCH"
+    assert status_and_code(swapped)[1] == "CONFIRMATION_MISMATCH"
 
 
 def test_a_function_that_writes_a_summary_is_given_no_secret(open_client):

@@ -420,9 +420,9 @@ def test_a_document_that_is_left_out_is_nowhere(open_client):
         assert client.get(path).status_code == 404
     everything = [client.get(path) for path in ("/robots.txt", "/.well-known/api-catalog", "/index.md")]
     for answer in everything:
-        told = answer.text + answer.headers.get("link", "")
+        text = answer.text + answer.headers.get("link", "")
         for name in ("llms.txt", "ard.json", "agent-skills", "sitemap"):
-            assert name not in told
+            assert name not in text
 
 
 def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):

@@ -39,15 +39,15 @@ def test_events_are_told_to_who_wants_them(client, site, is_packed):
         assert greeted["available_events"] == ["order_shipped", "stock_low"]
         emit(client, site, "0", "principal:ben")
         emit(client, site, "1", "principal:ann")
-        told = shop.hear()
-        assert (told["type"], told["method"]) == ("event", "order_shipped")
-        assert told["params"].keys() == {"event_id", "name", "timestamp", "data", "cursor"}
-        assert told["params"]["data"] == {"order_id": "1", "carrier": "post"}
+        answer = shop.hear()
+        assert (answer["type"], answer["method"]) == ("event", "order_shipped")
+        assert answer["params"].keys() == {"event_id", "name", "timestamp", "data", "cursor"}
+        assert answer["params"]["data"] == {"order_id": "1", "carrier": "post"}
         assert "result" in shop.ask("session.list")
         emit(client, site, "2")
         assert shop.hear()["params"]["data"]["order_id"] == "2"
         emit(client, site, "3")
-    with open_shop(client, ANN, cursors={"order_shipped": told["params"]["cursor"]}) as shop:
+    with open_shop(client, ANN, cursors={"order_shipped": answer["params"]["cursor"]}) as shop:
         assert [shop.hear()["params"]["data"]["order_id"] for _ in range(2)] == ["2", "3"]
 
 

@@ -81,13 +81,13 @@ async def test_a_subscription_is_verified_and_sent_what_happens(app, site, ann, 
         assert granted["truncated"] is False
         left = datetime.fromisoformat(granted["refreshBefore"]).timestamp() - time.time()
         assert 3_590 < left <= 3_600
-        told = await site.emit("order_shipped", {"order_id": "1"}, audience="principal:ann")
+        answer = await site.emit("order_shipped", {"order_id": "1"}, audience="principal:ann")
         [sent] = await receiver.wait_for(1)
     assert is_signed(sent, SECRET)
-    assert sent.headers["webhook-id"] == told
+    assert sent.headers["webhook-id"] == answer
     assert sent.headers["x-mcp-subscription-id"] == granted["id"] == asked.headers["x-mcp-subscription-id"]
     assert {**sent.json, "timestamp": "", "cursor": ""} == {
-        "eventId": told,
+        "eventId": answer,
         "name": "order_shipped",
         "timestamp": "",
         "data": {"order_id": "1", "carrier": "post"},
@@ -300,7 +300,7 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
         await subscribe(ann, receiver.url, name="job_ended", arguments={"action": "print_book"})
         accepted = await ann.ask("tools/call", name="print_book", arguments={"title": "Emma"})
         [sent] = await receiver.wait_for(1)
-        told = await ann.poll(cursors[0], name="job_ended")
+        answer = await ann.poll(cursors[0], name="job_ended")
         assert (await ben.poll(cursors[1], name="job_ended"))["events"] == []
     job = accepted["structuredContent"]
     assert sent.json["data"] == {
@@ -309,7 +309,7 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
         "status": "done",
         "poll_endpoint": job["poll_endpoint"],
     }
-    assert [event["data"] for event in told["events"]] == [sent.json["data"]]
+    assert [event["data"] for event in answer["events"]] == [sent.json["data"]]
 
 
 async def test_a_subscriber_who_missed_too_much_is_told_of_the_gap(app, site, ann, receiver, monkeypatch):

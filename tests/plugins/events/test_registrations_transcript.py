@@ -49,9 +49,9 @@ class Scene:
             answer = self._runner.run(work())
         except (RefusedCallback, TooMany, StoreUnavailable) as problem:
             answer = f"! {problem} {getattr(problem, 'reason', '')}".rstrip()
-        told = [*self._sent, *self._store.steps]
+        results = [*self._sent, *self._store.steps]
         self._sent, self._store.steps = [], []
-        return [answer, *(_named(each) for each in told)]
+        return [answer, *(_named(each) for each in results)]
 
     def make(self, name: str, members: dict[str, Any]) -> Any:
         facts = {"kind": "mcp", "principal": "ann", "url": "https://receiver.example/in", **members}

@@ -46,11 +46,11 @@ class Receiver:
     _news: threading.Condition = field(default_factory=threading.Condition)
 
     def take(self, one: Received) -> tuple[int, bytes]:
-        told = one.json
-        if told.get("type") == "verification":
+        answer = one.json
+        if answer.get("type") == "verification":
             self.verified.append(one)
             return self.verification, json.dumps(
-                {"challenge": told["challenge"] if self.echoes else "something else"}
+                {"challenge": answer["challenge"] if self.echoes else "something else"}
             ).encode()
         with self._news:
             self.received.append(one)

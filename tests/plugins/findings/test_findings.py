@@ -115,8 +115,8 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait(30)
-    told = [line for line in said.read_text().splitlines() if line.startswith("warning: ")]
-    assert [line.split(", ")[0] for line in told] == [
+    results = [line for line in said.read_text().splitlines() if line.startswith("warning: ")]
+    assert [line.split(", ")[0] for line in results] == [
         "warning: site: The server says that the application is below /shop (root_path)",
         "warning: site: About(documentation=...) names /nowhere",
     ]
@@ -191,8 +191,8 @@ def test_a_second_site_of_one_application_is_not_reached(caplog, is_inside):
         else:
             wrapped = AgentPublisher(wrapped, site=site)  # type: ignore[arg-type]
     start(wrapped)
-    told = [line for line in lines(caplog) if "[start-shadowed;" in line]
-    assert ['The site "Club" of the same application is not reached' in line for line in told] == [True]
+    results = [line for line in lines(caplog) if "[start-shadowed;" in line]
+    assert ['The site "Club" of the same application is not reached' in line for line in results] == [True]
     caplog.clear()
     only = make_site()
     start(AgentPublisher(AgentPublisher(Starlette(), site=only), site=only))

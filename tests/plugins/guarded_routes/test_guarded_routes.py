@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, Site, current_caller
-from tests.guarded import KEYS, invoke_agent, known_callers, make_shop, told
+from tests.guarded import KEYS, invoke_agent, known_callers, make_shop, status_and_code
 from tests.transcript import compare
 
 CHANGING = [
@@ -142,7 +142,7 @@ def test_a_call_that_comes_in_through_outer_middleware_is_guarded_once(open_clie
 def test_a_degraded_action_is_refused_at_its_route(client, shop):
     shop.site.set_status(degraded_actions=["search"])
     shop.site.refresh()
-    assert told(client.get("/search?q=a")) == (503, "TEMPORARILY_UNAVAILABLE")
+    assert status_and_code(client.get("/search?q=a")) == (503, "TEMPORARILY_UNAVAILABLE")
 
 
 # --- Routes of Starlette, mounts, and answers that are not simple ---
@@ -195,7 +195,7 @@ def test_a_route_that_fails_is_a_problem(open_client):
         raise RuntimeError("a bug")
 
     client = open_client(_guarded(act, "/act", method="POST"))
-    assert told(client.post("/shop/act")) == (500, "HANDLER_FAILED")
+    assert status_and_code(client.post("/shop/act")) == (500, "HANDLER_FAILED")
 
 
 def test_an_application_that_keeps_its_routes_to_itself_is_guarded_by_address(open_client):

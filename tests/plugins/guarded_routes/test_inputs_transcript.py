@@ -155,12 +155,12 @@ def test_gates_see_the_inputs_of_requests_as_in_the_transcript(request, open_cli
     def ask(line: str, body: str = "", fields: Mapping[str, str] | None = None) -> list[Any]:
         headers = {name: value.encode("latin-1") for name, value in (fields or {}).items()}
         answer = client.request(*line.split(" ", 1), content=body.encode("latin-1"), headers=headers)
-        told = answer.json() if answer.text else None
-        if not isinstance(told, dict):
-            return [answer.status_code, told]
-        if "confirmation" in told:
-            return [json.loads(told["confirmation"]["summary"])]
-        return [answer.status_code, *(told[name] for name in ("code", "detail", "errors") if name in told)]
+        response = answer.json() if answer.text else None
+        if not isinstance(response, dict):
+            return [answer.status_code, response]
+        if "confirmation" in response:
+            return [json.loads(response["confirmation"]["summary"])]
+        return [answer.status_code, *(response[name] for name in ("code", "detail", "errors") if name in response)]
 
     compare(TEXTS / "inputs.txt", {"ask": ask}, request)
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from awp_publish import Limits, Refused
-from tests.guarded import ANN, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, invoke, known_callers, make_shop, publish, status_and_code
 
 KEY = {"idempotency-key": "k-1"}
 
@@ -59,7 +59,7 @@ def test_the_kind_of_failure_decides_whether_a_key_can_be_used_again(open_client
         assert (again.json(), len(runs)) == (2, 2)
         assert call().headers["idempotent-replayed"] == "true"
     else:
-        assert (told(again), len(runs)) == ((409, "OUTCOME_UNKNOWN"), 1)
+        assert (status_and_code(again), len(runs)) == ((409, "OUTCOME_UNKNOWN"), 1)
         assert "idempotent-replayed" not in again.headers
 
 
@@ -116,8 +116,8 @@ def test_a_call_is_refused_before_a_full_disk_could_lose_its_answer(open_client,
     first = invoke(client, "order", {}, KEY | ANN)
     again = invoke(client, "order", {}, KEY | ANN)
     assert (first.status_code, again.content, again.headers["idempotent-replayed"]) == (200, first.content, "true")
-    assert told(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
-    assert told(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
+    assert status_and_code(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
+    assert status_and_code(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
     assert (len(runs), caplog.text.count("nearly full")) == (1, 1)
     free = 10**12
     assert (invoke(client, "order", {}, other).status_code, len(runs)) == (200, 2)
@@ -151,7 +151,7 @@ def test_an_answer_that_does_not_fit_on_the_disk_any_more_was_given_and_its_call
     if kind == "repeatable":
         assert (again.status_code, len(runs)) == (200, 2)
     else:
-        assert (told(again), len(runs)) == ((409, "ANSWER_NOT_KEPT"), 1)
+        assert (status_and_code(again), len(runs)) == ((409, "ANSWER_NOT_KEPT"), 1)
         assert "succeeded" in again.json()["detail"]
     other = KEY | ANN | {"idempotency-key": "k-2"}
     first = invoke(client, "order", {"size": 3}, other)

@@ -65,8 +65,8 @@ def jwk_of(key: Any) -> dict[str, str]:
 
 
 def thumbprint(key: Any) -> str:
-    told = json.dumps(jwk_of(key), sort_keys=True, separators=(",", ":"))
-    return text(hashlib.sha256(told.encode()).digest())
+    answer = json.dumps(jwk_of(key), sort_keys=True, separators=(",", ":"))
+    return text(hashlib.sha256(answer.encode()).digest())
 
 
 def directory(*keys: Any) -> dict[str, object]:
@@ -421,9 +421,9 @@ def test_a_signature_that_covers_the_digest_holds_for_the_body(open_client, name
         ("nonsense", body),
         ("sha-256=1", body),
     ):
-        told = send(digest, content)
-        assert SIGNER not in told
-        assert "INVALID_CREDENTIALS" in told, told
+        answer = send(digest, content)
+        assert SIGNER not in answer
+        assert "INVALID_CREDENTIALS" in answer, answer
 
 
 def test_the_digest_of_a_request_without_a_body_is_that_of_an_empty_one(open_client):

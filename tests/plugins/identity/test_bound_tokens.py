@@ -35,15 +35,15 @@ def public(key=KEY) -> dict[str, str]:
 
 
 def token(key=KEY, **changes) -> str:
-    told = {"iss": ISSUER, "aud": [SHOP, MCP], "sub": "ann", "exp": int(time.time()) + 600, "scope": "buy"} | changes
+    values = {"iss": ISSUER, "aud": [SHOP, MCP], "sub": "ann", "exp": int(time.time()) + 600, "scope": "buy"} | changes
     if key is not None:
-        told["cnf"] = {"jkt": digest(json.dumps(public(key), separators=(",", ":"), sort_keys=True))}
-    return jwt.encode(told, ISSUER_KEY, "RS256", {"kid": "one"})
+        values["cnf"] = {"jkt": digest(json.dumps(public(key), separators=(",", ":"), sort_keys=True))}
+    return jwt.encode(values, ISSUER_KEY, "RS256", {"kid": "one"})
 
 
 def proof(of: str, *, key=KEY, signed_with=None, algorithm="ES256", header=None, leave_out=(), **changes) -> str:
-    told = {"htm": "POST", "htu": MCP, "iat": int(time.time()), "jti": str(uuid4()), "ath": digest(of)} | changes
-    kept = {name: value for name, value in told.items() if name not in leave_out}
+    values = {"htm": "POST", "htu": MCP, "iat": int(time.time()), "jti": str(uuid4()), "ath": digest(of)} | changes
+    kept = {name: value for name, value in values.items() if name not in leave_out}
     facts = {"typ": "dpop+jwt", "jwk": public(key)} | (header or {})
     signer: Any = None if algorithm == "none" else signed_with or key
     return jwt.encode(kept, signer, algorithm, {fact: facts[fact] for fact in facts if fact not in leave_out})
@@ -160,10 +160,10 @@ def test_a_site_may_take_bound_tokens_alone_and_says_so(open_client):
     refused = ask(client, f"Bearer {free}")
     assert refused.status_code == 401
     assert [challenge.partition(" ")[0] for challenge in challenges(refused)] == ["DPoP"]
-    told = client.get("/.well-known/oauth-protected-resource/mcp").json()
-    assert told["dpop_bound_access_tokens_required"] is True
-    assert "ES256" in told["dpop_signing_alg_values_supported"]
-    assert "HS256" not in told["dpop_signing_alg_values_supported"]
+    answer = client.get("/.well-known/oauth-protected-resource/mcp").json()
+    assert answer["dpop_bound_access_tokens_required"] is True
+    assert "ES256" in answer["dpop_signing_alg_values_supported"]
+    assert "HS256" not in answer["dpop_signing_alg_values_supported"]
 
 
 @pytest.mark.parametrize("audience", [MCP, "https://shop.example/mcp/", None])

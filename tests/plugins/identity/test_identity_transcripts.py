@@ -82,8 +82,8 @@ def _refusal(problem: Problem) -> Any:
 
 
 def _token(changes: dict[str, Any], header: dict[str, Any] | None = None, options: Any = None, key: str = "rsa") -> Any:
-    told = {"iss": ISSUER, "aud": SHOP, "sub": "ann", "exp": "+600", "scope": "read write", **changes}
-    token = _signed(key, told, {"kid": key, **(header or {})})
+    values = {"iss": ISSUER, "aud": SHOP, "sub": "ann", "exp": "+600", "scope": "read write", **changes}
+    token = _signed(key, values, {"kid": key, **(header or {})})
     return _shown(f"Bearer {token}", options or {})
 
 
@@ -108,8 +108,8 @@ def _proof(
     request: dict[str, Any] | None = None,
     bound_to: str | None = None,
 ) -> Any:
-    told = {"htm": "POST", "htu": f"{SHOP}/mcp", "iat": "+0", "jti": "1", "ath": digest_of("token"), **changes}
-    proof = _signed(key, told, {"typ": "dpop+jwt", "jwk": {"$": key}, **(header or {})})
+    values = {"htm": "POST", "htu": f"{SHOP}/mcp", "iat": "+0", "jti": "1", "ath": digest_of("token"), **changes}
+    proof = _signed(key, values, {"typ": "dpop+jwt", "jwk": {"$": key}, **(header or {})})
     return _proven(proof, request, bound_to)
 
 
@@ -125,8 +125,8 @@ def _proven(proof: str | None, request: dict[str, Any] | None = None, bound_to: 
 def _assertion(
     changes: dict[str, Any], header: dict[str, Any] | None = None, key: str = "ec", known: Any = None
 ) -> Any:
-    told = {"iss": "c", "sub": "c", "aud": SHOP, "exp": "+60", "jti": "1", **changes}
-    assertions, sent = Assertions(MemoryStore()), _signed(key, told, {"kid": key, **(header or {})})
+    values = {"iss": "c", "sub": "c", "aud": SHOP, "exp": "+60", "jti": "1", **changes}
+    assertions, sent = Assertions(MemoryStore()), _signed(key, values, {"kid": key, **(header or {})})
     check = assertions.check_with("c", _filled(known or {"$": "ec"}))
     answers = [_awaited(check(sent, [SHOP, f"{SHOP}/token"])) for _ in range(2)]
     return [assertions.client_of(sent), *(answer if answer is None else answer[1:3] for answer in answers)]

@@ -49,8 +49,8 @@ def jwk_of(name: str, **more: object) -> dict[str, object]:
 
 def claims(**changes: Any) -> dict[str, Any]:
     """The claims of a good token; a change to None leaves one out."""
-    told = {"iss": ISSUER, "aud": AUDIENCE, "sub": "anna", "exp": int(time.time()) + 600, "scope": "read write"}
-    return {name: value for name, value in (told | changes).items() if value is not None}
+    values = {"iss": ISSUER, "aud": AUDIENCE, "sub": "anna", "exp": int(time.time()) + 600, "scope": "read write"}
+    return {name: value for name, value in (values | changes).items() if value is not None}
 
 
 def token(key: Any = None, algorithm: str = "RS256", kid: str | None = "first", **changes: Any) -> str:

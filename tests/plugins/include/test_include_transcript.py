@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.declare.facts import told
+from tests.declare.facts import described
 from tests.declare.test_declare_transcript import ordering
 from tests.function_transcripts import compare
 from tests.installed import taken_out
@@ -29,7 +29,7 @@ def included(*inclusions: dict[str, Any]) -> list[str]:
     reasons = [line for line in others if not line.endswith("not selected by tags, paths or operations")]
     return [
         *(f"{to.method} {to.path} is {each.id} ({each.effect}): {each.description}" for to, each in actions),
-        *(f"{each.id} gives {told(each.outputs)}" for _, each in actions if len(actions) < 4),
+        *(f"{each.id} gives {described(each.outputs)}" for _, each in actions if len(actions) < 4),
         *(f"{each.path} is a page: {each.title}, {each.description}" for each in catalog.pages),
         *reasons,
         f"{len(others) - len(reasons)} are not selected.",

@@ -49,9 +49,9 @@ async def ask(door, job_id: str, method: str = "GET", headers: dict[str, str] | 
     scope = {"type": "http", "method": method, "path": f"/agents/jobs/{job_id}", "headers": raw}
     await door(scope, receive, send, job_id)
     start, body = sent
-    told = {name.decode(): value.decode() for name, value in start["headers"]}
+    values = {name.decode(): value.decode() for name, value in start["headers"]}
     parsed = orjson.loads(body["body"]) if body["body"] else None
-    return SimpleNamespace(status=start["status"], headers=told, body=body["body"], json=parsed)
+    return SimpleNamespace(status=start["status"], headers=values, body=body["body"], json=parsed)
 
 
 async def test_pauses_between_polls_grow_with_the_age_of_a_job(house):

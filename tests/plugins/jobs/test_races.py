@@ -41,8 +41,8 @@ async def test_a_cancellation_that_races_with_the_end_leaves_one_final_state(hou
 
     house.start(run, concurrency=50)
     jobs = [await house.jobs.accept("once", {"n": number}) for number in range(50)]
-    told = await asyncio.gather(*(house.jobs.cancel(job.id, "") for job in jobs), return_exceptions=True)
-    for job, answer in zip(jobs, told, strict=True):
+    response = await asyncio.gather(*(house.jobs.cancel(job.id, "") for job in jobs), return_exceptions=True)
+    for job, answer in zip(jobs, response, strict=True):
         ended = await house.until(job)
         if isinstance(answer, JobEnded):
             assert ended.status == "done"

@@ -14,7 +14,7 @@ from awp_publish import AgentPublisher, DeclarationError, Limits, Proxies, Site
 from awp_publish.stores.memory import MemoryStore
 from tests.client import TestClient
 from tests.doors.adapters import DOORS
-from tests.guarded import ANN, BEN, Watched, invoke, known_callers, make_shop, publish, told
+from tests.guarded import ANN, BEN, Watched, invoke, known_callers, make_shop, publish, status_and_code
 from tests.installed import installed
 
 
@@ -59,7 +59,7 @@ def test_the_site_counts_all_actions_together_and_each_action_its_own(open_clien
     assert statuses(client, "say", 2) == [200, 200]
     assert statuses(client, "tell", 1) == [200]
     refused = invoke(client, "ask")
-    assert told(refused) == (429, "RATE_LIMITED")
+    assert status_and_code(refused) == (429, "RATE_LIMITED")
     assert refused.json()["detail"].startswith("The site allows 3/minute")
 
 

@@ -117,12 +117,12 @@ async def test_answers_are_listed_without_formats_for_which_clients_would_refuse
     app.add_middleware(AgentPublisher, site=site)
     async with connect(app, MODERN) as client:
         [tool] = (await client.list_tools()).tools
-        told = await client.call_tool("lend", {"due": "2026-01-02T03:04:05"})
+        answer = await client.call_tool("lend", {"due": "2026-01-02T03:04:05"})
     of_input, of_output = tool.input_schema["properties"], tool.output_schema["properties"]
     assert of_input["due"]["format"] == "date-time"
     assert (of_output["due"], of_output["opens"]["items"]) == ({"type": "string"}, {"type": "string"})
     assert of_output["format"]["type"] == "string"
-    assert told.structured_content["due"] == "2026-01-02T03:04:05"
+    assert answer.structured_content["due"] == "2026-01-02T03:04:05"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -145,35 +145,35 @@ def test_the_published_versions_are_the_newest_that_the_sdk_speaks():
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_answer_is_structured_and_the_same_as_text(app, mode):
     async with connect(app, mode) as client:
-        told = await client.call_tool("find_book", {"title": "Emma", "by": "Jane Austen"})
-    assert told.is_error is False
-    assert told.structured_content == {"title": "Emma", "authors": [{"name": "Jane Austen"}], "blurb": None}
-    assert orjson.loads(told.content[0].text) == told.structured_content
+        answer = await client.call_tool("find_book", {"title": "Emma", "by": "Jane Austen"})
+    assert answer.is_error is False
+    assert answer.structured_content == {"title": "Emma", "authors": [{"name": "Jane Austen"}], "blurb": None}
+    assert orjson.loads(answer.content[0].text) == answer.structured_content
 
 
 @pytest.mark.parametrize(("name", "answer"), [("list_titles", ["Emma"]), ("count", 3), ("who", "nobody")])
 async def test_answers_that_are_no_objects_are_wrapped_where_the_revision_asks_for_it(app, name, answer):
     for mode, expected in ((MODES[0], {"result": answer}), (MODERN, answer)):
         async with connect(app, mode) as client:
-            told = await client.call_tool(name, {})
-        assert told.structured_content == expected
-        text = told.content[0].text
+            response = await client.call_tool(name, {})
+        assert response.structured_content == expected
+        text = response.content[0].text
         assert (text if isinstance(answer, str) else orjson.loads(text)) == (answer if name == "who" else expected)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_problem_is_a_result_that_the_model_can_read(app, mode):
     async with connect(app, mode) as client:
-        told = await client.call_tool("list_titles", {"copies": "many"})
-    assert told.is_error is True
-    problem = orjson.loads(told.content[0].text)
-    assert problem == told.meta["awp/problem"]
-    assert told.structured_content is None  # which some clients would hold to the outputSchema
+        answer = await client.call_tool("list_titles", {"copies": "many"})
+    assert answer.is_error is True
+    problem = orjson.loads(answer.content[0].text)
+    assert problem == answer.meta["awp/problem"]
+    assert answer.structured_content is None  # which some clients would hold to the outputSchema
     assert (problem["status"], problem["code"]) == (422, "INVALID_INPUT")
     assert problem["type"] == "https://shop.example/agents/problems/invalid-input"
     assert problem["errors"][0]["pointer"] == "/copies"
     assert problem["recovery"]
-    assert problem["request_id"] == told.meta["awp/requestId"]
+    assert problem["request_id"] == answer.meta["awp/requestId"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -238,8 +238,8 @@ def test_the_door_works_below_a_prefix(app, open_client, version):
     sent = message("tools/call", {"name": "find_book", "arguments": {"title": "Emma"}}, version=version)
     headers = {"accept": "application/json", "mcp-protocol-version": version}
     headers |= {"mcp-method": "tools/call", "mcp-name": "find_book"} if version == MODERN else {}
-    told = client.post("/shop/mcp", json=sent, headers=headers).json()["result"]
-    assert told["structuredContent"]["title"] == "Emma"
+    answer = client.post("/shop/mcp", json=sent, headers=headers).json()["result"]
+    assert answer["structuredContent"]["title"] == "Emma"
 
 
 def test_the_door_is_where_the_site_puts_it(open_client):

@@ -118,9 +118,9 @@ def test_clients_are_sent_to_the_authorization_server(open_client, version, name
     assert described["resource"] == "https://shop.example/mcp"
     assert described["authorization_servers"] == ["https://login.example"]
     assert error in answer.headers["www-authenticate"]
-    told = answer.json()["error"]["data"]
-    assert told["status"] == status
-    assert told["recovery"]
+    response = answer.json()["error"]["data"]
+    assert response["status"] == status
+    assert response["recovery"]
 
 
 def test_other_doors_send_their_callers_to_the_sites_own_metadata(open_client):

@@ -71,9 +71,9 @@ class Person:
 async def test_the_client_asks_its_user_where_it_can(shop):
     person = Person("accept")
     async with connect(publish(shop), MODERN, elicitation_callback=person.reply) as client:
-        told = await client.call_tool("pay", {"copies": 2})
+        answer = await client.call_tool("pay", {"copies": 2})
     assert person.asked == ["Pay 2 books."]
-    assert (told.is_error, told.structured_content) == (False, 2)
+    assert (answer.is_error, answer.structured_content) == (False, 2)
 
 
 def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client):
@@ -95,8 +95,8 @@ def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client
 
 
 def test_an_agreement_without_the_state_it_belongs_to_counts_for_nothing(shop, open_client):
-    told = _send(open_client(publish(shop)), {"name": "pay", "inputResponses": AGREED}, {})
-    assert told["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
+    answer = _send(open_client(publish(shop)), {"name": "pay", "inputResponses": AGREED}, {})
+    assert answer["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
 
 
 def _send(client, params, capabilities):
@@ -127,8 +127,8 @@ async def test_a_slow_handler_is_told_of_in_time(mode):
         return "awake"
 
     async with connect(publish(site), mode) as client:
-        told = await client.call_tool("sleep", {})
-        assert told.meta["awp/problem"]["code"] == "HANDLER_TIMEOUT"
+        answer = await client.call_tool("sleep", {})
+        assert answer.meta["awp/problem"]["code"] == "HANDLER_TIMEOUT"
         await asyncio.wait_for(ended.wait(), 20)
 
 
@@ -247,9 +247,9 @@ async def test_an_answer_against_its_schema_is_never_sent(mode):
         return {"n": "secret"}
 
     async with connect(publish(site), mode) as client:
-        told = await client.call_tool("count", {})
-    assert told.meta["awp/problem"]["code"] == "INVALID_OUTPUT"
-    assert "secret" not in told.model_dump_json()
+        answer = await client.call_tool("count", {})
+    assert answer.meta["awp/problem"]["code"] == "INVALID_OUTPUT"
+    assert "secret" not in answer.model_dump_json()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -336,8 +336,8 @@ async def test_many_calls_at_once_are_kept_apart(shop):
         for version in VERSIONS:
             callers = [McpCaller(app, "echo", {"n": n}, version) for n in range(100)]
             await asyncio.gather(*(caller.call() for caller in callers))
-            told = [orjson.loads(caller.body)["result"]["content"][0]["text"] for caller in callers]
-            assert [orjson.loads(text) for text in told] in (list(range(100)), [{"result": n} for n in range(100)])
+            results = [orjson.loads(caller.body)["result"]["content"][0]["text"] for caller in callers]
+            assert [orjson.loads(text) for text in results] in (list(range(100)), [{"result": n} for n in range(100)])
 
 
 # --- What a model can send: arguments beside those of the action ---
@@ -393,5 +393,5 @@ def test_an_action_keeps_inputs_of_its_own_by_those_names(depot, open_client):
 
 @pytest.mark.parametrize("wrong", [{"confirmation": 5}, {"receipts": "text"}, {"receipts": [5]}])
 def test_arguments_of_ours_that_are_of_the_wrong_kind_are_refused(depot, open_client, wrong):
-    told = _send(open_client(publish(depot[0])), {"name": "send_things", "arguments": wrong}, {})
-    assert told["_meta"]["awp/problem"]["code"] == "INVALID_ENVELOPE"
+    answer = _send(open_client(publish(depot[0])), {"name": "send_things", "arguments": wrong}, {})
+    assert answer["_meta"]["awp/problem"]["code"] == "INVALID_ENVELOPE"

@@ -148,7 +148,7 @@ def open_card(browser, client, tool: str, arguments: dict[str, Any], theme: str 
     page = browser.new_page(viewport={"width": width, "height": 700}, color_scheme=theme)
     page.expose_function("callTool", call)
     page.set_content(HOST)
-    told = [("tool-input", {"arguments": arguments}), ("tool-result", call({"name": tool, "arguments": arguments}))]
+    rows = [("tool-input", {"arguments": arguments}), ("tool-result", call({"name": tool, "arguments": arguments}))]
     greeting = {
         "protocolVersion": "2026-01-26",
         "hostInfo": {"name": "host", "version": "1"},
@@ -160,7 +160,7 @@ def open_card(browser, client, tool: str, arguments: dict[str, Any], theme: str 
         " document.querySelector('iframe').srcdoc = html; }",
         [
             greeting,
-            [{"jsonrpc": "2.0", "method": f"ui/notifications/{name}", "params": params} for name, params in told],
+            [{"jsonrpc": "2.0", "method": f"ui/notifications/{name}", "params": params} for name, params in rows],
             card["text"],
         ],
     )
@@ -192,8 +192,8 @@ def test_a_person_is_asked_before_the_call_is_made(browser, open_client):
     card.get_by_role("button", name="Yes, do it").click()
     card.get_by_text("ordered 2 of <b>Assam</b>").wait_for()
     page.wait_for_function("window.seen.some((one) => one.method === 'ui/update-model-context')")
-    told = page.evaluate("window.seen.filter((one) => one.method === 'ui/update-model-context')")
-    assert "ordered 2 of" in told[0]["params"]["content"][0]["text"]
+    answer = page.evaluate("window.seen.filter((one) => one.method === 'ui/update-model-context')")
+    assert "ordered 2 of" in answer[0]["params"]["content"][0]["text"]
     page.close()
 
 
@@ -288,15 +288,15 @@ def test_messages_of_others_and_of_wrong_shapes_change_nothing_and_break_nothing
         })""",
         json.dumps(forged),
     )
-    told = "ui/notifications/"
+    text = "ui/notifications/"
     failure = {"isError": True, "content": [{"type": "text", "text": '{"errors": [null, 5]}'}]}
     shapes: dict[str, list[Any]] = {
-        f"{told}host-context-changed": [
+        f"{text}host-context-changed": [
             {"locale": "en_US", "timeZone": "Nowhere/None"},
             {"locale": {}, "styles": {"variables": None}, "toolInfo": "x"},
         ],
-        f"{told}tool-result": [{"content": None}, {"content": [None, 5, {"type": "text"}]}, failure],
-        f"{told}tool-input": [{"arguments": None}, {"arguments": [1]}],
+        f"{text}tool-result": [{"content": None}, {"content": [None, 5, {"type": "text"}]}, failure],
+        f"{text}tool-input": [{"arguments": None}, {"arguments": [1]}],
     }
     wrong: list[Any] = [5, None, "x", [1], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 1, "error": 5}]
     for method in (*shapes, "__proto__", "constructor", "__defineGetter__", 5):

@@ -61,17 +61,17 @@ def site():
 @pytest.fixture
 def count(site):
     """A handler that reports, in the event loop, and what it waits for after each report if it `waits`."""
-    told = asyncio.Semaphore(0)
+    answer = asyncio.Semaphore(0)
 
     @site.agent("count")
     async def count(steps: int = 3, waits: bool = False) -> int:
         """Count."""
         for step in range(steps):
             report_progress(step / steps, f"step {step}")
-            await (asyncio.wait_for(told.acquire(), 20) if waits else asyncio.sleep(PAUSE))
+            await (asyncio.wait_for(answer.acquire(), 20) if waits else asyncio.sleep(PAUSE))
         return steps
 
-    return told
+    return answer
 
 
 def noted(app: AsgiApp, note: Callable[[], object]) -> AsgiApp:
@@ -90,19 +90,19 @@ def noted(app: AsgiApp, note: Callable[[], object]) -> AsgiApp:
 
 async def heard(client, name, given=None) -> tuple[list[Any], Any]:
     """What a client is told of a call while it runs, and the result."""
-    told: list[Any] = []
+    results: list[Any] = []
 
     async def hear(progress, total, words) -> None:
-        told.append((progress, total, words))
+        results.append((progress, total, words))
 
-    return told, await client.call_tool(name, given or {}, progress_callback=hear)
+    return results, await client.call_tool(name, given or {}, progress_callback=hear)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_that_asks_for_progress_is_told_what_the_handler_reports(site, count, mode):
     async with connect(noted(publish(site), count.release), mode) as client:
-        told, result = await heard(client, "count", {"waits": True})
-    assert told == [(0.0, 1.0, "step 0"), (1 / 3, 1.0, "step 1"), (2 / 3, 1.0, "step 2")]
+        answer, result = await heard(client, "count", {"waits": True})
+    assert answer == [(0.0, 1.0, "step 0"), (1 / 3, 1.0, "step 1"), (2 / 3, 1.0, "step 2")]
     assert result.structured_content in (3, {"result": 3})
 
 
@@ -123,8 +123,8 @@ async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode
 
     app.add_middleware(AgentPublisher, site=site)
     async with connect(noted(app, is_told.set), mode, lifespan=lifespan) as client:
-        told, result = await heard(client, "count")
-    assert told == [(0.5, 1.0, "half"), (1.0, 1.0, None)]
+        answer, result = await heard(client, "count")
+    assert answer == [(0.5, 1.0, "half"), (1.0, 1.0, None)]
     assert result.is_error is False
     assert threading.get_ident() not in threads
 
@@ -134,8 +134,8 @@ async def test_a_client_that_asks_for_progress_is_told_what_a_route_streams(site
     is_told = asyncio.Event()
     app = make_storyteller(site, is_told)
     async with connect(noted(app, is_told.set), mode) as client:
-        told, result = await heard(client, "story")
-    assert told[0] == (5, None, "Once ")
+        answer, result = await heard(client, "story")
+    assert answer[0] == (5, None, "Once ")
     assert result.content[0].text == "Once upon a time"
 
 
@@ -295,9 +295,9 @@ def printing(site):
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_job_is_followed_to_its_end_for_a_client_that_asks_for_progress(site, printing, mode):
     async with connect(publish(site), mode) as client:
-        told, result = await heard(client, "print_book", {"title": "Emma"})
-    assert told
-    assert told == sorted(told)
+        answer, result = await heard(client, "print_book", {"title": "Emma"})
+    assert answer
+    assert answer == sorted(answer)
     assert result.structured_content["status"] == "done"
     assert result.structured_content["result"] == ["Emma"]
 

@@ -190,19 +190,19 @@ async def test_a_subscriber_of_a_task_is_told_how_it_ends(app, monkeypatch):
         async with listening(app, *ids, foreign["taskId"], "nothing", capabilities=ASKS) as next_message:
             acknowledged = await next_message()
             assert acknowledged["params"]["notifications"] == {"taskIds": ids}
-            told = [(await next_message()) for _ in range(2)]
-            assert {item["method"] for item in told} == {"notifications/tasks"}
-            assert [item["params"]["taskId"] for item in told] == ids
-            assert told[1]["params"]["inputRequests"].keys() == {"confirmation"}
+            results = [(await next_message()) for _ in range(2)]
+            assert {item["method"] for item in results} == {"notifications/tasks"}
+            assert [item["params"]["taskId"] for item in results] == ids
+            assert results[1]["params"]["inputRequests"].keys() == {"confirmation"}
             await client.ask("tasks/cancel", taskId=asked["taskId"])
-            while not {item["params"]["status"] for item in told} >= {"completed", "cancelled"}:
-                told.append(await next_message())
+            while not {item["params"]["status"] for item in results} >= {"completed", "cancelled"}:
+                results.append(await next_message())
         shown = await client.ask("tasks/get", taskId=begun["taskId"])
-    [done] = [item["params"] for item in told if item["params"]["status"] == "completed"]
+    [done] = [item["params"] for item in results if item["params"]["status"] == "completed"]
     assert done.pop("_meta") == {"io.modelcontextprotocol/subscriptionId": 1}
     assert done.keys() == shown.keys() - {"resultType", "_meta"}
     assert done["result"]["structuredContent"] == shown["result"]["structuredContent"]
-    states = [{**item["params"], "ttlMs": 0, "pollIntervalMs": 0} for item in told]
+    states = [{**item["params"], "ttlMs": 0, "pollIntervalMs": 0} for item in results]
     assert all(states.count(state) == 1 for state in states), "nobody is told twice of the same"
 
 
@@ -228,9 +228,9 @@ async def test_a_caller_who_may_no_longer_see_a_task_is_told_nothing_of_it(monke
         async with listening(app, task["taskId"], authorization="t") as next_message:
             assert [(await next_message())["method"] for _ in range(2)][1] == "notifications/tasks"
             tokens.clear()
-            while (told := await next_message()).get("method"):
-                assert told["params"]["status"] == "working"
-        assert told["result"]["resultType"] == "complete"
+            while (answer := await next_message()).get("method"):
+                assert answer["params"]["status"] == "working"
+        assert answer["result"]["resultType"] == "complete"
         over.set()
 
 

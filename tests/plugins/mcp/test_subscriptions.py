@@ -51,9 +51,9 @@ async def test_a_subscriber_is_first_told_what_is_subscribed():
     app = AgentPublisher(FastAPI(), site=make_site())
     document, other = "https://shop.example/agent.json", "https://shop.example/nothing"
     async with listening(app, **ALL, resourceSubscriptions=[document, other], eventsListChanged=True) as next_message:
-        told = await next_message()
-    assert told["method"] == "notifications/subscriptions/acknowledged"
-    assert told["params"] == {
+        answer = await next_message()
+    assert answer["method"] == "notifications/subscriptions/acknowledged"
+    assert answer["params"] == {
         "_meta": META,
         "notifications": {
             "toolsListChanged": True,
@@ -71,9 +71,9 @@ async def test_a_refresh_and_a_status_are_told():
         site.set_status(degraded_actions=["count_books"])
         assert await methods(next_message, 2) == [TOOLS, RESOURCES]
         site.refresh()
-        told = [await next_message() for _ in range(3)]
-        assert [item["method"] for item in told] == [TOOLS, RESOURCES, "notifications/resources/updated"]
-        assert told[2]["params"] == {"_meta": META, "uri": "https://shop.example/agent.json"}
+        results = [await next_message() for _ in range(3)]
+        assert [item["method"] for item in results] == [TOOLS, RESOURCES, "notifications/resources/updated"]
+        assert results[2]["params"] == {"_meta": META, "uri": "https://shop.example/agent.json"}
         await asyncio.to_thread(site.refresh)
         assert await methods(next_message, 2) == [TOOLS, RESOURCES]  # and no document has changed
         site.set_status(degraded_actions=[])

@@ -671,9 +671,9 @@ async def test_the_second_of_two_operators_who_approve_at_once_is_told_that_it_i
         )
     said = "".join(section_of(page.text, "approval") for page in pages)
     for name in ("order", "search"):
-        told = re.findall(r"(Approved|Already approved, and left as it is): ([a-z, ]+)", said)
-        assert [name in names.split(", ") for kind, names in told if kind == "Approved"].count(True) == 1
-        assert any(name in names.split(", ") for kind, names in told if kind != "Approved")
+        answer = re.findall(r"(Approved|Already approved, and left as it is): ([a-z, ]+)", said)
+        assert [name in names.split(", ") for kind, names in answer if kind == "Approved"].count(True) == 1
+        assert any(name in names.split(", ") for kind, names in answer if kind != "Approved")
     assert sorted(orjson.loads(file.read_bytes())["actions"]) == ["order", "search"]
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 

@@ -121,11 +121,11 @@ def test_every_page_and_nothing_else_varies_by_accept(serve, answer):
     client = serve(answer)
     for accept in ("*/*", "text/html", "text/markdown", "application/som+json", "image/png"):
         for method in ("GET", "HEAD", "POST"):
-            told = client.request(method, "/", headers={"accept": accept}, follow_redirects=False)
-            kind = told.headers.get("content-type", "").lower()
-            is_page = told.status_code == 304 or (told.status_code == 200 and "html" in kind)
+            response = client.request(method, "/", headers={"accept": accept}, follow_redirects=False)
+            kind = response.headers.get("content-type", "").lower()
+            is_page = response.status_code == 304 or (response.status_code == 200 and "html" in kind)
             is_rendered = kind.startswith(("text/markdown", "application/som"))
-            assert ("Accept" in told.headers.get("vary", "")) == (is_page or is_rendered), (accept, method)
+            assert ("Accept" in response.headers.get("vary", "")) == (is_page or is_rendered), (accept, method)
 
 
 # --- What passes as it is ---
@@ -172,9 +172,9 @@ def test_a_coding_of_the_application_is_undone(serve):
 
     client = serve(answer)
     for coding in packed:
-        told = client.get(f"/{coding}", headers=MARKDOWN)
-        assert told.text == "# Shop\n\nTwo **books**.\n"
-        assert "content-encoding" not in told.headers
+        response = client.get(f"/{coding}", headers=MARKDOWN)
+        assert response.text == "# Shop\n\nTwo **books**.\n"
+        assert "content-encoding" not in response.headers
 
 
 def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked(serve):

@@ -28,10 +28,10 @@ class PlainCaller(HttpCaller):
         """An answer is what the route gave, in its own type."""
         if answer.headers["content-type"] == "application/json":
             return answer.json(), None
-        told = answer.headers.get("awp-content-type", "")
+        response = answer.headers.get("awp-content-type", "")
         if answer.headers["content-type"].startswith("text/"):
             return answer.text, None
-        name = told.partition("; name*=UTF-8''")[2]
+        name = response.partition("; name*=UTF-8''")[2]
         return None, (answer.headers["content-type"], unquote(name), answer.content)
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, DeclarationError, Paths
 from tests.client import TestClient
 from tests.examples import examples
-from tests.guarded import KEYS, invoke, known_callers, make_shop, poll, publish, told
+from tests.guarded import KEYS, invoke, known_callers, make_shop, poll, publish, status_and_code
 
 AT = "/agents/actions"
 
@@ -118,7 +118,7 @@ def test_too_much_is_refused_with_a_message(shop):
     head = shop.post(f"{AT}/review", content=b"--x\r\n" + b"a" * 9000 + b"\r\n\r\n\r\n--x--", headers=form)
     body = shop.post(f"{AT}/review", data={"title": "x" * 1_100_000})
     untyped = shop.post(f"{AT}/review", content=b"title=a")
-    assert [told(answer) for answer in (fields, head, body, untyped)] == [
+    assert [status_and_code(answer) for answer in (fields, head, body, untyped)] == [
         (422, "INVALID_INPUT"),
         (422, "INVALID_INPUT"),
         (413, "BODY_TOO_LARGE"),

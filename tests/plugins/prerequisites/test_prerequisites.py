@@ -8,7 +8,7 @@ import pytest
 from awp_publish import Refused
 from awp_publish.calls.tokens import Tokens
 from awp_publish.stores.memory import MemoryStore
-from tests.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, poll, publish, told
+from tests.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, poll, publish, status_and_code
 
 PURPOSE = "receipt:shop.example"
 
@@ -108,7 +108,7 @@ def test_a_background_job_gives_its_receipt_when_it_is_done(open_client):
     assert "awp-receipt" not in refused.headers
     sent = {"awp-receipt": done.headers["awp-receipt"]}
     assert invoke(client, "bind", headers=ANN | sent).json() == "bound"
-    assert told(invoke(client, "bind", headers=BEN | sent)) == (428, "PREREQUISITE_REQUIRED")
+    assert status_and_code(invoke(client, "bind", headers=BEN | sent)) == (428, "PREREQUISITE_REQUIRED")
 
 
 # --- What is remembered ---
@@ -144,7 +144,7 @@ def test_a_background_jobs_success_is_remembered(open_client):
     started = invoke(client, "print", headers=ANN)
     assert poll(client, started.headers["location"], ANN).json()["status"] == "done"
     assert invoke(client, "bind", headers=ANN).json() == "bound"
-    assert told(invoke(client, "bind", headers=BEN)) == (428, "PREREQUISITE_REQUIRED")
+    assert status_and_code(invoke(client, "bind", headers=BEN)) == (428, "PREREQUISITE_REQUIRED")
 
 
 # --- Whose receipts are good ---

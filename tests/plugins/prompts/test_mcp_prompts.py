@@ -59,8 +59,8 @@ async def test_prompts_are_listed_as_they_are_declared(site, mode):
         ("review", "Review", "Review a book."),
         ("greet", "Greet", None),
     ]
-    told = [(argument.name, argument.description, argument.required) for argument in listed[0].arguments]
-    assert told == [("genre", "What kind of book.", True), ("count", None, False)]
+    rows = [(argument.name, argument.description, argument.required) for argument in listed[0].arguments]
+    assert rows == [("genre", "What kind of book.", True), ("count", None, False)]
     assert not listed[2].arguments
 
 

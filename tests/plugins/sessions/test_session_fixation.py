@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.doors.adapters import DOORS
-from tests.guarded import invoke_agent, told
+from tests.guarded import invoke_agent, status_and_code
 from tests.plugins.a2a.a2a_client import make_caller, output
 from tests.plugins.mcp.mcp_messages import without_cookie_jar
 from tests.plugins.sessions.test_sessions import in_context, make_app, running_http
@@ -45,7 +45,7 @@ def test_a_caller_who_lost_the_new_session_is_told_a_recovery(client):
     first = invoke_agent(client, "sign_in", {"name": "eve"}).headers["awp-session"]
     invoke_agent(client, "sign_in", {"name": "joe"}, headers={"awp-session": first})
     refused = invoke_agent(client, "whoami", headers={"awp-session": first})
-    assert told(refused) == (401, "SESSION_UNKNOWN")
+    assert status_and_code(refused) == (401, "SESSION_UNKNOWN")
     assert "sign in again" in refused.json()["recovery"]
 
 

@@ -25,7 +25,7 @@ from awp_publish.http.running import running
 from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
 from tests.doors.adapters import DOORS
-from tests.guarded import Watched, invoke_agent, make_shop, poll, told
+from tests.guarded import Watched, invoke_agent, make_shop, poll, status_and_code
 from tests.plugins.a2a.a2a_client import Caller, make_caller, make_request, output
 from tests.plugins.awp.awp_client import AwpClient
 from tests.plugins.mcp.mcp_messages import MODES, connect_to, message, post, without_cookie_jar
@@ -265,7 +265,7 @@ def test_a_job_is_read_with_a_session_by_those_alone_whose_session_it_is(client)
         job = invoke_agent(client, "later", session=session, headers=readers[owner]).headers["location"]
         for reader, credentials in readers.items():
             answer = client.get(job, headers={**credentials, "awp-session": session})
-            refusal = None if answer.status_code == 200 else told(answer)
+            refusal = None if answer.status_code == 200 else status_and_code(answer)
             assert refusal == (None if reader == owner else (401, "SESSION_UNKNOWN")), (owner, reader)
 
 
@@ -273,7 +273,7 @@ def test_a_site_may_know_the_users_of_its_session_by_a_function_of_its_own(open_
     app = make_app(authenticate=lambda credentials: (credentials.session or {}).get("user"))[1]
     client = without_cookie_jar(open_client(app))
     session = sign_in(client)
-    assert told(invoke_agent(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert status_and_code(invoke_agent(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
     assert invoke_agent(client, "mine", session=session).json() == "mine"
 
 
@@ -349,7 +349,7 @@ def test_a_deadline_holds_in_a_session(open_client, slow):
     session = sign_in(client)
     timer = threading.Timer(1, go.set)  # only then the answer's connection ends
     timer.start()
-    assert told(invoke_agent(client, "nap", session=session)) == (504, "HANDLER_TIMEOUT")
+    assert status_and_code(invoke_agent(client, "nap", session=session)) == (504, "HANDLER_TIMEOUT")
     timer.join()
     assert invoke_agent(client, "whoami", session=session).json() == "eve"
 
@@ -378,7 +378,7 @@ def test_middleware_may_keep_a_session_from_its_action(open_client, how, answere
     app = make_app()[1]
     app.add_middleware(Keeper)
     client = without_cookie_jar(open_client(app))
-    assert told(invoke_agent(client, "whoami", session=sign_in(client))) == answered
+    assert status_and_code(invoke_agent(client, "whoami", session=sign_in(client))) == answered
 
 
 # --- A secret ---
@@ -399,9 +399,9 @@ def test_a_session_is_in_no_log_no_record_of_a_call_no_job_and_no_request_of_a_r
     client = without_cookie_jar(open_client(app))
     session = sign_in(client)
     for headers, members in (({"awp-session": session}, {}), ({}, {"session": session})):
-        assert told(invoke_agent(client, "broken", headers=headers, **members)) == (500, "HANDLER_FAILED")
+        assert status_and_code(invoke_agent(client, "broken", headers=headers, **members)) == (500, "HANDLER_FAILED")
         job = invoke_agent(client, "later", headers=headers, **members).headers["location"]
-        assert told(client.get(job)) == (404, "UNKNOWN_JOB")
+        assert status_and_code(client.get(job)) == (404, "UNKNOWN_JOB")
         assert poll(client, job, {"awp-session": session}).json()["result"] == ["eve", None]
     sent = message("tools/call", {"name": "whoami", "arguments": {"session": session}})
     assert post(client, sent).json()["result"]["isError"] is False
@@ -437,7 +437,7 @@ def test_the_cookies_of_a_background_action_are_its_sessions(open_client, placed
         assert ended.json()["result"] == times
         assert "awp-session" not in ended.headers
     invoke_agent(client, "sign_out", headers={"awp-session": session})
-    assert told(invoke_agent(client, "whoami", headers={"awp-session": session})) == (401, "SESSION_UNKNOWN")
+    assert status_and_code(invoke_agent(client, "whoami", headers={"awp-session": session})) == (401, "SESSION_UNKNOWN")
     assert "awp-session" not in poll(client, invoke_agent(client, "later").headers["location"]).headers
 
 

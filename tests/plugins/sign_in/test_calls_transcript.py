@@ -60,8 +60,12 @@ def test_calls_with_a_token_go_as_in_the_transcript(request, open_client):
         headers = {"authorization": known[token]} if token else {}
         answer = http.post(f"/agents/{action}/invoke", json={"input": inputs or {}}, headers=headers)
         store.is_away = False
-        told = answer.json()
-        facts = [told["code"], told["detail"]] if "code" in told else [told if answer.status_code == 200 else ""]
+        response = answer.json()
+        facts = (
+            [response["code"], response["detail"]]
+            if "code" in response
+            else [response if answer.status_code == 200 else ""]
+        )
         challenge = answer.headers.get("www-authenticate", "").replace(", ", " ").split()
         errors = [part for part in challenge if part.startswith("error=")]
         passes.pop("/background", None)  # a job may run later

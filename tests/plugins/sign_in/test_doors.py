@@ -35,19 +35,19 @@ def test_a_call_with_a_token_is_the_persons_at_every_door(shop, token, door):
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_call_without_one_is_told_where_to_get_one(shop, door):
-    told = DOORS[door](shop).call("order_book", {"title": "Emma"})
-    assert told.code == "AUTHENTICATION_REQUIRED"
-    assert "oauth-protected-resource" in told.challenge
-    assert 'scope="orders"' in told.challenge
-    assert "Let the person you act for sign in" in told.recovery
+    answer = DOORS[door](shop).call("order_book", {"title": "Emma"})
+    assert answer.code == "AUTHENTICATION_REQUIRED"
+    assert "oauth-protected-resource" in answer.challenge
+    assert 'scope="orders"' in answer.challenge
+    assert "Let the person you act for sign in" in answer.recovery
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_token_that_is_over_is_told_to_be(shop, door):
     caller = DOORS[door](shop)
-    told = caller.call("read_profile", token="awp_at_" + "x" * 86)
-    assert told.code == "INVALID_CREDENTIALS"
-    assert 'error="invalid_token"' in told.challenge
+    answer = caller.call("read_profile", token="awp_at_" + "x" * 86)
+    assert answer.code == "INVALID_CREDENTIALS"
+    assert 'error="invalid_token"' in answer.challenge
 
 
 def test_every_document_says_how_people_sign_in(shop):

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
-from tests.guarded import invoke, make_shop, poll, publish, told
+from tests.guarded import invoke, make_shop, poll, publish, status_and_code
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def ask(site, app):
 def test_a_job_is_done_though_its_action_was_degraded_when_the_site_started(shop, open_client):
     shop.set_status(degraded_actions=["print"])
     client = publish(shop, open_client)
-    assert told(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
+    assert status_and_code(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
     shop.set_status(degraded_actions=[])
     shop.refresh()
     assert poll(client, invoke(client, "print").headers["location"]).json()["status"] == "done"

@@ -127,9 +127,9 @@ def make_owned_shop(*, looks: bool = False) -> AsgiApp:
 
     async def say(request: Request) -> Response:
         degraded, operational = request.query_params.getlist("degraded"), request.query_params.get("operational")
-        told: dict[str, Any] = {"operational": operational == "yes"} if operational else {}
-        told |= {"degraded_actions": [each for each in degraded if each]} if degraded else {}
-        site.set_status(**told)
+        values: dict[str, Any] = {"operational": operational == "yes"} if operational else {}
+        values |= {"degraded_actions": [each for each in degraded if each]} if degraded else {}
+        site.set_status(**values)
         return PlainTextResponse("said")
 
     async def refresh(request: Request) -> Response:

@@ -178,8 +178,8 @@ def test_inputs_are_in_the_record_only_if_the_site_asks_for_it(open_client, reco
     (line,) = record()
     assert line.get("input") == ({"word": "pri\nvate\u2028"} if log_inputs else None)
     assert ("vate" in caplog.text) == log_inputs
-    told = next(one for one in caplog.records if one.name == "awp_publish.access")
-    assert "\n" not in told.getMessage()
+    answer = next(one for one in caplog.records if one.name == "awp_publish.access")
+    assert "\n" not in answer.getMessage()
 
 
 def test_while_nobody_listens_nothing_is_recorded(open_client, caplog):
