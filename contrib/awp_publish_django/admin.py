@@ -126,10 +126,11 @@ def _job_of(raw: bytes) -> Job | None:
 
 
 def _column(name: "StrOrPromise", read: Callable[[Job], object]) -> Callable[[Entry], object]:
-    @admin.display(description=name, empty_value="")
+    @admin.display(description=name)
     def show(record: Entry) -> object:
         job = _job_of(bytes(record.value))
-        return None if job is None else read(job)
+        value = read(job) if job is not None else None
+        return "" if value is None else value
 
     return show
 
@@ -143,7 +144,7 @@ COLUMNS: Final[Any] = (  # of functions, which the stubs know for some of its us
     _column(_("attempt"), lambda job: job.attempt),
     _column(_("created"), lambda job: job.created),
     _column(_("updated"), lambda job: job.updated),
-    _column(_("outcome"), lambda job: (job.has_ended and ("ok" if job.problem is None else job.problem.code)) or ""),
+    _column(_("outcome"), lambda job: ("ok" if job.problem is None else job.problem.code) if job.has_ended else None),
 )
 
 

@@ -22,6 +22,7 @@ from awp_publish_django.patterns import read_pattern
 from awp_publish_django.reading import find_dead, reads_of
 from awp_publish_django.rest_framework import describe_rest_view, read_serializer
 from awp_publish_django.rest_schemas import translate
+from awp_publish_django.routes import find_django_routes
 from awp_publish_django.views import read_views
 from django import forms
 from django.contrib.auth import decorators, mixins
@@ -37,8 +38,9 @@ from rest_framework import filters, generics, pagination, permissions, renderers
 from rest_framework.decorators import api_view
 from rest_framework.views import APIView
 
-from awp_publish.declare.discover.routes import Mode, Operation
+from awp_publish.declare.discover.routes import Mode, Operation, Route
 from awp_publish.model import Parameter, Target
+from awp_publish.schema import UnusableSchema
 from tests.documents.catalogs import make_action
 from tests.function_transcripts import compare
 
@@ -184,6 +186,27 @@ def of_rest(code: str, *methods: str) -> object:
     return {method: facts for method, facts in described.items() if method in (methods or described)}
 
 
+def of_routes(code: str) -> list[object]:
+    """Return the routes of addresses that some lines of Python call `view`, with what is described of each method."""
+    facts = ("name", "aliases", "listed", "reads", "is_page", "usual_method", "kept_out")
+    described: list[object] = []
+    for route in find_django_routes(tuple(made(code))):
+        known = {fact: value for fact in facts if (value := getattr(route, fact)) not in (False, "")}
+        arrival = route.arrival and [route.arrival.path, route.arrival.endpoint is not None]
+        methods = {method: described_by(route, method) for method in route.methods}
+        same = {"every": methods["GET"]} if len(methods) > 1 and len(set(map(repr, methods.values()))) == 1 else methods
+        described.append([route.template, known, arrival, same])
+    return described
+
+
+def described_by(route: Route, method: str) -> object:
+    assert route.describe is not None
+    try:
+        return facts_of(route.describe(method))
+    except UnusableSchema as error:
+        return f"! {error}"
+
+
 def scope_in(method: str, path: str, meta: Any = None) -> object:
     """Return the scope of a request under WSGI."""
     scope = scope_of(RequestFactory().generic(method, path, **(meta or {})))
@@ -206,6 +229,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "editing": of_editing,
     "rest": of_rest,
     "scope": scope_in,
+    "routes": of_routes,
     "form": form_in,
     "words": words_in,
     "route": of_pattern(RoutePattern),
