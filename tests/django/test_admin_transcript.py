@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
@@ -15,14 +16,15 @@ from awp_publish_django.models import JobRecord, RecentCall
 from django.contrib.auth.models import Permission, User
 from django.test import Client, override_settings
 
-from awp_publish.plugins.jobs.job import Job, Progress, write_job
+from awp_publish.calls.progress import Progress
+from awp_publish.plugins.jobs.job import Job, write_job
 from awp_publish.problems import Refused
 from tests.django.sites import make_site
 from tests.function_transcripts import compare
 
 BEGUN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FOREVER, LONG_AGO = 4_000_000_000.0, 1.0
-CALLS = (
+CALLS: tuple[dict[str, Any], ...] = (
     {"door": "woa", "action": "search", "caller": "ann", "outcome": "ok", "status": 200, "input": {"q": "Emma"}},
     {"door": "mcp", "action": "order", "caller": "", "outcome": "INVALID_INPUT", "status": 422},
     {"door": "job", "action": "order", "caller": "ann", "outcome": "UNANSWERED", "status": None},

@@ -1,6 +1,7 @@
 """Fields that a caller leaves out are sent as a browser sends them: as the form shows them."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import django
@@ -26,6 +27,7 @@ PAGE = engines["django"].from_string(
 )
 site = make_site()
 SENT: list[dict[str, Any]] = []
+ASKED: list[dict[str, object]] = []
 
 
 HTTPS: Any = {"assume_scheme": "https"} if django.VERSION >= (5, 0) else {}
@@ -159,6 +161,42 @@ def add(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"sent": dict(request.POST), "seen": form.cleaned_data if form.is_valid() else None})
 
 
+class Letter(forms.Form):
+    prefix = "letter"
+    title = forms.CharField(required=False)
+    note = forms.CharField(required=False, widget=forms.Textarea)
+
+
+class Parcel(Letter):
+    cover = forms.FileField(required=False)
+
+
+LETTER = """<form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="of this page">
+<input type="hidden" name='of "the" page' value="caf\u00e9 &amp; more"><input name="letter-title" value="Emma">
+<textarea name="letter-note">\nOld</textarea><input type="file" name="letter-cover">
+<input name="other" value="1"></form>"""
+SHOWN: dict[str, Callable[[], HttpResponse]] = {
+    "shown": lambda: HttpResponse(LETTER),
+    "western": lambda: HttpResponse(LETTER.encode("latin-1"), content_type="TEXT/HTML; charset=latin-1"),
+    "json": lambda: JsonResponse({"title": LETTER}),
+    "missing": lambda: HttpResponse(LETTER, status=404),
+    "failing": lambda: HttpResponse("not now", status=503, headers={"Retry-After": "9"}),
+    "long": lambda: HttpResponse(LETTER + " " * 4_000_000),
+}
+
+
+def tell(request: HttpRequest, page: str) -> HttpResponse:
+    """Tell what has been asked and sent, and show a page on GET."""
+    if request.method == "GET":
+        facts = {name: request.headers.get(name) for name in ("Accept", "Accept-Language", "Content-Type")}
+        ASKED.append({**facts, "has a body": request.headers.get("Content-Length", "0") != "0"})
+        return SHOWN[page]()
+    size, asked = len(request.body), [ASKED.pop() for _ in ASKED[:]]
+    files = {name: [file.read().decode() for file in files] for name, files in request.FILES.lists()}
+    kind = {"type": request.content_type, "is whole": request.headers["Content-Length"] == str(size)}
+    return JsonResponse({"asked": asked, **kind, "sent": {**request.POST, **files}})
+
+
 STEPS = {"0": Name, "1": Place}
 urlpatterns = [
     path("wizard", Wizard.as_view(form_list=STEPS)),
@@ -168,7 +206,11 @@ urlpatterns = [
     path("edit-by-class/<int:pk>", EditByClass.as_view()),
     path("rename/<int:pk>", rename),
     path("add", add),
+    path("letter/<page>", tell),
+    path("parcel/<page>", tell),
 ]
+site.declare("write_letter", method="POST", path="/letter/{page}", inputs=Letter)
+site.declare("send_parcel", method="POST", path="/parcel/{page}", inputs=Parcel)
 site.declare("preferences", method="POST", path="/preferences", inputs=Name)
 site.declare("sign_up", method="POST", path="/wizard")
 site.declare("begin", method="POST", path="/halfway", inputs=[type("First", (Name,), {"prefix": "0"})])
