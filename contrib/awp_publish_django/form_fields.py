@@ -202,7 +202,10 @@ def _reference(field: forms.Field) -> Schema:
     queryset = field.queryset  # type: ignore[attr-defined]
     options = queryset.model._meta
     to_field: str | None = field.to_field_name  # type: ignore[attr-defined]
-    column = options.get_field(to_field) if to_field else options.pk
+    try:
+        column = options.get_field(to_field) if to_field else options.pk
+    except FieldDoesNotExist:  # a lookup through other rows, which the form takes as well
+        return {"type": ["string", "integer"]}
     if isinstance(column, IntegerModelField):
         return {"type": "integer"}
     return {"type": "string", "format": "uuid"} if isinstance(column, UuidModelField) else {"type": "string"}

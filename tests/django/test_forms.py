@@ -135,7 +135,9 @@ def test_references_to_rows_are_not_listed():
     class Pick(forms.Form):
         book = forms.ModelChoiceField(Book.objects.all())
         books = forms.ModelMultipleChoiceField(Book.objects.all(), to_field_name="title")
+        of_issue = forms.ModelChoiceField(Book.objects.all(), to_field_name="issue__name")
 
+    assert properties(Pick)["of_issue"] == {"type": ["string", "integer"]}
     assert properties(Pick)["book"] == {"type": "integer"}
     assert properties(Pick)["books"] == {
         "type": "array",

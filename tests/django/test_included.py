@@ -11,10 +11,11 @@ from awp_publish_django.publication import get_publication
 from django.conf.urls.static import static
 from django.contrib import admin
 from django.contrib.auth import views as auth_views
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import redirect, render
 from django.test import Client, override_settings
 from django.urls import include, path
 from django.views.decorators.cache import never_cache
@@ -121,6 +122,27 @@ class Stock(View):
         return JsonResponse({"stock": 3})
 
 
+@require_GET
+def moved(request: HttpRequest) -> HttpResponse:
+    """Go to where it is now."""
+    if request.user.is_anonymous:
+        return redirect_to_login(request.path)
+    return redirect("about")
+
+
+class Back(View):
+    """Ask for what is to be dropped, which takes a POST."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponseRedirect(self.home())
+
+    def home(self) -> str:
+        return "/about/"
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return JsonResponse({})
+
+
 class Drop(View):
     """Drop it at once."""
 
@@ -211,6 +233,8 @@ urlpatterns = [
     path("listing/new/", New.as_view(), name="new"),
     path("about/", TemplateView.as_view(template_name="order.html"), name="about"),
     path("away/", RedirectView.as_view(url="/about/"), name="away"),
+    path("moved/", moved),
+    path("back/", Back.as_view()),
     path("stock/", Stock.as_view()),
     path("drop/", Drop.as_view()),
     path("accounts/login/", auth_views.LoginView.as_view(), name="login"),
@@ -278,7 +302,8 @@ def test_routes_that_were_left_out_are_listed_with_the_reason():
     assert "admin" in left["GET", "/admin/"]
     assert "another format" in left["GET", "/snippets{format}"]
     assert "another format" in left["GET", "/set.{format}"]
-    assert "redirects" in left["GET", "/away/"]
+    assert {left["GET", where] for where in ("/away/", "/moved/", "/back/")} == {"it only redirects"}
+    assert "it writes" in left["POST", "/back/"]
     assert "it writes" in left["POST", "/set/"]
 
 
