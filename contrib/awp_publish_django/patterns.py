@@ -87,7 +87,7 @@ def _read_regex(expression: str, unnamed: int) -> Piece:
     def place(match: re.Match[str]) -> str:
         return _placeholder(new_names.get(match[1], match[1]), groups.get(match[1], "[^/]+"))
 
-    return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
+    return Piece(_PLACED.sub(place, candidate), schemas)
 
 
 def _groups_of(expression: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -16,7 +16,6 @@ from awp_publish.declare.discover.handlers import answers_json
 from awp_publish.declare.discover.routes import Operation, Route
 from awp_publish.model import IN_ANOTHER_FORMAT, Arrival, JsonObject
 from awp_publish.schema import UnusableSchema, reason_of
-from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language
 from awp_publish_django.patterns import read_pattern
@@ -48,17 +47,14 @@ class _Place:
         route = self.route + text.removeprefix("^") if self.route else text  # as ResolverMatch.route tells it
         return replace(self, path=self.path + piece.template, route=route, schemas={**self.schemas, **piece.schemas})
 
-    def named_as(self, callback: object) -> "_Place":
+    def named_as(self, callback: Callable[..., object]) -> "_Place":
         """Return the place with the names of the view's parameters for the unnamed groups of the expression."""
         unnamed = [name for name in self.schemas if name.startswith("_") and name[1:].isdigit()]
-        innermost = next((layer for layer in reversed(list(layers_of(callback))) if inspect.isfunction(layer)), None)
-        if not unnamed or innermost is None:
+        try:
+            parameters = inspect.signature(callback).parameters.values()
+        except (TypeError, ValueError):  # of what is written in C
             return self
-        positional = [
-            parameter.name
-            for parameter in inspect.signature(innermost).parameters.values()
-            if parameter.kind in _POSITIONAL
-        ]
+        positional = [parameter.name for parameter in parameters if parameter.kind in _POSITIONAL]
         names = dict(zip(unnamed, positional[1:], strict=False))
         if not names.keys() >= set(unnamed) or not self.schemas.keys().isdisjoint(names.values()):
             return self
@@ -105,7 +101,7 @@ def _unqualified(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
+def _walk(patterns: Sequence[Any], place: _Place) -> Iterator[Route]:
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             below = place.below(pattern.pattern)
@@ -113,7 +109,7 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
             module = getattr(pattern.urlconf_name, "__name__", pattern.urlconf_name)
             is_admin = place.is_admin or pattern.app_name in ADMINS or (isinstance(module, str) and module in ADMINS)
             yield from _walk(pattern.url_patterns, replace(below, namespaces=names, is_admin=is_admin))
-        elif isinstance(pattern, URLPattern) and not hasattr(pattern, "answers_agents"):
+        elif not hasattr(pattern, "answers_agents"):
             yield from _read(pattern, place.below(pattern.pattern).named_as(pattern.callback))
 
 
@@ -163,10 +159,8 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
 
 def _described(view: View, place: _Place, method: str) -> Operation:
     operation = describe_by_path(place.path, view.description)
-    path_inputs = operation.inputs["properties"]
-    properties = {**path_inputs, **place.schemas} if isinstance(path_inputs, Mapping) else {}
     says_json = any(answers_json(handler) is True for handler in view.handlers)
-    inputs: JsonObject = {**operation.inputs, "properties": properties}
+    inputs: JsonObject = {**operation.inputs, "properties": {**place.schemas}}
     reads = reads_of(view.handlers) if method == "GET" and view.operation is None else None
     if reads is not None and (
         reads.query or reads.more_of_query

@@ -195,8 +195,17 @@ def of_routes(code: str) -> list[object]:
         arrival = route.arrival and [route.arrival.path, route.arrival.endpoint is not None]
         methods = {method: described_by(route, method) for method in route.methods}
         same = {"every": methods["GET"]} if len(methods) > 1 and len(set(map(repr, methods.values()))) == 1 else methods
-        described.append([route.template, known, arrival, same])
+        stands_for = [getattr(handler, "__qualname__", type(handler).__name__) for handler in route.handlers]
+        described.append([route.template, known, arrival, stands_for, same, *understood_by(route)])
     return described
+
+
+def understood_by(route: Route) -> Iterator[object]:
+    """Yield what a form is taken to mean that is declared for a route."""
+    assert route.understand is not None
+    form = type("Plain", (forms.Form,), {"word": forms.CharField(required=False)})
+    if "POST" in route.methods:
+        yield facts_of(route.understand(form, "POST", "validation"))
 
 
 def described_by(route: Route, method: str) -> object:
