@@ -295,7 +295,7 @@ def _words_of(view: "View", instance: Any, method: str) -> str | None:
     if action in sections:
         return sections[action]
     model = getattr(getattr(instance, "queryset", None), "model", None)
-    if not view.action or action not in WORDS or model is None:
+    if action not in WORDS or model is None:
         return sections[""] or None
     names = {"one": force_str(model._meta.verbose_name), "many": force_str(model._meta.verbose_name_plural)}
     return f"{WORDS[action].format(**names)} {sections['']}".strip()
@@ -338,7 +338,7 @@ def _many(instance: Any, item: JsonObject) -> JsonObject:
     size_parameters = [getattr(paginator, name, None) for name in ("page_size_query_param", "limit_query_param")]
     if not any(sizes):
         return several if not any(size_parameters) else {}
-    if makers[0] is not makers[1] or own_list is None or not is_of_framework(own_list):
+    if makers[0] is not makers[1] or not is_of_framework(own_list):
         return {}
     return translate(paginator.get_paginated_response_schema(several), "serialization")
 
@@ -346,9 +346,7 @@ def _many(instance: Any, item: JsonObject) -> JsonObject:
 def _queries(instance: Any) -> dict[str, dict[str, object] | None]:
     """Parameters of a list: its pages, search, order and filters."""
     members: dict[str, dict[str, object] | None] = {}
-    sources = [instance.paginator] if instance.paginator is not None else []
-    sources += [backend() for backend in instance.filter_backends]
-    for source in sources:
+    for source in (instance.paginator, *(backend() for backend in instance.filter_backends)):
         tell = getattr(source, "get_schema_operation_parameters", None)
         if isinstance(source, filters.SearchFilter) and not getattr(instance, "search_fields", None):
             continue
