@@ -74,10 +74,32 @@ def write(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"ok": request.POST.get("text")})
 
 
+def tell(request: HttpRequest, name: str) -> HttpResponse:
+    """Tell what a request is."""
+    names = ("REQUEST_METHOD", "PATH_INFO", "SCRIPT_NAME", "QUERY_STRING", "CONTENT_TYPE", "SERVER_NAME", "HTTP_X_OWN")
+    facts = {
+        each: request.META.get(each) for each in (*names, "HTTP_HOST", "HTTP_COOKIE", "HTTP_ACCEPT", "HTTP_FORWARDED")
+    }
+    parts = {"method": request.method, "path": request.path, "info": request.path_info, "type": request.content_type}
+    addresses = [request.get_full_path(), request.build_absolute_uri(), request.scheme, request.get_host()]
+    read = {"query": {**request.GET}, "form": {**request.POST}, "cookies": request.COOKIES, "name": name}
+    found = request.resolver_match and [request.resolver_match.route, request.resolver_match.kwargs]
+    return JsonResponse({"meta": facts, **parts, "addresses": addresses, **read, "found": found})
+
+
 router = DefaultRouter()
 router.register("books", Books, basename="book")
-urlpatterns = [path("search", search, name="search"), path("write", write, name="write"), *router.urls]
+urlpatterns = [
+    path("search", search, name="search"),
+    path("write", write, name="write"),
+    path("tell/<name>", tell),
+    *router.urls,
+]
 site = make_site()
+WORDS = {"type": "object", "properties": {"name": {"type": "string"}, "word": {"type": "string"}}}
+site.declare("ask", method="GET", path="/tell/{name}", inputs=WORDS)
+site.declare("say", method="POST", path="/tell/{name}", inputs=WORDS)
+site.declare("fill", method="PUT", path="/tell/{name}", inputs=WORDS)
 site_at_a_port = make_site(url="https://shop.example:8443")
 site_at_a_port.declare("search", method="GET", path="/search")
 
