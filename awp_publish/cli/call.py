@@ -124,7 +124,7 @@ def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
 def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], inputs_json: str) -> dict[str, Any]:
     """Return inputs from a JSON object and `name=value` pairs.
 
-    Values are JSON if possible, unless the input is a text.
+    Values are JSON if possible, unless the input is a text. A repeated name is a list, as is one whose input is a list.
     """
     try:
         inputs = _read_json(sys.stdin.buffer.read() if inputs_json == "-" else inputs_json)
@@ -132,12 +132,19 @@ def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], inputs_j
         raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
         raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
-    properties = members(schema or {})
+    texts: dict[str, list[str]] = {}
     for pair in pairs:
         name, is_pair, text = pair.partition("=")
         if not is_pair or not name:
             raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
-        inputs[name] = _value_of(text, resolved(properties.get(name), schema or {}))
+        texts.setdefault(name, []).append(text)
+    for name, listed in texts.items():
+        member = resolved(members(schema or {}).get(name), schema or {})
+        if len(listed) > 1 or (member.get("type") == "array" and not listed[0].lstrip().startswith("[")):
+            item = resolved(member.get("items"), schema or {})
+            inputs[name] = [_value_of(text, item) for text in listed]
+        else:
+            inputs[name] = _value_of(listed[0], member)
     return inputs
 
 

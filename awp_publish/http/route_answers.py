@@ -209,10 +209,7 @@ def check_credentials(call: Call, *, of_route: bool = False) -> None:
 
 
 def _shows_credentials(call: Call, *, any_cookie: bool = False) -> bool:
-    """Return True if the request has any of the credentials that the route reads, or an `Authorization` header.
-
-    With `any_cookie`, each cookie counts, as for routes whose credentials are not known.
-    """
+    """Return True if a request has credentials that the route reads, or `Authorization`; or, if wanted, any cookie."""
     if call.has_credentials:
         presented = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:

@@ -253,6 +253,9 @@ def _as_base64(schema: object) -> dict[str, object]:
     facts = dict(as_object(schema))
     if _is_bytes(facts):
         facts.pop("format", None)
+        lengths = {key: facts[key] for key in ("minLength", "maxLength") if key in facts}
+        # Of base64, four characters are three bytes.
+        facts |= {key: -(-length // 3) * 4 for key, length in lengths.items() if isinstance(length, int)}
         return with_name(facts)
     if "items" in facts:
         facts["items"] = _as_base64(facts["items"])

@@ -185,3 +185,31 @@ def test_the_reference_of_the_documentation_has_every_public_name():
     for name in ("AgentPublisher", "Site", "Refused", "client.AgentClient"):
         assert f"## {name}\n" in text
     assert "### Site.include\n" in text
+
+
+def test_a_repeated_input_is_a_list(tmp_path, monkeypatch, capsys):
+    (tmp_path / "many.py").write_text(MANY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for pairs, output in ((["names=a", "names=b"], ["a", "b"]), (["names=a"], ["a"]), (['names=["a"]'], ["a"])):
+        assert cli.main(["call", "many:app", "greet", *pairs, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["output"] == output
+    assert cli.main(["call", "many:app", "greet", "names=a", "word=b", "word=c", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["errors"][0]["pointer"] == "/word"
+
+
+MANY = '''
+from starlette.applications import Starlette
+from awp_publish import AgentPublisher, Site
+
+site = Site("Shop", "Sells books.", "https://shop.example")
+
+
+@site.agent("greet")
+async def greet(names: list[str], word: str = "Hello") -> list[str]:
+    """Greet people."""
+    return names
+
+
+app = AgentPublisher(Starlette(), site=site)
+'''

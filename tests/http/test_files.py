@@ -130,3 +130,21 @@ async def test_a_file_part_for_which_there_is_no_input_is_refused(app):
         task = await caller.call("show_cover", files=[Part(raw=b"a", filename="a.png")])
     assert problem(task)["code"] == "INVALID_INPUT"
     assert 'no input for the file "a.png"' in problem(task)["detail"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_limit_in_bytes_holds_for_the_file_and_not_for_its_base64(open_client, door):
+    site, app = make_shop(plugins=installed("mcp", "a2a", "awp"), secret_keys=KEYS), FastAPI()
+
+    @app.post("/icon")
+    @site.action("add_icon")
+    async def add_icon(icon: Annotated[bytes, File(min_length=2, max_length=3)]) -> int:
+        """Add an icon."""
+        return len(icon)
+
+    app.add_middleware(AgentPublisher, site=site)
+    caller = DOORS[door](open_client(app))
+    for content, code in ((b"", "INVALID_INPUT"), (b"ab", None), (b"abc", None), (b"abcd", "INVALID_INPUT")):
+        text = base64.b64encode(content).decode()
+        for icon in (text, {"filename": "a.ico", "content": text}):
+            assert caller.call("add_icon", {"icon": icon}).code == code
