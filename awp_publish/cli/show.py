@@ -66,14 +66,21 @@ def show(console: Console, options: Namespace) -> int:
         )
         return "; ".join(word for word in words if word) or "open"
 
+    def request(action: Action) -> tuple[str, str]:
+        if action.is_exposed_at("plain"):
+            return catalog.endpoint_of(action)
+        if action.target is not None:
+            return action.method, action.target.path
+        return "POST", catalog.invoke_path_of(action)
+
     console.heading("Documents")
     console.say(*application.documents)
     console.heading("Actions")
     actions = [
         {
             "id": action.id,
-            "method": catalog.endpoint_of(action)[0],
-            "path": catalog.endpoint_of(action)[1],
+            "method": request(action)[0],
+            "path": request(action)[1],
             "effect": action.effect,
             "policy": policy(action),
             "description": action.description,

@@ -35,6 +35,7 @@ from awp_publish.documents.members import WOA_PATH
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.talk import TalkFailed
 from awp_publish.plugin import installed, wires_of
+from awp_publish.schema.media import is_json
 
 Confirm: TypeAlias = Callable[[str], bool] | bool
 
@@ -211,13 +212,16 @@ class AgentClient:
         return answer
 
     def document(self, path: str) -> Any:
-        """Return the JSON document at a path such as `/.well-known/woa.json`. Raises CallFailed if there is none."""
+        """Return the document at a path such as `/.well-known/woa.json`: the text of one that is not JSON.
+
+        Raises CallFailed if there is none.
+        """
         answer = self._transport.request("GET", path, self.headers, b"")
         if answer.status != 200:
             raise CallFailed(
                 path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "The site has no such document."}
             )
-        return answer.json()
+        return answer.json() if is_json(answer.media_type) else answer.body.decode()
 
     def _exchange(self, call: WireCall) -> Answer:
         """Send the requests of a call until its answer is there. Raises CallFailed, TimeoutError."""

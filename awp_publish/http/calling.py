@@ -184,8 +184,8 @@ class CallEndpoint(Endpoint):
 
     def unknown(self, action_id: object) -> Problem:
         """Return the problem for an unknown action, and for one that the caller may not know of."""
-        named = action_id[:100] if isinstance(action_id, str) else json_kind(action_id)
-        return UnknownAction(f'This site has no action "{named}".')
+        named = f'"{action_id[:100]}"' if isinstance(action_id, str) else f"whose name is {json_kind(action_id)}"
+        return UnknownAction(f"This site has no action {named}.")
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         self._invoker.note_refusal(self.door, request.request_id, problem)

@@ -508,3 +508,10 @@ def test_inputs_are_sent_as_json_has_them(value, sent):
 )
 def test_a_redirect_stays_with_the_site_or_steps_up_to_https(target, address, is_ours):
     assert Network(target, 1, False)._is_ours(address) is is_ours
+
+
+def test_a_document_that_is_not_json_is_its_text():
+    site = Site("Shop", "Sells books.", "https://shop.example")
+    with AgentClient(AgentPublisher(FastAPI(), site=site, check=False)) as client:
+        assert client.document("/llms.txt").startswith("# Shop")
+        assert isinstance(client.document("/agent.json"), dict)

@@ -198,6 +198,15 @@ def test_a_repeated_input_is_a_list(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["errors"][0]["pointer"] == "/word"
 
 
+def test_show_names_a_request_that_the_exposed_doors_take(tmp_path, monkeypatch, capsys):
+    (tmp_path / "doors.py").write_text(MANY.replace('"greet"', '"greet", expose=["woa"]'))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["show", "doors:app", "--json"]) == 0
+    (action,) = json.loads(capsys.readouterr().out)["actions"]
+    assert (action["method"], action["path"]) == ("POST", "/agents/greet/invoke")
+
+
 MANY = '''
 from starlette.applications import Starlette
 from awp_publish import AgentPublisher, Site
