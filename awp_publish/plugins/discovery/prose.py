@@ -13,6 +13,11 @@ def link_text(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, up to a semicolon, with a full stop."""
-    sentence = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
-    return (sentence[0] if sentence else one_line(text)).rstrip(".") + "."
+    """Return the first sentence of a description, up to a semicolon, with a full stop.
+
+    It goes on after a dot before a small letter ("e.g. this").
+    """
+    line = one_line(text)
+    sentence = re.match(r".+?(?:(?=;\s)|[.!?](?=\s[^a-z]|$))", line)
+    words = sentence[0] if sentence else line
+    return words if words.endswith(("!", "?")) else words.rstrip(".") + "."

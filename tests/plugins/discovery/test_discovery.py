@@ -435,3 +435,19 @@ def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
 def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
     with pytest.raises(DeclarationError, match='"llms" is not a protocol that is published'):
         open_client(make_app(about=About(leave_out=["llms"])))
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("Say hello!", "Say hello!"),
+        ("Is it open? Ask here.", "Is it open?"),
+        ("List teas of a kind, e.g. green ones. Sorted; fast.", "List teas of a kind, e.g. green ones."),
+        ("List teas; by name only. There is more.", "List teas."),
+        ("List teas", "List teas."),
+    ],
+)
+def test_llms_txt_has_the_first_sentence_of_each_description(open_client, words, line):
+    site = Site("Shop", "Sells tea.", url=SHOP)
+    site.agent("teas", description=words)(lambda: "assam")
+    assert f"- teas {{}}: {line}\n" in open_client(AgentPublisher(FastAPI(), site=site)).get("/llms.txt").text
