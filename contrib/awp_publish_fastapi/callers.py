@@ -27,8 +27,8 @@ def needs_caller(dependant: Dependant) -> bool:
     """Return True if a dependency refuses callers without credentials although its security scheme does not.
 
     It takes what the scheme found, None for nobody, and gives a value that is never None, such as a user: `user: User =
-    Depends(current_user)`; or its code raises if there is none. What follows from a value that may be None is not known
-    to refuse anybody.
+    Depends(current_user)`; or its code raises if there is none. What follows from a value that may be None, or from an
+    instance of a class that is the dependency, is not known to refuse anybody.
     """
     return _finds_caller(dependant) is True
 
@@ -46,7 +46,8 @@ def _finds_caller(dependant: Dependant) -> bool | None:
         below = _finds_caller(dependency)
         reads_scheme = any(_is_scheme(inner.call) for inner in dependency.dependencies)
         if reads_scheme:
-            below = below or not _may_be_none(dependant, dependency)
+            # There is always an instance of a class: what it holds may be None.
+            below = below or not (isinstance(dependency.call, type) or _may_be_none(dependant, dependency))
         elif below is False:  # it takes somebody or nobody, and refuses nobody if it gives the same kind of value
             kinds = {_kind_given(dependency, inner) for inner in dependency.dependencies} - {None}
             below = not _may_be_none(dependant, dependency) and _kind_given(dependant, dependency) in kinds

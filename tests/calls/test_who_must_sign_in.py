@@ -96,6 +96,11 @@ async def by_cookie(request: Request) -> str:
     raise HTTPException(401)
 
 
+class Preferences:
+    def __init__(self, lang: str = "en", token: str | None = TOKEN) -> None:
+        self.lang, self.token = lang, token
+
+
 async def of_public_pages_too(request: Request) -> None:
     path = request.url.path
     if path == "/mine":
@@ -127,7 +132,7 @@ async def admin(user=TOKEN_OR_NOBODY):
 
 
 REFUSING = (not_annotated, derived, checked_last, Checked, admin, by_header, by_session, by_cookie)
-OPEN = (of_nobody_too, of_public_pages_too, with_a_basket)
+OPEN = (of_nobody_too, Preferences, of_public_pages_too, with_a_basket)
 
 
 @pytest.mark.parametrize("dependency", [*REFUSING, *OPEN], ids=lambda made: made.__name__)
@@ -145,6 +150,27 @@ def test_dependencies_without_annotations_say_by_their_code_whether_they_refuse_
     app.add_middleware(AgentPublisher, site=site)
     open_client(app)
     assert site.catalog.actions[0].auth_required is (dependency in REFUSING)
+
+
+def test_a_class_of_parameters_with_an_optional_key_requires_no_sign_in(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/hello")
+    @site.action("greet")
+    async def greet(preferences: Annotated[Preferences, Depends()]) -> str:
+        """Greet."""
+        return preferences.lang
+
+    @app.get("/bye", dependencies=[Depends(Preferences)])
+    @site.action("leave")
+    async def leave() -> str:
+        """Leave."""
+        return "bye"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert [action.auth_required for action in site.catalog.actions] == [False, False]
+    assert client.get("/agents/actions/greet?lang=de").json() == "de"
 
 
 def make_app(**options):
