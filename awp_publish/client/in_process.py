@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.calls.wire import WireResponse
 from awp_publish.http.exchange import AsgiApp, Scope
-from awp_publish.http.outgoing import OutOfTime
+from awp_publish.http.outgoing import OutOfTime, RequestFailed
 from awp_publish.http.page_request import PageExchange, PageRequest
 from awp_publish.http.running import running
 from awp_publish.http.talk import talk
@@ -90,6 +90,9 @@ class InProcess:
         return PageRequest(origin, plain.encode(), query.encode(), encoded, method, body, self._state)
 
     async def _request(self, inside: PageRequest) -> WireResponse:
-        answer = await PageExchange(inside.body).run(self._app, inside.scope(CLIENT))
+        exchange = PageExchange(inside.body)
+        answer = await exchange.run(self._app, inside.scope(CLIENT))
+        if not exchange.is_closed:
+            raise RequestFailed("the answer broke off before its end")
         fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
         return WireResponse(answer.status, fields, answer.body)

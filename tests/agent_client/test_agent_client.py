@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -23,6 +23,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import AgentClient, CallFailed, doors
 from awp_publish.client.network import Network
+from awp_publish.http.outgoing import RequestFailed
 from awp_publish.http.running import StartFailed
 from awp_publish.model import Paths
 from tests.installed import installed
@@ -515,3 +516,22 @@ def test_a_document_that_is_not_json_is_its_text():
     with AgentClient(AgentPublisher(FastAPI(), site=site, check=False)) as client:
         assert client.document("/llms.txt").startswith("# Shop")
         assert isinstance(client.document("/agent.json"), dict)
+
+
+def test_an_answer_that_breaks_off_is_none():
+    site, app = Site("Shop", "Sells books.", "https://shop.example"), FastAPI()
+
+    @app.get("/lines")
+    @site.action("list_lines")
+    async def list_lines() -> StreamingResponse:
+        """List lines."""
+
+        async def lines() -> AsyncIterator[str]:
+            yield "one"
+            raise RuntimeError("there are no more")
+
+        return StreamingResponse(lines(), media_type="text/plain")
+
+    app.add_middleware(AgentPublisher, site=site, check=False)
+    with AgentClient(app, door="plain") as client, pytest.raises(RequestFailed):
+        client.call("list_lines")
