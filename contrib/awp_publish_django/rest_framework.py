@@ -179,8 +179,9 @@ def _schemes_of(instance: Any) -> dict[str, JsonObject]:
         challenge = ""
         with suppress(Exception):  # it needs something of a real request
             challenge = str(authenticator.authenticate_header(instance.request) or "")
-        if kind := challenge.partition(" ")[0]:
-            schemes[type(authenticator).__name__] = {"type": "http", "scheme": kind.lower()}
+        scheme = {"type": "http", "scheme": challenge.partition(" ")[0].lower()}
+        if scheme["scheme"] and scheme not in schemes.values():
+            schemes[type(authenticator).__name__] = scheme
     return schemes
 
 

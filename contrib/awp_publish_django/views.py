@@ -1,10 +1,8 @@
 """The handlers behind a URL pattern: a function with the methods it is restricted to, or the methods of a class."""
 
-import ast
 import inspect
 import re
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -113,7 +111,7 @@ class View:
                 return why
         if any(base.__name__ == "RedirectView" for base in getattr(self.cls, "__mro__", ())):
             return "it only redirects"
-        return "it only redirects" if self.methods == ("GET",) and _only_redirects(self.handlers[0]) else ""
+        return ""
 
 
 ACCESS_MIXIN: Final = ("django.contrib.auth.mixins", "AccessMixin")
@@ -153,7 +151,6 @@ FORM_VIEWS: Final = frozenset({"FormMixin", "ProcessFormView", "DeletionMixin", 
 
 PAGE_MAKERS: Final = frozenset({"render", "render_to_string", "TemplateResponse", "SimpleTemplateResponse"})
 OTHER_MAKERS: Final = frozenset({"FileResponse", "JsonResponse", "StreamingHttpResponse"})
-REDIRECTS: Final = frozenset({"HttpResponsePermanentRedirect", "HttpResponseRedirect", "redirect", "redirect_to_login"})
 MAX_FUNCTIONS: Final = 50
 """Functions of a project whose code is inspected for one view."""
 
@@ -267,21 +264,6 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
             return any("html" in kind for kind in kinds) or not (kinds or "content_type" in texts or "dumps" in names)
         level, words = below, set()
     return makes_page
-
-
-def _only_redirects(handler: object) -> bool:
-    """Return True if all that a function returns are redirects, as its code says."""
-    function = [layer for layer in layers_of(handler) if inspect.isfunction(layer)][-1:]
-    if not function or REDIRECTS.isdisjoint(_names_in(handler)):
-        return False
-    try:
-        (written,) = ast.parse(textwrap.dedent(inspect.getsource(function[0]))).body
-    except (OSError, SyntaxError, TypeError, ValueError):  # it has no source, or is written within an expression
-        return False
-    returned = [node.value for node in ast.walk(written) if isinstance(node, ast.Return)]
-    made = [value.func if isinstance(value, ast.Call) else value for value in returned]
-    names = {made.attr if isinstance(made, ast.Attribute) else getattr(made, "id", "") for made in made}
-    return bool(names) and names <= REDIRECTS
 
 
 def read_views(callback: object) -> Iterator[View]:

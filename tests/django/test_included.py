@@ -302,7 +302,7 @@ def test_routes_that_were_left_out_are_listed_with_the_reason():
     assert "admin" in left["GET", "/admin/"]
     assert "another format" in left["GET", "/snippets{format}"]
     assert "another format" in left["GET", "/set.{format}"]
-    assert {left["GET", where] for where in ("/away/", "/moved/", "/back/")} == {"it only redirects"}
+    assert all("redirects" in left["GET", where] for where in ("/away/", "/moved/", "/back/"))
     assert "it writes" in left["POST", "/back/"]
     assert "it writes" in left["POST", "/set/"]
 

@@ -45,6 +45,7 @@ def names_of(route: ListedRoute) -> frozenset[str]:
 _SIGN: Final = re.compile(
     r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
     r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"
+    r"|(?:(?:oauth2?|oidc|openid|saml|sso|auth)_)*callback(?:_view)?"
 )
 
 
@@ -62,14 +63,20 @@ def redirects(handler: object) -> bool:
     if any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None):
         return True
     code = getattr(layers[-1], "__code__", None)
-    if code is None or "RedirectResponse" not in code.co_names or (definition := syntax_of(handler)) is None:
+    if code is None or _REDIRECTS.isdisjoint(code.co_names) or (definition := syntax_of(handler)) is None:
         return False
     returned = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
     return bool(returned) and all(
-        isinstance(value, ast.Call) and ast.unparse(value.func).endswith("RedirectResponse") for value in returned
+        isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _REDIRECTS for value in returned
     )
 
 
+_REDIRECTS: Final = frozenset(
+    {
+        *("RedirectResponse", "HttpResponseRedirect", "HttpResponsePermanentRedirect"),
+        *("redirect", "redirect_to_login"),  # Django's functions, and Quart's
+    }
+)
 _HTML: Final = frozenset({"TemplateResponse", "HTMLResponse"})
 
 _NO_HTML: Final = frozenset(

@@ -122,6 +122,25 @@ def left_out(site) -> dict[str, str]:
     return {f"{item.method} {item.path}": item.why for item in site.left_out}
 
 
+def test_the_addresses_to_which_identity_providers_send_people_back_are_left_out(site, start):
+    app = FastAPI()
+
+    @app.get("/teas")
+    async def teas() -> list[str]:
+        """List teas."""
+        return ["assam"]
+
+    for path, name in (
+        ("/oauth/callback", "finish"),
+        ("/auth/{provider}/done", "oidc_callback"),
+        ("/callbacks", "all"),
+    ):
+        app.add_api_route(path, teas, name=name)
+    site.include()
+    assert set(start(app).agents()) == {"teas", "all"}
+    assert left_out(site)["GET /oauth/callback"] == "it signs people in or out"
+
+
 def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(site, start, caplog):
     caplog.set_level("INFO", "awp_publish")
     site.include()
