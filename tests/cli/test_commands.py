@@ -10,8 +10,10 @@ import subprocess
 import sys
 import zipfile
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import copyfile
+from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
@@ -205,6 +207,22 @@ def test_show_names_a_request_that_the_exposed_doors_take(tmp_path, monkeypatch,
     assert cli.main(["show", "doors:app", "--json"]) == 0
     (action,) = json.loads(capsys.readouterr().out)["actions"]
     assert (action["method"], action["path"]) == ("POST", "/agents/greet/invoke")
+
+
+def test_a_request_that_openapi_describes_is_not_that_of_a_form(tmp_path, capsys):
+    (tmp_path / "index.html").write_text(
+        "<title>Shop</title><form action=/search><input name=q><button>Go</button></form>"
+    )
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("q", "sort")]
+    described = {"openapi": "3.1.0", "paths": {"/search": {"get": {"parameters": parameters, "responses": {}}}}}
+    (tmp_path / "openapi.json").write_text(json.dumps(described))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        assert cli.main(["synthesize", address, "--allow-private", "--json", "--out", str(tmp_path / "out")]) == 0
+        server.shutdown()
+    (action,) = json.loads((tmp_path / "out" / "agent.json").read_text())["actions"]
+    assert (action["x-source"], sorted(action["inputs"])) == ("openapi", ["q", "sort"])
 
 
 MANY = '''

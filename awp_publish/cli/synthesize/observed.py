@@ -41,13 +41,15 @@ class InspectedSite:
     openapi_addresses: list[str] = field(default_factory=list)
 
     def add(self, seen: Seen) -> None:
-        """Add an action under a unique id. The same request is only added once."""
+        """Add an action under a unique id. The same request is only added once: as OpenAPI describes it, if it does."""
         target = seen.action.target
-        for request in self.seen:
+        for request in self.seen.copy():
             other = request.action.target
             if target is not None and other is not None and (target.method, target.path) == (other.method, other.path):
                 names = seen.action.inputs.get("properties")
-                if (
+                if seen.origin == "openapi" and request.origin != "openapi":
+                    self.seen.remove(request)
+                elif (
                     seen.origin != "form"
                     or request.origin != "form"
                     or names == request.action.inputs.get("properties")
