@@ -34,9 +34,9 @@ def base_of(tree: Tree, url: str) -> str:
     return ""
 
 
-def references_of(given: Mapping[str, str]) -> str:
+def references_of(attributes: Mapping[str, str]) -> str:
     """Return the ids that name an element, also from the common misspelling of the attribute."""
-    return given.get("aria-labelledby") or given.get("aria-labeledby", "")
+    return attributes.get("aria-labelledby") or attributes.get("aria-labeledby", "")
 
 
 def shorten_address(address: str) -> str:

@@ -77,20 +77,27 @@ _MIN_PARAGRAPH: Final = 80
 
 
 def weigh_signs(
-    visibility: Visibility, masses: Masses, said: Statements, address: str, text: int, *, is_list: bool, is_offer: bool
+    visibility: Visibility,
+    masses: Masses,
+    statements: Statements,
+    address: str,
+    text: int,
+    *,
+    is_list: bool,
+    is_offer: bool,
 ) -> float:
     """Return the points of a page at an address; `text` is the element with most of its sentences."""
     tree = visibility.tree
     end, times = tree.ends[text], len(tree.find("time"))
     articles = sum(masses.chars[at] > 0 for at in tree.find("article"))
     is_one = len(headed_articles(tree, masses.headings)) == 1
-    sections, page = _parts_of(said.address or address)
+    sections, page = _parts_of(statements.address or address)
     heading = text_of(visibility, masses.headings[0]) if masses.headings else ""
     signs = {
-        "names the type": said.names_article,
-        "named so by its preview": said.preview == "article",
-        "says when it was published": said.is_dated,
-        "says who wrote it": said.has_author,
+        "names the type": statements.names_article,
+        "named so by its preview": statements.preview == "article",
+        "says when it was published": statements.is_dated,
+        "says who wrote it": statements.has_author,
         "the heading in one <article>": is_one,
         "a <time>": times > 0,
         "among articles, by its address": any(map(_OF_ARTICLES.fullmatch, sections)),
@@ -98,7 +105,7 @@ def weigh_signs(
         "a title in its address": len(_JOINT.findall(page)) >= _MIN_JOINTS,
         "a long heading": len(heading.split()) >= _MIN_WORDS,
         "paragraphs": _paragraphs(masses, text, end) >= _MIN_PARAGRAPHS,
-        "names another type": said.names_other,
+        "names another type": statements.names_other,
         "several posts": not is_one and (times > _MANY or articles > _MANY),
         "code": _is_in(tree, "pre", text),
         "a list": is_list,
@@ -111,9 +118,9 @@ def weigh_signs(
     return sum(_POINTS[name] for name, is_seen in signs.items() if is_seen)
 
 
-def is_thread(said: Statements, address: str) -> bool:
+def is_thread(statements: Statements, address: str) -> bool:
     """Return True if a page is a thread of posts: it says so, or its address does."""
-    return said.is_thread or any(map(_OF_THREADS.fullmatch, _parts_of(said.address or address)[0]))
+    return statements.is_thread or any(map(_OF_THREADS.fullmatch, _parts_of(statements.address or address)[0]))
 
 
 def _parts_of(address: str) -> tuple[list[str], str]:

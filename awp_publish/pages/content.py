@@ -133,16 +133,16 @@ def _trail(tree: Tree, masses: Masses, node: int, pruning: Pruning) -> Iterator[
 
 
 def _find(tree: Tree, visibility: Visibility, masses: Masses, pruning: Pruning, address: str) -> MainContent:
-    said = read_statements(tree)
+    statements = read_statements(tree)
     whole, text = _landmark(tree, masses), find_text(tree, masses)
     listing = find_listing(tree, masses, whole)
-    offer = find_offer(tree, masses, said, whole, listing)
+    offer = find_offer(tree, masses, statements, whole, listing)
     is_list = listing is not None and _is_list(tree, masses, listing, text.node)
-    signs = weigh_signs(visibility, masses, said, address, text.node, is_list=is_list, is_offer=offer is not None)
+    signs = weigh_signs(visibility, masses, statements, address, text.node, is_list=is_list, is_offer=offer is not None)
     is_certain = signs >= CERTAIN
     if is_certain:
         text = find_article(tree, masses)
-    elif listing is not None and is_list and not (offer and offer.end < listing.cards[0] and said.is_product):
+    elif listing is not None and is_list and not (offer and offer.end < listing.cards[0] and statements.is_product):
         return _of_list(tree, masses, whole, listing, pruning)
     if offer is not None:
         return _of_offer(tree, masses, whole, text.node, offer, listing, pruning)
@@ -150,7 +150,7 @@ def _find(tree: Tree, visibility: Visibility, masses: Masses, pruning: Pruning, 
         return _of_whole(tree, masses, whole, text.node, pruning)
     if is_certain:
         return _of_article(tree, masses, whole, text)
-    node = with_posts(tree, masses, whole, text.node) if is_thread(said, address) else text.node
+    node = with_posts(tree, masses, whole, text.node) if is_thread(statements, address) else text.node
     return _of_text(tree, masses, whole, node, pruning)
 
 

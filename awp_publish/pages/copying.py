@@ -150,15 +150,15 @@ class Copying:
         name = (node.tag or COMMENT).lower() if node.is_element_node else COMMENT
         return name, self._by_tag.setdefault(name, []).append
 
-    def _note(self, at: int, given: dict[str, str | None]) -> Mapping[str, str]:
+    def _note(self, at: int, attributes: dict[str, str | None]) -> Mapping[str, str]:
         """Index an element by its attributes. Return them."""
-        if not all(given.values()):
-            given = {name: value or "" for name, value in given.items()}
-        if "id" in given:
-            self._ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+        if not all(attributes.values()):
+            attributes = {name: value or "" for name, value in attributes.items()}
+        if "id" in attributes:
+            self._ids.setdefault(attributes["id"], at)  # type: ignore[arg-type]
             self._tree.selectable.append(at)
-        elif "class" in given:
+        elif "class" in attributes:
             self._tree.selectable.append(at)
-        if not CONSPICUOUS.isdisjoint(given):
+        if not CONSPICUOUS.isdisjoint(attributes):
             self._tree.conspicuous.add(at)
-        return given  # type: ignore[return-value]
+        return attributes  # type: ignore[return-value]

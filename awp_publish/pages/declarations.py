@@ -300,9 +300,11 @@ _MOVES: Final = frozenset(("opacity", "transform", "filter", "scale", "rotate", 
 _UNRENDERED: Final = ("none", "table-column", "table-column-group")
 
 
-def is_rendered(given: Declarations) -> bool:
+def is_rendered(declarations: Declarations) -> bool:
     """Return False if declarations take their element from everybody, also from those who hear the page."""
-    declared = {name: given[name][0] for name in ("display", "content-visibility", "visibility") if name in given}
+    declared = {
+        name: declarations[name][0] for name in ("display", "content-visibility", "visibility") if name in declarations
+    }
     return (
         declared.get("display") not in _UNRENDERED
         and declared.get("content-visibility") != "hidden"
@@ -310,14 +312,14 @@ def is_rendered(given: Declarations) -> bool:
     )
 
 
-def hides_box(given: Declarations) -> bool:
+def hides_box(declarations: Declarations) -> bool:
     """Return True if declarations hide their element with everything in it from everybody who looks at the page.
 
     See SOM 1.0, section 6.2. What an animation begins with is not what is seen.
     """
 
     def of(name: str) -> str:
-        return given[name][0] if name in given else ""
+        return declarations[name][0] if name in declarations else ""
 
     display = of("display")
     if display in _UNRENDERED or of("content-visibility") == "hidden":
@@ -326,7 +328,7 @@ def hides_box(given: Declarations) -> bool:
         return False
     if of("clip-path") and _is_clipped(of("clip-path")):
         return True
-    if not _MOVES.isdisjoint(given) and of("animation") in ("", "none", "unset", "initial"):
+    if not _MOVES.isdisjoint(declarations) and of("animation") in ("", "none", "unset", "initial"):
         if _is_transformed_away(of("transform")) or (_is_zero(of("opacity"), _CLEAR) and not _appears(of)):
             return True
         if any(name == "opacity" and _is_zero(params[0]) for name, params in _functions(of("filter")) if params):
@@ -335,7 +337,7 @@ def hides_box(given: Declarations) -> bool:
             return True
         if any((pixels(length) or 0.0) <= _FAR_MOVED for length in of("translate").split()):
             return True
-    if display != "inline" and ("overflow-x" in given or "overflow-y" in given) and _is_closed(of):
+    if display != "inline" and ("overflow-x" in declarations or "overflow-y" in declarations) and _is_closed(of):
         return True
     wide = pixels(of("width")) or 0.0  # carousels are moved, too
     position = of("position")
@@ -400,9 +402,9 @@ INHERITED: Final = ("visibility", "font-size", "text-indent")
 """Properties that hide text, also that in other elements unless these declare something else."""
 
 
-def hides_text(name: str, given: Declarations) -> bool | None:
+def hides_text(name: str, declarations: Declarations) -> bool | None:
     """Return whether one of these properties hides the text of its element; None if nothing is declared about it."""
-    value = given[name][0] if name in given else "inherit"
+    value = declarations[name][0] if name in declarations else "inherit"
     if value in ("inherit", "unset"):
         return None
     if name == "visibility":
@@ -411,7 +413,7 @@ def hides_text(name: str, given: Declarations) -> bool | None:
         is_relative = value.endswith(("em", "%", "er")) and not value.endswith("rem")
         return _is_zero(value, 0.5) or (None if is_relative else False)
     if value.endswith("%"):
-        is_cut = any(given[side][0] == "hidden" for side in ("overflow-x", "overflow-y") if side in given)
+        is_cut = any(declarations[side][0] == "hidden" for side in ("overflow-x", "overflow-y") if side in declarations)
         return is_cut and not _is_zero(value, 99.0)
     indent = pixels(value)
     return indent is not None and not FAR < indent <= -2 * FAR

@@ -52,8 +52,8 @@ _STATES: Final = frozenset(("checked", "current", "disabled", "expanded", "inval
 """ARIA states that compact documents have. The others describe how a page is made, or repeat other members."""
 
 
-def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:
-    name, value = given["name"], given.get("value", "")
+def _hidden_attrs(attributes: Mapping[str, str], is_compact: bool) -> Attrs:
+    name, value = attributes["name"], attributes.get("value", "")
     attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
     if is_secret(name):
         attrs["description"] = SECRET
@@ -216,11 +216,11 @@ class Elements:
 
     def _form_of(self, button: int) -> int | None:
         """Return the form that a button submits, unless it is the form of the button's own region."""
-        given = self._tree.attributes[button]
-        if "form" not in given or button in self._survey.forms:
+        attributes = self._tree.attributes[button]
+        if "form" not in attributes or button in self._survey.forms:
             return self._survey.forms.get(button)
-        form = self._tree.find_id(given["form"])
-        kind = given.get("type", "submit").strip().lower()
+        form = self._tree.find_id(attributes["form"])
+        kind = attributes.get("type", "submit").strip().lower()
         is_sent = form is not None and self._tree.tags[form] == "form" and kind not in ("button", "reset")
         return form if is_sent else None
 
@@ -231,16 +231,16 @@ class Elements:
 
     def form_facts(self, form: int) -> Attrs:
         """Return method and address of a form that is not a region, as attributes of a button."""
-        given = self._tree.attributes[form]
-        facts: Attrs = {"formaction": self.address(given.get("action", "").strip() or self._url)}
-        facts["formmethod"] = form_method(given)
+        attributes = self._tree.attributes[form]
+        facts: Attrs = {"formaction": self.address(attributes.get("action", "").strip() or self._url)}
+        facts["formmethod"] = form_method(attributes)
         if self._named is None:
             everything = (self._tree.attributes[node] for node in self._survey.nodes)
             self._named = {element["form"] for element in everything if "form" in element}
-        if given.get("id") in self._named:
-            facts["form"] = given["id"]
-        if facts["formmethod"] == "POST" and given.get("enctype"):
-            facts["formenctype"] = given["enctype"]
+        if attributes.get("id") in self._named:
+            facts["form"] = attributes["id"]
+        if facts["formmethod"] == "POST" and attributes.get("enctype"):
+            facts["formenctype"] = attributes["enctype"]
         return facts
 
 

@@ -55,14 +55,14 @@ def read_form(form: int, visibility: Visibility) -> FormFields:
     for at in range(form + 1, tree.ends[form]):
         tag = tree.tags[at]
         if tag in _FIELDS:
-            given = tree.attributes[at]
-            has_names = has_names or bool(given.get("name"))
-            kind = input_type(given) if tag in ("input", "button") else ""
+            attributes = tree.attributes[at]
+            has_names = has_names or bool(attributes.get("name"))
+            kind = input_type(attributes) if tag in ("input", "button") else ""
             if tag == "button":
                 if kind not in ("button", "reset"):
                     buttons.append(at)
             elif kind == "hidden":
-                if given.get("name") and "disabled" not in given:
+                if attributes.get("name") and "disabled" not in attributes:
                     hidden.append(at)
             elif kind in ("submit", "image"):
                 buttons.append(at)
@@ -73,9 +73,9 @@ def read_form(form: int, visibility: Visibility) -> FormFields:
     return FormFields(fillable, hidden, buttons, has_structure, has_names)
 
 
-def form_method(given: Mapping[str, str]) -> str:
+def form_method(attributes: Mapping[str, str]) -> str:
     """Return the method of a form in capitals, GET for missing and unknown ones (HTML, 4.10.19.6)."""
-    method = given.get("method", "").strip().upper()
+    method = attributes.get("method", "").strip().upper()
     return method if method in ("POST", "DIALOG") else "GET"
 
 
@@ -83,8 +83,8 @@ def describe_hidden(form: int, visibility: Visibility) -> tuple[str, str, int | 
     """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
     fields, full, plain = read_form(form, visibility), list[str](), list[str]()
     for field in fields.hidden:
-        given = visibility.tree.attributes[field]
-        name, value = given["name"], given.get("value", "")
+        attributes = visibility.tree.attributes[field]
+        name, value = attributes["name"], attributes.get("value", "")
         full.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
         plain += full[-1:] if not is_secret(name) else ()
     sent = f"Sends {', '.join(full)}"[:MAX_SENT] if full else ""

@@ -261,8 +261,8 @@ class Matcher:
         return ""
 
     def _has_check(self, at: int) -> bool:
-        given = self._page.attributes[at]
-        return "checked" in given or "selected" in given
+        attributes = self._page.attributes[at]
+        return "checked" in attributes or "selected" in attributes
 
     def _holders(self, selector: Selector) -> Iterable[int]:
         """Return the elements from which a relative selector leads somewhere: the way back from its last compound."""
@@ -316,8 +316,8 @@ def _counts(distance: int, step: int) -> bool:
     return distance == 0 if step == 0 else distance % step == 0 and distance // step >= 0
 
 
-def _has(given: Mapping[str, str], attribute: Attribute) -> bool:
-    actual, value, operator = given.get(attribute.name), attribute.value, attribute.operator
+def _has(attributes: Mapping[str, str], attribute: Attribute) -> bool:
+    actual, value, operator = attributes.get(attribute.name), attribute.value, attribute.operator
     if actual is None:
         return False
     if attribute.ignores_case or attribute.name == "type":

@@ -83,8 +83,8 @@ class NamesFromContent:
         if end - start >= MAX_NODES or not _SAID.issuperset(tree.tags[start:end]):
             return None
         for at in range(start, end):
-            given = tree.attributes[at]
-            if at in self.noted or (given and not _SPEAKING.isdisjoint(given)):
+            attributes = tree.attributes[at]
+            if at in self.noted or (attributes and not _SPEAKING.isdisjoint(attributes)):
                 return None
         return " ".join("".join(tree.texts[start:end]).split())
 
@@ -160,19 +160,19 @@ class _Reading:
             if isinstance(node, str):
                 pieces.append(node)
                 continue
-            tag, given = tree.tags[node], tree.attributes[node]
+            tag, attributes = tree.tags[node], tree.attributes[node]
             if not tag:
                 pieces.append(tree.texts[node] or self._unseen_texts.get(node, ""))
                 self._length += len(pieces[-1])
             elif tag == "slot":  # it is shown as its content
                 waiting.extend(reversed(page.children(node)))
-            elif not given and tag in _PLAIN and node not in by_rule and node not in shown_otherwise:
+            elif not attributes and tag in _PLAIN and node not in by_rule and node not in shown_otherwise:
                 if (only := tree.only(node)) is not None:
                     pieces.append(only)
                 else:
                     waiting.extend(reversed(page.children(node)))
             elif node != self._without and node not in self._referred and not self._leaves_out(node, tag):
-                self._take(node, tag, given)
+                self._take(node, tag, attributes)
         return collapse("".join(pieces))
 
     def _leaves_out(self, node: int, tag: str) -> bool:
@@ -181,13 +181,13 @@ class _Reading:
     def _is_dropped(self, node: int) -> bool:
         return self._tree.tags[node] in STRIPPED
 
-    def _take(self, node: int, tag: str, given: Mapping[str, str]) -> None:
+    def _take(self, node: int, tag: str, attributes: Mapping[str, str]) -> None:
         """Add what an element says itself, or else its content."""
         page, tree, pieces = self._page, self._tree, self._pieces
-        own = self._own_name(node, tag, given) if given or tag in _TELLING else None
+        own = self._own_name(node, tag, attributes) if attributes or tag in _TELLING else None
         parted = tag not in INLINE or tag in ("br", "textarea") or tag in VALUED or node in page.blocks
         parted = parted or node in page.visibility.unseen  # out of the flow, mostly
-        is_changed = "aria-owns" in given or node in page.shown_otherwise
+        is_changed = "aria-owns" in attributes or node in page.shown_otherwise
         if parted:
             pieces.append(" ")
         if own is not None:
@@ -199,15 +199,15 @@ class _Reading:
             self._waiting.append(f"{page.after.get(node, '')}{' ' * parted}")
             self._waiting.extend(self._owned(node))
             self._waiting.extend(reversed(page.children(node)))
-        elif "title" in given:
-            pieces.append(given["title"])
+        elif "title" in attributes:
+            pieces.append(attributes["title"])
         if parted:
             pieces.append(" ")
 
-    def _own_name(self, node: int, tag: str, given: Mapping[str, str]) -> str | None:
+    def _own_name(self, node: int, tag: str, attributes: Mapping[str, str]) -> str | None:
         """Return what an element says instead of its content: by references, a value or attributes."""
-        page, role = self._page, given.get("role")
-        if self._references and (references := references_of(given)):
+        page, role = self._page, attributes.get("role")
+        if self._references and (references := references_of(attributes)):
             self._references -= 1
             name = page.refer(references, node)
             self._referred.update(page.find(each, node) for each in references.split()[:MAX_REFERENCES])
@@ -215,23 +215,23 @@ class _Reading:
                 return name
         if role == "menu":
             return ""
-        label = collapse(given.get("aria-label"))
+        label = collapse(attributes.get("aria-label"))
         if (tag in VALUED or role in VALUED) and (value := page.value(node)) is not None:
             return value or (label if role in RANGES else "")
         if label:
             return label
         if tag not in _PICTURES:
             return None
-        name = given.get("alt", "") if tag in ("img", "area") else title_of(self._tree, node)
-        return collapse(name or (given.get("title") if "alt" not in given else ""))
+        name = attributes.get("alt", "") if tag in ("img", "area") else title_of(self._tree, node)
+        return collapse(name or (attributes.get("title") if "alt" not in attributes else ""))
 
     def _owned(self, owner: int) -> list[int | str]:
         """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
         owners, found = self._owners, list[int | str]()
-        given = self._tree.attributes[owner]
-        if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
+        attributes = self._tree.attributes[owner]
+        if "aria-owns" in attributes and len(owners) <= MAX_REFERENCES:
             owners.add(owner)
-            for name in given["aria-owns"].split()[:MAX_REFERENCES]:
+            for name in attributes["aria-owns"].split()[:MAX_REFERENCES]:
                 node = self._page.find(name, owner)
                 if node is not None and node not in owners:
                     owners.add(node)

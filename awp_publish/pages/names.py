@@ -71,17 +71,17 @@ class AccessibleNames:
                 known.append(label)
                 if tree.tags[target] not in _LABELABLE or visibility.hides(target):
                     continue
-                given = tree.attributes[target]
-                if role_of(tree.tags[target], given) in ACTIONS and not _is_named(given):
+                attributes = tree.attributes[target]
+                if role_of(tree.tags[target], attributes) in ACTIONS and not _is_named(attributes):
                     self.naming_labels.add(label)
 
     def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" if it has none or only its `text`."""
-        tag, given = self._tree.tags[element], self._tree.attributes[element]
+        tag, attributes = self._tree.tags[element], self._tree.attributes[element]
         if (
             tag not in _LABELABLE
             and (text or tag not in _NAMED_BY_CONTENT)
-            and (not given or _NAMING.isdisjoint(given))
+            and (not attributes or _NAMING.isdisjoint(attributes))
             and not (tag in _MIXED and self._holds_more(element))
         ):
             return ""
@@ -91,30 +91,30 @@ class AccessibleNames:
         return label
 
     def _label(self, element: int, known: str) -> str:
-        tag, given = self._tree.tags[element], self._tree.attributes[element]
+        tag, attributes = self._tree.tags[element], self._tree.attributes[element]
         # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
-        if (references := references_of(given)) and (name := self.referred(references, element)):
+        if (references := references_of(attributes)) and (name := self.referred(references, element)):
             return name if name.lower() != known else ""
-        if "aria-label" in given and (name := collapse(given["aria-label"])):
+        if "aria-label" in attributes and (name := collapse(attributes["aria-label"])):
             return name if name.lower() != known else ""
         for name in self._native(element):
             if name and name.lower() != known:
                 return name
-        if tag in _FILLED and not (tag == "input" and input_type(given) in UNSEEN):
+        if tag in _FILLED and not (tag == "input" and input_type(attributes) in UNSEEN):
             return self._surroundings.name_of(element)
         return ""
 
     def name(self, element: int, text: str) -> str:
         """Return the name of an element with a text. A title only describes it, though SOM has it as the label."""
-        name, given = self.label(element, text), self._tree.attributes[element]
-        is_title = name != "" and name == collapse(given.get("title")) and not _is_named(given)
+        name, attributes = self.label(element, text), self._tree.attributes[element]
+        is_title = name != "" and name == collapse(attributes.get("title")) and not _is_named(attributes)
         return text if not name or (is_title and any(map(str.isalnum, text))) else name
 
     def unwritten(self, field: int) -> str:
         """Return the name of a field if it is not written beside it: it is in attributes, or in a label unseen."""
-        given = self._tree.attributes[field]
-        references = references_of(given)
-        named = [self.referred(references, field) if references else "", collapse(given.get("aria-label"))]
+        attributes = self._tree.attributes[field]
+        references = references_of(attributes)
+        named = [self.referred(references, field) if references else "", collapse(attributes.get("aria-label"))]
         if labels := self._labels.get(field):
             shown = (label for label in labels if not self._is_hidden(label))
             written = "".join(text_of(self._visibility, label, field, MAX_NODES, shows=True) for label in shown)
@@ -122,7 +122,7 @@ class AccessibleNames:
             is_beside = _letters(name) in _letters(written) and not any(label in self.torn for label in labels)
             named += [] if is_beside else [name]
         titles = ("placeholder",) if labels else ("title", "placeholder", "aria-placeholder")
-        return next(filter(None, (*named, *(collapse(given.get(name)) for name in titles))), "")
+        return next(filter(None, (*named, *(collapse(attributes.get(name)) for name in titles))), "")
 
     @cached_property
     def torn(self) -> dict[int, int]:
@@ -207,14 +207,14 @@ class AccessibleNames:
     def named(self, node: int) -> str:
         """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
-            tag, given = self._tree.tags[node], self._tree.attributes[node]
-            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
-            if not said and (tag in VALUED or given.get("role") in VALUED):
+            tag, attributes = self._tree.tags[node], self._tree.attributes[node]
+            said = collapse(attributes.get("aria-label")) or collapse(attributes.get("alt") if tag == "img" else None)
+            if not said and (tag in VALUED or attributes.get("role") in VALUED):
                 said = self._contents.value(node) or ""
             if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
                 said = next(filter(None, self._native(node)), "")
             said = said or self.content(node, is_hidden=self._is_hidden(node))
-            self._texts[node] = said or collapse(given.get("title"))
+            self._texts[node] = said or collapse(attributes.get("title"))
         return self._texts[node]
 
 
@@ -223,9 +223,9 @@ def _ids_in(tree: Tree, start: int, end: int) -> dict[str, int]:
     return {name: at for at in range(end - 1, start - 1, -1) if (name := tree.attributes[at].get("id"))}
 
 
-def _is_named(given: Mapping[str, str]) -> bool:
+def _is_named(attributes: Mapping[str, str]) -> bool:
     """Return True if attributes name their element, whatever its content and its labels say."""
-    return any(given.get(name, "").strip() for name in _OVERRIDING)
+    return any(attributes.get(name, "").strip() for name in _OVERRIDING)
 
 
 def _letters(text: str) -> str:

@@ -32,14 +32,16 @@ class Offer:
     end: int
 
 
-def find_offer(tree: Tree, masses: Masses, said: Statements, whole: int, listing: CardList | None) -> Offer | None:
+def find_offer(
+    tree: Tree, masses: Masses, statements: Statements, whole: int, listing: CardList | None
+) -> Offer | None:
     """Return the offer of a page, or None if it makes none or several."""
     heading = next((at for at in masses.headings if whole <= at < tree.ends[whole]), None)
     if heading is None:
         return None
     prices = masses.prices[bisect_left(masses.prices, heading - _BEFORE) : bisect_left(masses.prices, heading + _AFTER)]
     price = next((at for at in prices if listing is None or not listing.holds(tree, at)), None)
-    if (price is None or said.is_article) and not said.is_product:
+    if (price is None or statements.is_article) and not statements.is_product:
         return None
     start, last = (heading, heading) if price is None else (min(heading, price), max(heading, price))
     node = enclose(tree, start, last)

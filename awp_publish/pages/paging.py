@@ -120,7 +120,7 @@ def _text_of(tree: Tree, link: int) -> str:
 
     Of "Next", and in an element of its own the title of the next page, the first is returned.
     """
-    given = tree.attributes[link]
+    attributes = tree.attributes[link]
     if (only := tree.only(link)) is not None:  # as in most links
         if len(only.strip()) > MAX_TEXT:
             return ""
@@ -141,7 +141,7 @@ def _text_of(tree: Tree, link: int) -> str:
     if any(map(str.isalnum, said)):
         first = next((text for text in texts if text.strip()), "").strip()
         return first if _turns(first) and not _turns(said) else said
-    return " ".join((given.get("aria-label") or given.get("title") or said)[:MAX_TEXT].split())
+    return " ".join((attributes.get("aria-label") or attributes.get("title") or said)[:MAX_TEXT].split())
 
 
 def _block_of(tree: Tree, link: int) -> int:

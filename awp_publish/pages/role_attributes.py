@@ -54,7 +54,7 @@ class RoleAttributes:
     def _select(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
         attrs: Attrs = {}
         options: list[Attrs] = []
-        given = self._tree.attributes[node]
+        attributes = self._tree.attributes[node]
         for item in read_options(self._tree, node):
             own = self._tree.attributes[item.node]
             text = self._survey.part_text(item.node) or own.get("label", "")
@@ -69,37 +69,37 @@ class RoleAttributes:
         if kept:
             attrs["options"] = [*kept]
         if selected := [option["value"] for option in options if "selected" in option]:
-            attrs["value"] = selected[0] if "multiple" in given else selected[-1]
-            attrs.update({"selected_values": selected} if "multiple" in given else {})
-        if size := given.get("size", "").strip():
+            attrs["value"] = selected[0] if "multiple" in attributes else selected[-1]
+            attrs.update({"selected_values": selected} if "multiple" in attributes else {})
+        if size := attributes.get("size", "").strip():
             is_number = size.isascii() and size.isdecimal() and len(size) < 16
             attrs["size"] = int(size) if is_number else size[:MAX_VALUE_LENGTH]
-        return attrs | _flags(given, "required", "disabled", "multiple")
+        return attrs | _flags(attributes, "required", "disabled", "multiple")
 
     def _input(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given = self._tree.attributes[node]
-        kind = input_type(given)
+        attributes = self._tree.attributes[node]
+        kind = input_type(attributes)
         attrs: Attrs = {"input_type": kind}
         if kind in BUTTONS:
             attrs["button_type"] = "submit" if kind == "image" else kind
-        attrs |= _texts(given, "placeholder") if kind == "password" else _texts(given, "value", "placeholder")
+        attrs |= _texts(attributes, "placeholder") if kind == "password" else _texts(attributes, "value", "placeholder")
         if kind == "image":
-            attrs |= _texts(given, "alt")
-            attrs |= {"src": self._address(given["src"])} if given.get("src") else {}
-        if kind == "radio" and given.get("name"):
-            attrs["group"] = given["name"]
-        return attrs | _flags(given, "required", "disabled", "checked", "multiple")
+            attrs |= _texts(attributes, "alt")
+            attrs |= {"src": self._address(attributes["src"])} if attributes.get("src") else {}
+        if kind == "radio" and attributes.get("name"):
+            attrs["group"] = attributes["name"]
+        return attrs | _flags(attributes, "required", "disabled", "checked", "multiple")
 
     def _button(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given = self._tree.attributes[node]
-        kind = given.get("type", "").strip().lower()
+        attributes = self._tree.attributes[node]
+        kind = attributes.get("type", "").strip().lower()
         attrs: Attrs = {"button_type": kind if kind in ("button", "reset") else "submit"}
-        return attrs | _texts(given, "value") | _flags(given, "required", "disabled")
+        return attrs | _texts(attributes, "value") | _flags(attributes, "required", "disabled")
 
     def _textarea(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given, value = self._tree.attributes[node], written_in(self._tree, node)
+        attributes, value = self._tree.attributes[node], written_in(self._tree, node)
         attrs: Attrs = {"value": value[:MAX_VALUE_LENGTH]} if value else {}
-        return attrs | _texts(given, "placeholder") | _flags(given, "required", "disabled")
+        return attrs | _texts(attributes, "placeholder") | _flags(attributes, "required", "disabled")
 
     def _choice(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
         """Return the value of a select that is made of other elements."""
@@ -107,14 +107,14 @@ class RoleAttributes:
         return {"value": value} if value else {}
 
     def _link(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given = self._tree.attributes[node]
-        attrs: Attrs = {name: shorten_address(given[name]) for name in _LINK if name in given}
-        if self._has_base and "href" in given:
-            attrs["href"] = self._address(given["href"])
+        attributes = self._tree.attributes[node]
+        attrs: Attrs = {name: shorten_address(attributes[name]) for name in _LINK if name in attributes}
+        if self._has_base and "href" in attributes:
+            attrs["href"] = self._address(attributes["href"])
         if attrs.get("rel") == "nofollow":  # meant for search engines, not for readers
             del attrs["rel"]
-        if "download" in given:
-            attrs["download"] = given["download"] or True
+        if "download" in attributes:
+            attrs["download"] = attributes["download"] or True
         return attrs
 
     def _heading(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
@@ -123,9 +123,9 @@ class RoleAttributes:
         return {"level": int(claimed if claimed in _LEVELS else native)}
 
     def _image(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given = self._tree.attributes[node]
-        attrs: Attrs = {"alt": collapse(given["alt"])} if "alt" in given else {}
-        return attrs | ({"src": self._address(given["src"])} if "src" in given else {})
+        attributes = self._tree.attributes[node]
+        attrs: Attrs = {"alt": collapse(attributes["alt"])} if "alt" in attributes else {}
+        return attrs | ({"src": self._address(attributes["src"])} if "src" in attributes else {})
 
     def _list(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
         tree = self._tree
@@ -170,12 +170,12 @@ class RoleAttributes:
         return attrs
 
     def _iframe(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
-        given = self._tree.attributes[node]
-        attrs: Attrs = {"src": self._address(given["src"])} if given.get("src") else {}
-        if "srcdoc" in given:
+        attributes = self._tree.attributes[node]
+        attrs: Attrs = {"src": self._address(attributes["src"])} if attributes.get("src") else {}
+        if "srcdoc" in attributes:
             attrs["has_srcdoc"] = True
-            attrs["srcdoc_preview"] = collapse(given["srcdoc"])[:_MAX_SRCDOC]
-        return attrs | {name: given[name] for name in _FRAME if given.get(name)}
+            attrs["srcdoc_preview"] = collapse(attributes["srcdoc"])[:_MAX_SRCDOC]
+        return attrs | {name: attributes[name] for name in _FRAME if attributes.get(name)}
 
 
 _BY_TAG: Final[Mapping[str, _Reading]] = {
@@ -197,12 +197,12 @@ _BY_ROLE: Final[Mapping[str, _Reading]] = {
 }
 
 
-def _texts(given: Mapping[str, str], *names: str) -> Attrs:
-    return {name: given[name][:MAX_VALUE_LENGTH] for name in names if given.get(name)}
+def _texts(attributes: Mapping[str, str], *names: str) -> Attrs:
+    return {name: attributes[name][:MAX_VALUE_LENGTH] for name in names if attributes.get(name)}
 
 
-def _flags(given: Mapping[str, str], *names: str) -> Attrs:
-    return {name: True for name in names if name in given}
+def _flags(attributes: Mapping[str, str], *names: str) -> Attrs:
+    return {name: True for name in names if name in attributes}
 
 
 def _narrow(headers: list[str], rows: list[list[str]], most: int, losses: Losses) -> tuple[list[str], list[list[str]]]:

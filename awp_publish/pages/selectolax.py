@@ -58,11 +58,11 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
     tree = Tree(html_bytes)
     top, by_tag = parser.root, {"html": [0]}
-    given = {name: value or "" for name, value in top.attributes.items()} if top is not None else {}
-    tree.add("html", given, -1)
+    attributes = {name: value or "" for name, value in top.attributes.items()} if top is not None else {}
+    tree.add("html", attributes, -1)
     if top is not None:
-        tree.ids.update({given["id"]: 0} if "id" in given else {})
-        tree.selectable += [0] if "id" in given or "class" in given else []
+        tree.ids.update({attributes["id"]: 0} if "id" in attributes else {})
+        tree.selectable += [0] if "id" in attributes or "class" in attributes else []
         Copying(tree, by_tag, tree.ids, strict=strict).copy(top, 0)
         tree.ends[0] = len(tree.tags)
     tree.complete(by_tag)
@@ -94,9 +94,9 @@ def _drop_false_roots(tree: Tree, templates: list[int]) -> None:
     """Make templates that cannot be shadow roots plain ones: those of other elements, and all but the first of one."""
     hosts = set[int]()
     for template in templates:
-        given, host = tree.attributes[template], tree.parents[template]
-        if shadow_mode_of(given) is None:
+        attributes, host = tree.attributes[template], tree.parents[template]
+        if shadow_mode_of(attributes) is None:
             continue
         if host in hosts or (tree.tags[host] not in _HOSTS and "-" not in tree.tags[host]):
-            tree.attributes[template] = {name: given[name] for name in given if name not in SHADOW_MODES}
+            tree.attributes[template] = {name: attributes[name] for name in attributes if name not in SHADOW_MODES}
         hosts.add(host)

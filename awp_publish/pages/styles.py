@@ -144,9 +144,9 @@ class Styles:
     def _names(self, among: Iterable[int]) -> set[str]:
         page = self._page
         names = {page.tags[at] for at in among}
-        for given in (page.attributes[at] for at in among):
-            names.update([f".{name}" for name in given.get("class", "").split()])
-            names.add(f"#{given['id']}" if "id" in given else "")
+        for attributes in (page.attributes[at] for at in among):
+            names.update([f".{name}" for name in attributes.get("class", "").split()])
+            names.add(f"#{attributes['id']}" if "id" in attributes else "")
         return names
 
     def _declared(
@@ -265,9 +265,9 @@ def around(page: PageNodes, at: int) -> Iterator[int]:
         at = page.parents[at]
 
 
-def _state(tag: str, given: Declarations, state: tuple[bool, ...], is_operated: bool) -> tuple[bool, ...]:
+def _state(tag: str, declarations: Declarations, state: tuple[bool, ...], is_operated: bool) -> tuple[bool, ...]:
     """Return which of the inherited properties hide the text of an element, from what they do around it."""
-    declared = [hides_text(name, given) for name in INHERITED]
+    declared = [hides_text(name, declarations) for name in INHERITED]
     is_hidden, is_small, is_outdented = (
         before if own is None else own for own, before in zip(declared, state, strict=True)
     )

@@ -111,6 +111,6 @@ def rows_of(tree: Tree, table: int) -> Iterator[int]:
             yield from (row for row in tree.children(part) if tree.tags[row] == "tr")
 
 
-def _span(given: Mapping[str, str], name: str) -> int:
-    number = given.get(name, "1").strip()
+def _span(attributes: Mapping[str, str], name: str) -> int:
+    number = attributes.get(name, "1").strip()
     return min(max(int(number[:6]), 1), MAX_SPAN) if number.isascii() and number.isdecimal() else 1

@@ -82,9 +82,9 @@ SHADOW_MODES: Final = ("shadowrootmode", "shadowroot")
 """The attribute of a declarative shadow root, and its old spelling."""
 
 
-def shadow_mode_of(given: Mapping[str, str]) -> str | None:
+def shadow_mode_of(attributes: Mapping[str, str]) -> str | None:
     """Return `open` or `closed` for a template that is a declarative shadow root; otherwise None."""
-    mode = next((given[name] for name in SHADOW_MODES if name in given), "").strip().lower()
+    mode = next((attributes[name] for name in SHADOW_MODES if name in attributes), "").strip().lower()
     return mode if mode in ("open", "closed") else None
 
 

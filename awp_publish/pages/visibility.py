@@ -139,13 +139,14 @@ class Visibility:
 
     def _is_chosen(self, field: int) -> bool:
         """Return True for a field that a click on its label operates, whether it is rendered or not."""
-        given = self.tree.attributes[field]
-        is_silent = given.get("aria-hidden", "").strip().lower() == "true"  # beside an element that stands for it
-        return not is_silent and input_type(given) in _CHOSEN
+        attributes = self.tree.attributes[field]
+        is_silent = attributes.get("aria-hidden", "").strip().lower() == "true"  # beside an element that stands for it
+        return not is_silent and input_type(attributes) in _CHOSEN
 
     def _applies(self, style: int) -> bool:
-        given = self.tree.attributes[style]
-        return holds_media(given.get("media", "")) is True and given.get("type", "").lower() in ("", "text/css")
+        attributes = self.tree.attributes[style]
+        kind = attributes.get("type", "").lower()
+        return holds_media(attributes.get("media", "")) is True and kind in ("", "text/css")
 
     def hides(self, at: int) -> bool:
         """Return True if nothing of an element is visible."""

@@ -158,8 +158,8 @@ class Blocks:
 
     def _write_link(self, link: int, depth: int) -> None:
         """Write a link around blocks: the first of them becomes the link."""
-        given = self._tree.attributes[link]
-        address = self._inline.address(given["href"]) if "href" in given else None
+        attributes = self._tree.attributes[link]
+        address = self._inline.address(attributes["href"]) if "href" in attributes else None
         outer, self._link = self._link, self._link or address
         if outer is None:
             self._states = self._inline.controls.states(link)
@@ -171,7 +171,7 @@ class Blocks:
                 self.write_text([escape_text(name, in_brackets=True)])
         if not says_all:
             self.write(self._visible.children(link), depth)
-        if outer is None and self._link is not None and given["href"] not in self._addresses:
+        if outer is None and self._link is not None and attributes["href"] not in self._addresses:
             self.write_text([escape_text(self._inline.controls.name(link), in_brackets=True)])
         self._link = outer if outer is not None and self._link is not None else None
 
@@ -209,12 +209,12 @@ class Blocks:
 
     def _write_form(self, form: int, depth: int) -> None:
         """Write where a form is sent, then its fields, then its hidden fields."""
-        given, controls, hidden = self._tree.attributes[form], self._inline.controls, list[str]()
+        attributes, controls, hidden = self._tree.attributes[form], self._inline.controls, list[str]()
         if not (fields := controls.read_form(form)).is_button:
-            name = collapse(given.get("aria-label") or "").strip()
+            name = collapse(attributes.get("aria-label") or "").strip()
             heading = f"Form “{escape_text(name)}”" if name else "Form"
             target = controls.target(form)
-            if target and (given.get("action") or fields.has_names):
+            if target and (attributes.get("action") or fields.has_names):
                 heading += f": {target}"
             if heading != "Form":
                 self._lines.block([heading])
@@ -314,10 +314,10 @@ class Blocks:
         tree = self._tree
         inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
         for element in (*inner, node, *islice(self._visible.around(node), 1)):
-            given = tree.attributes[element]
-            if found := _LANGUAGE.search(given.get("class", "")):
+            attributes = tree.attributes[element]
+            if found := _LANGUAGE.search(attributes.get("class", "")):
                 return found[1]
-            if language := given.get("data-lang", given.get("data-language", "")).strip():
+            if language := attributes.get("data-lang", attributes.get("data-language", "")).strip():
                 return re.sub(r"[^\w+#.-]", "", language)
         return ""
 

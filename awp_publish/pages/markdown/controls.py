@@ -156,59 +156,60 @@ class Controls:
 
     def _button(self, button: int, kind: str) -> list[str]:
         """Return what a button is and what it sends."""
-        tags, given = self._visible.tags, self._visible.attributes[button]
+        tags, attributes = self._visible.tags, self._visible.attributes[button]
         text = escape_text(self.name(button), in_brackets=True)
         states = self.states(button)
-        own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
+        own = f" {self._pair(attributes, '')}" if attributes.get("name") and kind != "reset" else ""
         what = f"button{own}: {text}{states}" if text or own else f"button{states}"
         if (form := self._submits.get(button)) is not None:
-            if not (target := self.target(form, given)):
+            if not (target := self.target(form, attributes)):
                 return [what]
             fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
             is_listed = fields.buttons[0] == button or len(fields.hidden) <= _MAX_REPEATED
             return [what, target, *(self.hidden(form) if is_listed else ["the same hidden fields"])]
-        form = self._named_form(given) if input_type(given) != "button" else None  # which only scripts operate
-        if not _OVERRIDING.isdisjoint(given):
+        is_scripted = input_type(attributes) == "button"  # which only scripts operate
+        form = None if is_scripted else self._named_form(attributes)
+        if not _OVERRIDING.isdisjoint(attributes):
             if form is None:
                 around = islice(self._visible.around(button), _MAX_CLIMB)
                 form = next((ancestor for ancestor in around if tags[ancestor] == "form"), button)
-            type_of_form = {"formenctype": given.get("formenctype", "")}  # the form says its own
-            return [what, self.target(form, {**given, **type_of_form}) or "sends nothing"]
+            type_of_form = {"formenctype": attributes.get("formenctype", "")}  # the form says its own
+            return [what, self.target(form, {**attributes, **type_of_form}) or "sends nothing"]
         return [what] if form is None else [what, f"of the form {self.target(form)}"]
 
     def _box(self, box: int, kind: str) -> list[Piece]:
-        given = self._visible.attributes[box]
-        sign = "x" if "checked" in given else " "
+        attributes = self._visible.attributes[box]
+        sign = "x" if "checked" in attributes else " "
         is_task = kind == "checkbox"
         pieces: list[Piece] = [" ", Mark("control", f"[{sign}]") if is_task else Mark("markdown", f"({sign})"), " "]
-        if given.get("name"):
-            pieces += [Mark("markdown", self._pair(given, "on")), " "]
-        if (form := self._named_form(given)) is not None:
+        if attributes.get("name"):
+            pieces += [Mark("markdown", self._pair(attributes, "on")), " "]
+        if (form := self._named_form(attributes)) is not None:
             pieces += [Mark("control", f"[of the form {self.target(form)}]"), " "]
-        if notes := ", ".join([*["required"] * ("required" in given), *["disabled"] * self._is_disabled(box)]):
+        if notes := ", ".join([*["required"] * ("required" in attributes), *["disabled"] * self._is_disabled(box)]):
             pieces.append(f"({notes}) ")
         label = self._label(box)
         return [*pieces, f"{escape_text(label)} " if label else ""]
 
     def _drawn_box(self, box: int, role: str, name: str) -> list[Piece]:
         """Return the description of a checkbox or a radio button that the page draws itself."""
-        given = self._visible.attributes[box]
-        sign = "x" if given.get("aria-checked", "").strip().lower() == "true" else " "
+        attributes = self._visible.attributes[box]
+        sign = "x" if attributes.get("aria-checked", "").strip().lower() == "true" else " "
         off = "(disabled) " if self._is_disabled(box) else ""
         drawn = Mark("control", f"[{sign}]") if role == "checkbox" else Mark("markdown", f"({sign})")
         return [" ", drawn, " ", f"{name} {off}"]
 
     def states(self, button: int) -> str:
         """Return what is said after the name of a button or a link: whether it is pressed, chosen, open or disabled."""
-        given = self._visible.attributes[button]
-        states = [word for name, word in _STATES.items() if given.get(name, "").strip().lower() == "true"]
-        states += ["current"] * (given.get("aria-current", "").strip().lower() not in _NOT_CURRENT)
+        attributes = self._visible.attributes[button]
+        states = [word for name, word in _STATES.items() if attributes.get(name, "").strip().lower() == "true"]
+        states += ["current"] * (attributes.get("aria-current", "").strip().lower() not in _NOT_CURRENT)
         states += ["disabled"] * self._is_disabled(button)
         return f" ({', '.join(states)})" if states else ""
 
     def _is_disabled(self, control: int) -> bool:
-        given = self._visible.attributes[control]
-        if "disabled" in given or given.get("aria-disabled", "").strip().lower() == "true":
+        attributes = self._visible.attributes[control]
+        if "disabled" in attributes or attributes.get("aria-disabled", "").strip().lower() == "true":
             return True
         places, levels = self._barred
         return levels[bisect_right(places, control) - 1] > 0
@@ -232,25 +233,25 @@ class Controls:
         return places, list(accumulate(changes[at] for at in places))
 
     def _field(self, field: int, kind: str, content: str) -> list[Piece]:
-        given = self._visible.attributes[field]
-        label, form = self._label(field), self._named_form(given)
+        attributes = self._visible.attributes[field]
+        label, form = self._label(field), self._named_form(attributes)
         facts = (
-            f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
+            f"{escape_text(kind, in_brackets=True)} {code_span(attributes.get('name', ''))}".strip(),
             f"“{escape_text(label, in_brackets=True)}”" if label else "",
-            "required" if "required" in given else "",
+            "required" if "required" in attributes else "",
             "disabled" if self._is_disabled(field) else "",
-            "read-only" if "readonly" in given else "",
+            "read-only" if "readonly" in attributes else "",
             f"of the form {self.target(form)}" if form is not None else "",
-            *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
-            self._suggested(given),
+            *(f"{limit} {code_span(attributes[limit])}" for limit in _LIMITS if attributes.get(limit)),
+            self._suggested(attributes),
         )
         described = ", ".join(filter(None, facts))
         return [Mark("control", f"[{described}: {content}]" if content else f"[{described}]")]
 
-    def _suggested(self, given: Mapping[str, str]) -> str:
+    def _suggested(self, attributes: Mapping[str, str]) -> str:
         """Return the values that the `<datalist>` of a field suggests."""
         tree = self._visible.tree
-        listed = tree.find_id(given["list"]) if given.get("list") else None
+        listed = tree.find_id(attributes["list"]) if attributes.get("list") else None
         if listed is None or tree.tags[listed] != "datalist":
             return ""
         options = islice((at for at in range(listed + 1, tree.ends[listed]) if tree.tags[at] == "option"), MAX_OPTIONS)
@@ -294,21 +295,21 @@ class Controls:
 
         `over` are the attributes of the button that sends it.
         """
-        given = self._visible.attributes[form]
-        method = form_method({"method": over.get("formmethod", given.get("method", ""))})
+        attributes = self._visible.attributes[form]
+        method = form_method({"method": over.get("formmethod", attributes.get("method", ""))})
         if method == "DIALOG":
             return ""
-        address = self._address(over.get("formaction", given.get("action", "")).strip() or self._url) or self._url
+        address = self._address(over.get("formaction", attributes.get("action", "")).strip() or self._url) or self._url
         code = code_span(f"{method} {address}")
-        kind = over.get("formenctype", given.get("enctype", "")).strip().lower()
+        kind = over.get("formenctype", attributes.get("enctype", "")).strip().lower()
         return f"{code} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else code
 
     def hidden(self, form: int) -> list[str]:
         """Return the hidden fields of a form: names and values, but only the names of session secrets."""
         listed = []
         for hidden in self.read_form(form).hidden:
-            given = self._visible.attributes[hidden]
-            name, value = given["name"], given.get("value", "")
+            attributes = self._visible.attributes[hidden]
+            name, value = attributes["name"], attributes.get("value", "")
             shown = "a secret of the session" if is_secret(name) else self._value(value)
             listed.append(f"{code_span(name)}: {shown}")
         return listed
@@ -318,12 +319,13 @@ class Controls:
             return f"{len(value)} characters"
         return code_span(value) or "“”"
 
-    def _named_form(self, given: Mapping[str, str]) -> int | None:
+    def _named_form(self, attributes: Mapping[str, str]) -> int | None:
         """Return the form that a control names in its attribute `form`."""
-        form = self._visible.tree.find_id(given["form"]) if given.get("form") else None
+        form = self._visible.tree.find_id(attributes["form"]) if attributes.get("form") else None
         return form if form is not None and self._visible.tags[form] == "form" else None
 
-    def _pair(self, given: Mapping[str, str], usual: str) -> str:
+    def _pair(self, attributes: Mapping[str, str], usual: str) -> str:
         """Return the name of a control, and the value that it sends unless it is the usual one."""
-        value = given.get("value", usual)
-        return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
+        value = attributes.get("value", usual)
+        name = code_span(attributes["name"])
+        return name if value == usual else f"{name}={self._value(value)}"

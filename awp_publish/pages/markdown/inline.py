@@ -119,7 +119,7 @@ class Inline:
     def _add(self, node: int, pieces: list[Piece], depth: int, linked: bool) -> None:
         """Add the pieces for an element."""
         tree = self._visible.tree
-        tag, given = tree.tags[node], tree.attributes[node]
+        tag, attributes = tree.tags[node], tree.attributes[node]
         if node in self._blocks or (tag in JOINED and stands_apart(tree, node)):
             pieces.append(" ")
         if self._formulas and node in self._formulas:
@@ -172,7 +172,7 @@ class Inline:
                 self._add_content(node, pieces, depth, linked)
         elif tag == "svg":
             titles = (self._visible.plain_text(child) for child in tree.children(node) if tree.tags[child] == "title")
-            label = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
+            label = attributes.get("aria-label") or (next(titles, "") if attributes.get("role") == "img" else "")
             pieces.append(escape_text(collapse(label), in_brackets=linked))
         elif text := self._embedded(node, tag, linked):
             pieces += (" ", Mark("markdown", text)) if tag in MEASURES else (Mark("markdown", text),)
@@ -212,12 +212,12 @@ class Inline:
                 at = ends[at]
 
     def _add_link(self, link: int, pieces: list[Piece], depth: int, linked: bool) -> None:
-        tree, given = self._visible.tree, self._visible.attributes[link]
-        if "href" in given and is_permalink(tree, link):
+        tree, attributes = self._visible.tree, self._visible.attributes[link]
+        if "href" in attributes and is_permalink(tree, link):
             return
-        address = self.address(given["href"]) if "href" in given and not linked else None
+        address = self.address(attributes["href"]) if "href" in attributes and not linked else None
         if address is None:
-            if not linked and _SCRIPT.match(given.get("href", "")) and (name := self.controls.name(link)):
+            if not linked and _SCRIPT.match(attributes.get("href", "")) and (name := self.controls.name(link)):
                 pieces += (" ", Mark("control", f"[button: {escape_text(name, in_brackets=True)}]"), " ")
             else:
                 self._add_content(link, pieces, depth, linked)
@@ -237,7 +237,7 @@ class Inline:
             text = f"{escape_text(name, True)} {text}"
         if not text:
             return
-        if not _STATED.isdisjoint(given):
+        if not _STATED.isdisjoint(attributes):
             text += self.controls.states(link)
         # White space at the ends of a link's text goes around the link.
         children = [link + 1] if only is not None else tree.children(link)
@@ -249,19 +249,19 @@ class Inline:
 
     def named_as_control(self, link: int) -> str:
         """Return the name of a link with a role and a label: "Add to cart: Tent", where its text is "Add to cart"."""
-        given = self._visible.attributes[link]
-        return self.controls.name(link) if "role" in given and "aria-label" in given else ""
+        attributes = self._visible.attributes[link]
+        return self.controls.name(link) if "role" in attributes and "aria-label" in attributes else ""
 
     def beside_pictures(self, link: int) -> str:
         """Return the name of a link that has pictures and no text, if nothing else says it; or ""."""
-        given = self._visible.attributes[link]
-        if _OWN_NAMES.isdisjoint(given) or self._leading[given["href"]] > 1:
+        attributes = self._visible.attributes[link]
+        if _OWN_NAMES.isdisjoint(attributes) or self._leading[attributes["href"]] > 1:
             return ""
         texts = (self._visible.tree.texts[at] for at in self._visible.walk(link))
         if any(any(map(str.isalnum, text)) for text in texts):
             return ""
         name = self.controls.name(link)
-        return "" if name.lower() in self._visible.plain_text(link).lower() or name == given["href"] else name
+        return "" if name.lower() in self._visible.plain_text(link).lower() or name == attributes["href"] else name
 
     @cached_property
     def _leading(self) -> Counter[str]:
@@ -270,31 +270,32 @@ class Inline:
 
     def _embedded(self, node: int, tag: str, linked: bool) -> str:
         """Return an image, code, a formula or a link to what is embedded, as Markdown; "" if it says nothing."""
-        tree, given = self._visible.tree, self._visible.attributes[node]
+        tree, attributes = self._visible.tree, self._visible.attributes[node]
         if tag == "img":  # without a description it is decoration, or its content is unknown
-            described = given.get("alt") if "alt" in given else given.get("aria-label") or given.get("title")
+            described = attributes.get("aria-label") or attributes.get("title")
+            described = attributes.get("alt", described)
             text = escape_text(collapse(described or "").strip(), in_brackets=True)
             if not text:
                 return ""
-            of_image = [self.address(given[name]) for name in _SOURCES if given.get(name)]
+            of_image = [self.address(attributes[name]) for name in _SOURCES if attributes.get(name)]
             image = next(filter(None, of_image), "")
             is_text = not of_image or (linked and not image)  # nothing to look at, or the name of its link
             return text if is_text else f"![{text}]({image})"
         if tag in _CODE:
             return code_span(self._visible.raw_text(node))
         if tag in MEASURES:
-            return escape_text(measure_of(given), in_brackets=linked)
+            return escape_text(measure_of(attributes), in_brackets=linked)
         if tag == "math":
-            return code_span(given.get("alttext") or self._visible.plain_text(node))
+            return code_span(attributes.get("alttext") or self._visible.plain_text(node))
         if linked or tag == "wbr":
             return ""
         if tag == "iframe":
-            address = self.address(given["src"]) if given.get("src") else None
-            title = given.get("title") or given.get("name") or "embedded page"
+            address = self.address(attributes["src"]) if attributes.get("src") else None
+            title = attributes.get("title") or attributes.get("name") or "embedded page"
         else:
             sources = (tree.attributes[child].get("src") for child in (node, *tree.children(node)))
             address = self.address(next(filter(None, sources), "about:blank"))
-            title = given.get("aria-label") or given.get("title") or tag
+            title = attributes.get("aria-label") or attributes.get("title") or tag
         return link_to(escape_text(collapse(title).strip(), True), address).text if address else ""
 
 

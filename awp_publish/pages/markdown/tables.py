@@ -115,9 +115,9 @@ class Tables:
         return written
 
     def _alignment(self, cell: int) -> str:
-        given = self._attributes[cell]
-        alignment = given.get("align", "").strip().lower()
-        if not alignment and (match := _STYLE.search(given.get("style", ""))):
+        attributes = self._attributes[cell]
+        alignment = attributes.get("align", "").strip().lower()
+        if not alignment and (match := _STYLE.search(attributes.get("style", ""))):
             alignment = match[1].lower()
         return _ALIGNED.get(alignment, "---")
 
@@ -127,8 +127,8 @@ class Tables:
         return [""] * count
 
 
-def _span(given: Mapping[str, str], name: str, most: int) -> int:
-    text = given.get(name, "1").strip()
+def _span(attributes: Mapping[str, str], name: str, most: int) -> int:
+    text = attributes.get(name, "1").strip()
     if not text.isascii() or not text.isdigit() or len(text) > 5:
         return 1
     number = int(text)
