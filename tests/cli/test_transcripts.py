@@ -198,3 +198,15 @@ def test_a_page_of_countless_forms_labels_and_choices_is_read(addresses, folder)
     options = ("--allow-private", "--max-pages", "1")
     answer = json.loads(run_command("synthesize", *options, f"http://{addresses['site.test']}").stdout)
     assert len(answer["documents"]["/agent.json"]["actions"]) == 100
+    assert answer["left_out"] == [
+        {"at": f"http://{addresses['site.test']}", "why": "5901 more, beyond the first 100 actions"}
+    ]
+
+
+def test_a_site_without_an_action_learns_why_its_description_gave_none(addresses, folder):
+    elsewhere = {"openapi": "3.1.0", "servers": [{"url": "https://api.example"}], "paths": {"/x": {"get": {}}}}
+    (folder / "site" / "openapi.json").write_text(json.dumps(elsewhere))
+    (folder / "site" / "index.html").write_text("<title>Notes</title><a href=/openapi.json>API</a>")
+    answer = run_command("synthesize", "--allow-private", "--max-pages", "1", f"http://{addresses['site.test']}")
+    assert answer.returncode == 1
+    assert "openapi.json: its server is another site: https://api.example" in answer.stdout

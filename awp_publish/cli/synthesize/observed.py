@@ -1,5 +1,6 @@
 """What was seen of a site: its pages, and the actions that they show."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -38,6 +39,8 @@ class InspectedSite:
     """The titles of pages, by address."""
     seen: list[Seen] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    beyond: Counter[str] = field(default_factory=Counter)
+    """How many actions there were at each address beyond `MAX_ACTIONS`."""
     openapi_addresses: list[str] = field(default_factory=list)
 
     def add(self, seen: Seen) -> None:
@@ -56,13 +59,18 @@ class InspectedSite:
                 ):
                     return
         if len(self.seen) >= MAX_ACTIONS:
-            self.left_out.append((seen.at, f"{seen.action.id}: there are already {MAX_ACTIONS} actions"))
+            self.beyond[seen.at] += 1
             return
         ids = {seen.action.id for seen in self.seen}
         number, unique = 2, seen.action.id
         while unique in ids:
             unique, number = f"{seen.action.id}_{number}", number + 1
         self.seen.append(replace(seen, action=replace(seen.action, id=unique, agent_id=unique)))
+
+    def reasons(self) -> list[tuple[str, str]]:
+        """Return what was left out, by its address, and why."""
+        beyond = [(at, f"{number} more, beyond the first {MAX_ACTIONS} actions") for at, number in self.beyond.items()]
+        return [*self.left_out, *beyond]
 
 
 def is_here(address: str, home: str) -> bool:
