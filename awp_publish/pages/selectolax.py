@@ -13,6 +13,7 @@ from awp_publish.pages.copying import Copying, TooDeepError, TooLargeError
 from awp_publish.pages.encodings import to_utf8
 from awp_publish.pages.nesting import bound_markup
 from awp_publish.pages.nesting_proof import may_exceed
+from awp_publish.pages.streaming import STREAMED, StreamedNode, Streams
 from awp_publish.pages.tree import COMMENT, SHADOW_MODES, Tree, shadow_mode_of
 
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
@@ -55,7 +56,7 @@ def _parse(data: bytes) -> Tree:
 
 def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     """Return the tree of markup. If it is too deep it is truncated, or `TooDeepError` is raised if `strict`."""
-    parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
+    parser, is_streamed = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS), STREAMED in markup
     tree = Tree(html_bytes)
     top, by_tag = parser.root, {"html": [0]}
     attributes = {name: value or "" for name, value in top.attributes.items()} if top is not None else {}
@@ -63,12 +64,15 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     if top is not None:
         tree.ids.update({attributes["id"]: 0} if "id" in attributes else {})
         tree.selectable += [0] if "id" in attributes or "class" in attributes else []
-        Copying(tree, by_tag, tree.ids, strict=strict).copy(top, 0)
+        shown = StreamedNode(top, Streams(parser, markup)) if is_streamed else top
+        Copying(tree, by_tag, tree.ids, strict=strict).copy(shown, 0)
         tree.ends[0] = len(tree.tags)
     tree.complete(by_tag)
     # The contents of templates, also nested ones, are not in the page: `Tree.find` does not return them.
     templates = by_tag.get("template", [])
-    waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
+    # Where elements are moved, their order is not the parser's, and the templates keep none.
+    fragments = parser.template_fragments() if templates and not is_streamed else []
+    waiting = list(zip(fragments, templates, strict=False))
     tree.contents.update(dict.fromkeys(templates, (0, 0)))
     _drop_false_roots(tree, templates)
     while waiting:
