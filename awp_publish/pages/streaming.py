@@ -7,11 +7,12 @@ come first, for a boundary of Suspense, and `$RS("S:1","P:1")` for a part of a c
 """
 
 import re
-from typing import Final, TypeAlias
-
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.pages.copying import ParserNode
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 STREAMED: Final = b'id="S:'
 """What a page has that was streamed late."""
@@ -30,7 +31,7 @@ _Rest: TypeAlias = "tuple[LexborNode | None, _Rest] | None"
 class Streams:
     """The contents of a page that are still hidden elements at its end, by their placeholders' ids."""
 
-    def __init__(self, parser: LexborHTMLParser, markup: bytes) -> None:
+    def __init__(self, parser: "LexborHTMLParser", markup: bytes) -> None:
         named = {place.decode(): content.decode() for place, content in _BOUNDARY.findall(markup)}
         named |= {place.decode(): content.decode() for content, place in _PART.findall(markup)}
         body = parser.body
@@ -40,7 +41,7 @@ class Streams:
         self._unended = set[int]()
         self._moved = {content.mem_id for content in self._contents.values()}
 
-    def at(self, node: LexborNode | None, rest: _Rest = None) -> ParserNode | None:
+    def at(self, node: "LexborNode | None", rest: _Rest = None) -> ParserNode | None:
         """Return the node that is shown at a place: this one, the first one of a content, or what is after it."""
         while node is None or node.mem_id in self._moved or node.tag == "template":
             if node is None:
@@ -56,7 +57,7 @@ class Streams:
                 break
         return StreamedNode(node, self, rest)
 
-    def _after_boundary(self, placeholder: LexborNode) -> LexborNode | None:
+    def _after_boundary(self, placeholder: "LexborNode") -> "LexborNode | None":
         """Return the comment that ends the boundary of a placeholder, or without one the node after the placeholder."""
         around = placeholder.parent.mem_id if placeholder.parent is not None else 0
         if around not in self._unended:  # else each placeholder would search all that is beside it
@@ -76,7 +77,7 @@ class StreamedNode:
 
     __slots__ = ("_node", "_rest", "_streams", "attributes", "is_element_node", "tag", "tag_id", "text_content")
 
-    def __init__(self, node: LexborNode, streams: Streams, rest: _Rest = None) -> None:
+    def __init__(self, node: "LexborNode", streams: Streams, rest: _Rest = None) -> None:
         self._node, self._streams, self._rest = node, streams, rest
         self.tag, self.tag_id, self.is_element_node = node.tag, node.tag_id, node.is_element_node
         self.text_content, self.attributes = node.text_content, node.attributes

@@ -118,7 +118,7 @@ def test_late_content_is_the_main_content_of_its_page():
         '<p>Seen.</p><template id="B:0"></template><div hidden id="S:0">Secret</div><script>$RC("B:1","S:0")</script>',
     ],
 )
-def test_what_no_call_puts_in_a_place_stays_hidden(body):
+def test_hidden_content_that_no_call_puts_in_its_place_stays_hidden(body):
     assert "Seen" in write_markdown(page(body), URL)
     assert "Secret" not in write_markdown(page(body), URL)
 
