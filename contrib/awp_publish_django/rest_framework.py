@@ -185,6 +185,16 @@ def _schemes_of(instance: Any) -> dict[str, JsonObject]:
     return schemes
 
 
+def is_hidden(view: "View") -> bool:
+    """Return True if a project leaves a view out of the description of its API."""
+    if inspect.getattr_static(view.cls, "schema", "") is None:
+        return True
+    with suppress(Exception):  # its class cannot be made without a request
+        instance = _make_view(view, view.methods[0])
+        return read_annotation(view.handlers[0], instance, view.methods[0]).is_hidden
+    return False
+
+
 def describe_key(cls: Any, inputs: JsonObject) -> JsonObject:
     """Return the inputs of a view whose key is a number, where a router says only that it is no slash and no dot."""
     sources = (getattr(cls, "queryset", None), getattr(getattr(cls, "serializer_class", None), "Meta", None))
@@ -240,6 +250,12 @@ def _make_view(view: "View", method: str) -> Any:
     )
     if view.action:
         instance.action = view.action
+    instance.request.accepted_media_type = "application/json"
+    try:
+        version, scheme = instance.determine_version(instance.request)
+    except Exception:  # only a real request says which version of the API it wants
+        version = scheme = instance.versioning_class = None
+    instance.request.version, instance.request.versioning_scheme = version, scheme
     return instance
 
 
@@ -361,10 +377,12 @@ def _queries(instance: Any) -> dict[str, dict[str, object] | None]:
         if isinstance(source, filters.OrderingFilter) and isinstance(ordering, (list, tuple)):
             fields = [str(name) for name in ordering]
             any_of = "|".join(re.escape(name) for name in fields)
+            ways = (source.filter_queryset, source.get_ordering, source.get_valid_fields, source.remove_invalid_fields)
+            closed = {"pattern": f"^-?(?:{any_of})(?:,-?(?:{any_of}))*$"} if all(map(is_of_framework, ways)) else {}
             members[source.ordering_param] = {
                 "type": "string",
                 "description": f"What to order by: {', '.join(fields)}; a minus in front reverses the order.",
-                "pattern": f"^-?(?:{any_of})(?:,-?(?:{any_of}))*$",
+                **closed,
             }
         if hasattr(source, "get_filterset_class"):
             members |= _filters(source, instance)
@@ -373,11 +391,17 @@ def _queries(instance: Any) -> dict[str, dict[str, object] | None]:
 
 def _filters(source: Any, instance: Any) -> dict[str, dict[str, object]]:
     """Return what django-filter takes, by the fields of its filters; one of several parts has a name for each."""
+    from django_filters.fields import BaseCSVField
+
     filterset = source.get_filterset_class(instance, getattr(instance, "queryset", None))
     members: dict[str, dict[str, object]] = {}
     for name, field_filter in (filterset.get_filters() if filterset is not None else {}).items():
         with suppress(UnusableSchema):
-            members[name] = {**describe_field(name, field_filter.field)}
+            described = describe_field(name, field_filter.field)
+            if isinstance(field_filter.field, BaseCSVField):  # several in one text, with commas
+                kind = "string" if described.get("type") == "string" else ["string", "integer"]
+                described = {"type": kind, **{word: described[word] for word in ("description",) if word in described}}
+            members[name] = {**described}
             continue
         suffixes = getattr(field_filter.field.widget, "suffixes", ())
         for suffix, part in zip(suffixes, getattr(field_filter.field, "fields", ()), strict=False):

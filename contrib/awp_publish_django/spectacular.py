@@ -34,6 +34,7 @@ class Annotation:
     required: tuple[str, ...] = ()
     body: Any = UNSAID
     answer: Any = UNSAID
+    is_hidden: bool = False
 
 
 def read_annotation(handler: object, instance: Any, method: str) -> Annotation:
@@ -76,6 +77,7 @@ def read_annotation(handler: object, instance: Any, method: str) -> Annotation:
         required=tuple(required),
         body=_body_of(_said(schema.get_request_serializer, UNSAID)),
         answer=_answer_of(_said(schema.get_response_serializers, UNSAID)),
+        is_hidden=bool(_said(schema.is_excluded, False)),
     )
 
 

@@ -111,6 +111,10 @@ class View:
                 return why
         if any(base.__name__ == "RedirectView" for base in getattr(self.cls, "__mro__", ())):
             return "it only redirects"
+        if hasattr(self.cls, "renderer_classes"):
+            from awp_publish_django.rest_framework import is_hidden
+
+            return "it is hidden (schema = None, or exclude=True)" if is_hidden(self) else ""
         return ""
 
 

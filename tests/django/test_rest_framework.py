@@ -572,11 +572,33 @@ def test_filters_of_django_filter_are_inputs():
         queryset = Book.objects.all()
         serializer_class = BookSerializer
         filter_backends = (filters_of_django.DjangoFilterBackend,)
-        filterset_fields: ClassVar = {"title": ["exact"], "pages": ["gte", "lte"]}
+        filterset_fields: ClassVar = {"title": ["exact"], "pages": ["gte", "lte", "in"]}
 
     own = make_site()
     own.include(paths=["/filtered/"])
     own.freeze(DjangoProject((path("filtered/", Filtered.as_view(), name="filtered"),)))
     members: Any = own.catalog.action("filtered").inputs["properties"]
-    assert set(members) == {"title", "pages__gte", "pages__lte"}
+    assert set(members) == {"title", "pages__gte", "pages__lte", "pages__in"}
     assert members["pages__gte"]["type"] == "number"
+    several = "Multiple values may be separated by commas."
+    assert members["pages__in"] == {"type": ["string", "integer"], "description": several}
+
+
+def test_an_order_of_a_projects_own_may_be_by_other_fields():
+    class OwnOrder(filters.OrderingFilter):
+        def remove_invalid_fields(self, queryset, fields, view, request):
+            return fields
+
+    class Ordered(generics.ListAPIView):
+        """List books in an order."""
+
+        queryset = Book.objects.all()
+        serializer_class = BookSerializer
+        filter_backends = (OwnOrder,)
+        ordering_fields = ("title",)
+
+    own = make_site()
+    own.include(paths=["/ordered/"])
+    own.freeze(DjangoProject((path("ordered/", Ordered.as_view(), name="ordered"),)))
+    ordering: Any = own.catalog.action("ordered").inputs["properties"]
+    assert "pattern" not in ordering["ordering"]

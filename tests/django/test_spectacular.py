@@ -10,6 +10,7 @@ from rest_framework.decorators import action, api_view
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.routers import DefaultRouter
+from rest_framework.versioning import AcceptHeaderVersioning
 from rest_framework.views import APIView
 
 from tests.django.shop.models import Book
@@ -78,6 +79,31 @@ with override_settings(REST_FRAMEWORK={"DEFAULT_SCHEMA_CLASS": "drf_spectacular.
             self.get_serializer()
             return Response(status=204)
 
+    class ByVersion(AcceptHeaderVersioning):
+        default_version = "2"
+        allowed_versions = ("1", "2")
+
+    @extend_schema(parameters=[OpenApiParameter("since", OpenApiTypes.DATE)], versions=["2"])
+    class Versions(APIView):
+        """Show links."""
+
+        versioning_class = ByVersion
+
+        @extend_schema(parameters=[OpenApiParameter("until", OpenApiTypes.DATE)], versions=["1"])
+        def get(self, request):
+            return Response([])
+
+    class Inner(APIView):
+        schema = None
+
+        def get(self, request):
+            return Response([])
+
+    class Hidden(APIView):
+        @extend_schema(exclude=True)
+        def get(self, request):
+            return Response([])
+
     class Fetch(APIView):
         @extend_schema(
             summary="Read a book from an address.",
@@ -104,9 +130,14 @@ with override_settings(REST_FRAMEWORK={"DEFAULT_SCHEMA_CLASS": "drf_spectacular.
 
 router = DefaultRouter()
 router.register("books", Books, basename="book")
-urlpatterns = [*router.urls, path("fetch", Fetch.as_view(), name="fetch"), path("upload", upload, name="upload")]
+urlpatterns = [
+    *router.urls,
+    path("fetch", Fetch.as_view(), name="fetch"),
+    path("versions", Versions.as_view(), name="versions"),
+    path("upload", upload, name="upload"),
+]
 site = make_site()
-site.include(operations=["book-list", "book-order", "book-lend", "fetch", "upload"])
+site.include(operations=["book-list", "book-order", "book-lend", "fetch", "upload", "versions"])
 
 
 def actions():
@@ -124,6 +155,10 @@ def test_parameters_of_the_query_are_inputs_of_a_list():
     assert listed.inputs["required"] == ["format"]
 
 
+def test_parameters_of_the_usual_version_are_inputs():
+    assert list(actions()["versions"].inputs["properties"]) == ["since"]
+
+
 def test_a_body_that_is_said_comes_before_that_of_the_views_serializer():
     found = actions()
     assert list(found["book_order"].inputs["properties"]) == ["count", "pk"]
@@ -139,6 +174,14 @@ def test_a_body_that_is_said_comes_before_that_of_the_views_serializer():
         sent = {"input": {"cover": "aGk=", "size": 3}}
         answer = client.post(where.format("upload"), sent, content_type="application/json")
         assert answer.json() == {"cover": "hi", "size": "3"}
+
+
+def test_views_that_are_hidden_from_the_projects_own_document_are_left_out():
+    own = make_site()
+    own.include()
+    hidden = [path("inner", Inner.as_view(), name="inner"), path("hidden", Hidden.as_view(), name="hidden")]
+    own.freeze(DjangoProject((*urlpatterns, *hidden)))
+    assert {one.path for one in own.left_out if "hidden" in one.why} == {"/inner", "/hidden"}
 
 
 def test_documents_say_how_a_views_own_classes_know_its_callers():
