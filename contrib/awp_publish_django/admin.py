@@ -83,8 +83,7 @@ class RecentCallAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        facts = _facts_of_site() if self.has_view_permission(request) else {}
-        return super().changelist_view(request, {**facts, **(extra_context or {})})
+        return super().changelist_view(request, {**_facts_of_site(), **(extra_context or {})})
 
 
 def _facts_of_site() -> dict[str, object]:

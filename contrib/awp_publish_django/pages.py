@@ -28,49 +28,43 @@ _HTML: Final = tuple(name.decode() for name in HTML_TYPES)
 def answer_page(
     publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], HttpResponseBase]
 ) -> HttpResponseBase:
-    """The view's answer, in the format that the request accepts."""
+    """The view's answer, in the format that the request accepts; a page's Markdown file where there is no view."""
+
+    def ask(asked: NegotiatedRequest) -> tuple[HttpResponseBase, Reply | None]:
+        with _as_negotiated(request, asked):
+            page = get_response(request)
+            body = body_of(asked, page)
+        return page, asked.render(page.status_code, headers_of(page), body) if body is not None else None
+
     accept = _accept_of(request)
     negotiated = _negotiate(publication, request, accept)
     if negotiated is None:
-        response = get_response(request)
-        file = _markdown_file(publication, request, response)
-        if file is None:
-            return _with_vary(publication, request, response, accept)
-        with _as_negotiated(request, file):
-            page = get_response(request)
-            body = body_of(file, page) if page.status_code == 200 else None
-        reply = file.render(page.status_code, headers_of(page), body) if body is not None else None
-        return _file_or(response, file, page, reply)
-    with _as_negotiated(request, negotiated):
-        response = get_response(request)
-        body = body_of(negotiated, response)
-    reply = negotiated.render(response.status_code, headers_of(response), body) if body is not None else None
-    return _render_response(negotiated, response, reply)
+        response = _with_vary(publication, request, get_response(request), accept)
+    else:
+        response = _render_response(negotiated, *ask(negotiated))
+    file = _markdown_file(publication, request, response)
+    return response if file is None else _file_or(response, file, *ask(file))
 
 
 async def answer_page_async(
     publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 ) -> HttpResponseBase:
     """The same on an event loop."""
+
+    async def ask(asked: NegotiatedRequest) -> tuple[HttpResponseBase, Reply | None]:
+        with _as_negotiated(request, asked):
+            page = await get_response(request)
+            body = await body_of_async(asked, page)
+        return page, await asked.render_async(page.status_code, headers_of(page), body) if body is not None else None
+
     accept = _accept_of(request)
     negotiated = _negotiate(publication, request, accept)
     if negotiated is None:
-        response = await get_response(request)
-        file = _markdown_file(publication, request, response)
-        if file is None:
-            return _with_vary(publication, request, response, accept)
-        with _as_negotiated(request, file):
-            page = await get_response(request)
-            body = await body_of_async(file, page) if page.status_code == 200 else None
-        reply = await file.render_async(page.status_code, headers_of(page), body) if body is not None else None
-        return _file_or(response, file, page, reply)
-    with _as_negotiated(request, negotiated):
-        response = await get_response(request)
-        body = await body_of_async(negotiated, response)
-    if body is None:
-        return _render_response(negotiated, response, None)
-    reply = await negotiated.render_async(response.status_code, headers_of(response), body)
-    return _render_response(negotiated, response, reply)
+        response = _with_vary(publication, request, await get_response(request), accept)
+    else:
+        response = _render_response(negotiated, *await ask(negotiated))
+    file = _markdown_file(publication, request, response)
+    return response if file is None else _file_or(response, file, *await ask(file))
 
 
 def _accept_of(request: HttpRequest) -> Accept:

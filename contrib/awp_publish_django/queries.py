@@ -126,12 +126,9 @@ class _Queries:
             for name in self._search:
                 condition |= Q(**{f"{name}__icontains": word})
             query = query.filter(condition)
-        try:
-            order = inputs.get("ordering")
-            query = query.order_by(order, "pk") if order else query if query.ordered else query.order_by("pk")
-            count = query.count()
-        except FieldError as error:
-            raise InvalidInput(str(error)) from error
+        order = inputs.get("ordering")
+        query = query.order_by(order, "pk") if order else query if query.ordered else query.order_by("pk")
+        count = query.count()
         size, page = int(inputs.get("page_size", USUAL)), int(inputs.get("page", 1))
         rows = [self._show(row) for row in query[(page - 1) * size : page * size]]
         return {"count": count, "page": page, "pages": max(1, -(-count // size)), "results": rows}

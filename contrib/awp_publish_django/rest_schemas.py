@@ -91,7 +91,7 @@ def _refine_field(field: Any, facts: Mapping[str, object], mode: Mode) -> Mappin
         if mode == "serialization" and not isinstance(field, serializers.ListSerializer):
             child = _with_null(child)
         facts = {**facts, word: {name: fact for name, fact in child.items() if fact is not None}}
-    elif mode == "serialization" and isinstance(field, serializers.FileField):
+    elif isinstance(field, serializers.FileField):
         is_address = getattr(field, "use_url", api_settings.UPLOADED_FILES_USE_URL)
         facts = {**facts, "format": "uri-reference" if is_address else None}  # the document says that it is the content
     elif mode == "serialization" and _is_written_otherwise(field):

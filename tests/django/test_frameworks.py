@@ -97,7 +97,7 @@ def change_thing(request, pk: int, body: Thing, loud: bool = Query(False)):
     return {"size": body.size + pk, "name": body.name.upper() if loud else body.name}
 
 
-@api.get("/things/{int:pk}")
+@api.get("/things/{int:pk}", operation_id="readThing")
 @site.action("read_thing")
 def read_thing(request, pk: int):
     """Read a thing."""

@@ -4,6 +4,7 @@ Fields of forms and serializers, expressions and views are given in Python. --go
 change.
 """
 
+import asyncio
 import linecache
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -20,6 +21,7 @@ from awp_publish_django.forms import UNREAD, form_of_view, read_form
 from awp_publish_django.gateway import scope_of
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.reading import find_dead, reads_of
+from awp_publish_django.rest_authentication import adapt_rest_authentication
 from awp_publish_django.rest_framework import describe_rest_view, read_serializer
 from awp_publish_django.rest_schemas import translate
 from awp_publish_django.routes import find_django_routes
@@ -38,8 +40,10 @@ from rest_framework import filters, generics, pagination, permissions, renderers
 from rest_framework.decorators import api_view
 from rest_framework.views import APIView
 
+from awp_publish.calls.call import Credentials
 from awp_publish.declare.discover.routes import Mode, Operation, Route
 from awp_publish.model import Parameter, Target
+from awp_publish.problems import InvalidCredentials
 from awp_publish.schema import UnusableSchema
 from tests.documents.catalogs import make_action
 from tests.function_transcripts import compare
@@ -224,6 +228,23 @@ def scope_in(method: str, path: str, meta: Any = None) -> object:
     return {**scope, **texts, "headers": headers}
 
 
+def known_by(code: str, headers: dict[str, str]) -> object:
+    """Return how REST framework's authentication knows callers, and whom.
+
+    Some lines of Python call `view` its class, and the session and the user of Django's own middleware.
+    """
+    declared, session, user = made(code)
+    adapted = adapt_rest_authentication(declared)
+    if adapted is None:
+        return None
+    try:
+        caller = asyncio.run(adapted(Credentials(headers, "203.0.113.1", session, user)))
+    except InvalidCredentials as problem:
+        return [adapted.method, adapted.scheme, adapted.challenge, f"! {problem}"]
+    known = [caller.id, sorted(caller.scopes), caller.issuer] if caller is not None else None
+    return [adapted.method, adapted.scheme, adapted.challenge, known]
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "field": of_field,
     "serializer": of_serializer,
@@ -239,6 +260,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rest": of_rest,
     "scope": scope_in,
     "routes": of_routes,
+    "knows": known_by,
     "form": form_in,
     "words": words_in,
     "route": of_pattern(RoutePattern),

@@ -198,6 +198,12 @@ def test_a_page_that_is_streamed_asynchronously_is_given_under_wsgi(client):
     assert client.get("/later", headers=MARKDOWN).content == b"# Later\n\nand more\n"
 
 
+def test_a_header_that_no_server_could_have_read_costs_no_page(client):
+    for place in ("/page", "/page.md"):
+        answer = client.get(f"{place}?q=\u20ac", headers={"accept": "text/markdown, \u20ac/x", "x-own": "\u20ac"})
+        assert b"# Shelf" in answer.content
+
+
 def test_a_file_is_read_and_closed(client):
     assert b"Pages of a Django project" in client.get("/file", headers=MARKDOWN).content
 
