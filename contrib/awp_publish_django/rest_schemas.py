@@ -58,7 +58,7 @@ def is_of_framework(handler: object) -> bool:
 
 def schema_of(declared: type[Any], mode: Mode, context: Mapping[str, object]) -> dict[str, object]:
     try:
-        serializer = declared(many=False, context=context)
+        serializer = declared(context=context)
         schema = _Schema().map_serializer(serializer)
         return _refine(serializer, translate(schema, mode), mode)
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema

@@ -33,6 +33,11 @@ def page(request):
     return response
 
 
+def seen(request):
+    facts = (*map(str, request.accepted_types), request.headers.get("If-None-Match"), request.GET.urlencode())
+    return HttpResponse(f"<h1>Seen</h1><p>{' '.join(map(str, facts))}</p>")
+
+
 def public(request):
     caching = {"Cache-Control": "public, max-age=60, s-maxage=600", "CDN-Cache-Control": "max-age=600"}
     return HttpResponse("<h1>Public</h1>", headers=caching)
@@ -97,6 +102,7 @@ def own(request):
 
 urlpatterns = [
     path("page", page),
+    path("seen", seen),
     path("public", public),
     path("redirect", redirect),
     path("data", data),
@@ -254,6 +260,26 @@ def test_a_format_in_the_address_is_not_seen_by_the_view():
         answer = Client().get("/page?q=1&format=md")
         assert answer.content.decode() == "# Shelf\n\nGET None None q=1\n"
         assert answer["content-location"] == "https://shop.example/page?q=1&format=md"
+
+
+def curious(get_response):
+    """Middleware that reads of a request what Django then keeps."""
+
+    def answer(request):
+        assert request.accepts("text/markdown")
+        assert request.headers["If-None-Match"] == '"x"'
+        assert request.GET["format"] == "md"
+        return get_response(request)
+
+    return answer
+
+
+def test_the_view_sees_a_request_as_it_is_asked_whatever_middleware_above_has_read_of_it():
+    middleware = [f"{__name__}.curious", OURS]
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.asking_site"}, MIDDLEWARE=middleware):
+        answer = Client().get("/seen?q=1&format=md", headers={"if-none-match": '"x"', **MARKDOWN})
+        kinds = r"text/markdown text/html; q=0.9 application/xhtml+xml; q=0.8 \*/\*; q=0.1"
+        assert answer.content.decode() == f"# Seen\n\n{kinds} None q=1\n"
 
 
 def test_links_and_formats_go_together():
