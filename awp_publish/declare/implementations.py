@@ -93,6 +93,7 @@ def describe_route_action(
                 raise DeclarationError(subject, wrong, "Leave it out, or declare inputs too.")
             operation = replace(operation, content_type=declared)
         if options.outputs is not UNSET:
+            subject = f"{subject}: outputs"
             own = _understand(options.outputs, chosen, "serialization")
             outputs = schema_of(options.outputs, "serialization") if own is None else own.outputs
             operation = replace(operation, outputs=outputs)

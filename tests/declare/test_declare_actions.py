@@ -192,7 +192,10 @@ def test_declaring_ends_when_the_application_starts(site, start):
     [
         ({"inputs": list[int]}, "inputs are named, so they must be described by a model or a schema of type object."),
         ({"inputs": Order | int}, "inputs are named, so they must be described by a model or a schema of type object."),
-        ({"outputs": type("Shelf", (), {})}, "tests.declare.test_declare_actions.Shelf has no JSON Schema. Declare "),
+        (
+            {"outputs": type("Shelf", (), {})},
+            "outputs: tests.declare.test_declare_actions.Shelf has no JSON Schema. Declare ",
+        ),
     ],
 )
 def test_contradictory_options_are_refused_at_the_start(site, refusal, options, words):
