@@ -107,14 +107,11 @@ def _queries(parameters: list[Any]) -> Iterator[tuple[str, dict[str, object] | N
 def _parameter(parameter: Any) -> dict[str, object]:
     from drf_spectacular.plumbing import build_basic_type
 
+    said = {"enum": list(parameter.enum or ()), "pattern": parameter.pattern}
     schema: dict[str, object] = {}
     with suppress(Exception):  # a serializer, or a field
         made = parameter.type if isinstance(parameter.type, dict) else build_basic_type(parameter.type)
-        schema = translate(as_object(made), "validation")
-    if parameter.enum:
-        schema["enum"] = list(parameter.enum)
-    if parameter.pattern:
-        schema["pattern"] = parameter.pattern
+        schema = translate({**as_object(made), **{word: fact for word, fact in said.items() if fact}}, "validation")
     if parameter.many:  # a list in one text, unless each has the name in front
         schema = {"type": "string"} if parameter.explode is False else {"type": "array", "items": schema}
     if parameter.description:

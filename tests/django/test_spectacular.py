@@ -4,6 +4,7 @@ import pytest
 from awp_publish_django.project import DjangoProject
 from django.test import Client, override_settings
 from django.urls import path
+from django.utils.translation import gettext_lazy
 from rest_framework import serializers, viewsets
 from rest_framework.authentication import BasicAuthentication, SessionAuthentication, TokenAuthentication
 from rest_framework.decorators import action, api_view
@@ -55,7 +56,8 @@ with override_settings(REST_FRAMEWORK={"DEFAULT_SCHEMA_CLASS": "drf_spectacular.
             parameters=[
                 OpenApiParameter("author", str, description="A part of a name."),
                 OpenApiParameter("genre", OpenApiTypes.INT, many=True),
-                OpenApiParameter("format", enum=["short", "long"], required=True),
+                OpenApiParameter("format", enum=["short", gettext_lazy("long")], required=True),
+                OpenApiParameter("shelf", pattern=r"\A[A-Z]+\Z"),
                 OpenApiParameter("X-Trace", str, OpenApiParameter.HEADER),
             ],
         )
@@ -151,6 +153,7 @@ def test_parameters_of_the_query_are_inputs_of_a_list():
         "author": {"type": "string", "description": "A part of a name."},
         "genre": {"type": "array", "items": {"type": "integer"}},
         "format": {"type": "string", "enum": ["short", "long"]},
+        "shelf": {"type": "string", "pattern": "^[A-Z]+$"},
     }
     assert listed.inputs["required"] == ["format"]
 
