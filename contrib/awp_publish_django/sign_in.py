@@ -66,7 +66,7 @@ class DjangoUsers(Framework):
     def _below(self, address: str) -> str:
         """Return a path as it is below the site. LOGIN_URL may be written as browsers ask for it."""
         mounted = urlsplit(self._site.settings.urls[0]).path.rstrip("/")
-        return address.removeprefix(mounted) if mounted and address.startswith(f"{mounted}/") else address
+        return address.removeprefix(mounted) if address.startswith(f"{mounted}/") else address
 
     def user(self) -> ApplicationUser | None:
         """Return what tells who is signed in: `request.user`."""

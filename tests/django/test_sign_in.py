@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 from awp_publish_django.checks import TAG
-from awp_publish_django.sign_in import MARK
+from awp_publish_django.sign_in import MARK, DjangoUsers
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
@@ -649,6 +649,16 @@ def test_people_are_sent_to_the_login_url_wherever_it_is(ann, opened, url, addre
         assert asked.headers["location"].startswith(address)
         listed = agent.browser.get("/agents/connections", follow_redirects=False)
         assert listed.headers["location"].startswith(address)
+
+
+@pytest.mark.parametrize(
+    ("login", "path"),
+    [("/shop/in", "/in"), ("/shopping/in", "/shopping/in"), ("/in", "/in"), ("https://sso.example/shop/in", None)],
+)
+def test_a_login_url_may_be_written_with_the_path_of_the_mount(login, path):
+    with override_settings(LOGIN_URL=login):
+        assert DjangoUsers(mounted).login() == (path or login)
+        assert DjangoUsers(site).login() == login
 
 
 @pytest.mark.parametrize("login", ["/shop/accounts/login/", "sign-in"])

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from io import StringIO
 from types import ModuleType
 
 import pytest
@@ -10,6 +11,7 @@ from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.store import DjangoStore
 from django.core.cache import cache
 from django.core.checks import run_checks
+from django.core.management import call_command
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, override_settings
@@ -140,6 +142,12 @@ def test_calls_are_refused_where_eventlet_has_replaced_threads_and_a_check_says_
     assert ("awp_publish.E005" in {message.id for message in run_checks(tags=["agents"])}) is is_refused
     with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.guarded"}):
         assert Client().get("/whose", headers={"host": "shop.example"}).status_code == answer.status_code
+
+
+def test_a_call_of_the_command_with_a_key_is_made_once():
+    for _ in range(2):
+        call_command("agents", "call", "add", "--key", "once for all", stdout=StringIO())
+    assert Book.objects.count() == 1
 
 
 def test_middleware_above_sees_what_middleware_below_has_set_on_a_request():
