@@ -92,6 +92,21 @@ def enter(request: HttpRequest) -> HttpResponse:
     return HttpResponse('<h1>Entered</h1><form method="post"><input name="note"><input name="more"></form>')
 
 
+class Refused(forms.Form):
+    words = forms.CharField()
+
+    def clean_words(self) -> str:
+        raise forms.ValidationError("Not these words.")
+
+
+@site.action("conflict", inputs=Refused)
+@require_POST
+def conflict(request: HttpRequest) -> HttpResponse:
+    """Answer with a status of its own, whatever is wrong with the form."""
+    form = Refused(request.POST)
+    return HttpResponse(f"<h1>Somebody else was first</h1>{form.errors}", status=409)
+
+
 @site.action("paint", inputs=NONE, outputs={"type": "string", "contentMediaType": "text/html"})
 @require_POST
 def paint(request: HttpRequest) -> HttpResponse:
@@ -134,7 +149,7 @@ def anything(request: HttpRequest, rest: str) -> HttpResponse:
     return HttpResponse(f"any {rest}")
 
 
-VIEWS = (close, reorder, file, thank, complain, say, enter, paint, look_up, remove, leave, read)
+VIEWS = (close, reorder, file, thank, complain, say, enter, conflict, paint, look_up, remove, leave, read)
 urlpatterns = [
     *(path(view.__name__, view) for view in VIEWS),
     *i18n_patterns(path("<path:rest>", anything), prefix_default_language=True),

@@ -78,7 +78,8 @@ def tell(request: HttpRequest, name: str) -> HttpResponse:
     """Tell what a request is."""
     names = ("REQUEST_METHOD", "PATH_INFO", "SCRIPT_NAME", "QUERY_STRING", "CONTENT_TYPE", "SERVER_NAME", "HTTP_X_OWN")
     facts = {
-        each: request.META.get(each) for each in (*names, "HTTP_HOST", "HTTP_COOKIE", "HTTP_ACCEPT", "HTTP_FORWARDED")
+        each: request.META.get(each)
+        for each in (*names, "HTTP_HOST", "HTTP_COOKIE", "HTTP_ACCEPT", "HTTP_FORWARDED", "HTTP_CONTENT_LENGTH")
     }
     parts = {"method": request.method, "path": request.path, "info": request.path_info, "type": request.content_type}
     addresses = [request.get_full_path(), request.build_absolute_uri(), request.scheme, request.get_host()]
