@@ -312,6 +312,16 @@ def is_rendered(declarations: Declarations) -> bool:
     )
 
 
+FADES: Final = frozenset(("opacity", "visibility"))
+"""Properties with which scripts show a page once it is loaded."""
+
+
+def is_faded(declarations: Declarations) -> bool:
+    """Return True if declarations make their element transparent or invisible, where it keeps its place."""
+    is_transparent = "opacity" in declarations and _is_zero(declarations["opacity"][0], _CLEAR)
+    return is_transparent or hides_text("visibility", declarations) is True
+
+
 def hides_box(declarations: Declarations) -> bool:
     """Return True if declarations hide their element with everything in it from everybody who looks at the page.
 

@@ -12,12 +12,14 @@ from math import inf
 from typing import Final
 
 from awp_publish.pages.declarations import (
+    FADES,
     INHERITED,
     RELEVANT,
     TOGETHER,
     Declarations,
     hides_box,
     hides_text,
+    is_faded,
     is_rendered,
     read_declarations,
 )
@@ -37,6 +39,16 @@ _FIELDS: Final = frozenset(("button", "input", "select", "textarea"))
 _PICTURES: Final = frozenset(("audio", "canvas", "embed", "iframe", "img", "object", "svg", "video"))
 _OPERATED: Final = _FIELDS | {"a", "area", "summary"}
 """Elements whose icon may stand for a text beside every screen."""
+
+_MIN_PAGE: Final = 2_000
+_MOST: Final = 2 / 3
+"""Characters that an element has at least, and the part of the page's, if it is the page."""
+
+_MANY_NODES: Final = 8
+"""What has less than one in so many of the nodes is not taken for the page."""
+
+_UNREAD: Final = frozenset(("noscript", "script", "style", "title"))
+"""Elements whose text is none of the page."""
 
 
 class Styles:
@@ -79,6 +91,7 @@ class Styles:
         among = sorted(concerns)
         for properties in set(concerns.values()):
             self._cascade([at for at in among if concerns[at] == properties], properties)
+        self._reveal_page(among)
         self.boxes.update(at for at in among if hides_box(self._cascaded[at]))
         self.unseen.update(at for at in self.boxes if is_rendered(self._cascaded[at]))
         closed, tops, hiding = 0, list[int](), set[str]()
@@ -171,6 +184,23 @@ class Styles:
             if not is_outside and "style" in self._page.attributes[at]:
                 own.append((inf, self._styled(at)))
         return {at: _merge(own, properties) for at, own in declared.items()}
+
+    def _reveal_page(self, among: Iterable[int]) -> None:
+        """Forget what makes nearly the whole page transparent or invisible: its scripts show it when it is loaded."""
+        page = self._page
+        faded = [at for at in among if is_faded(self._cascaded[at])]
+        if self._matcher.start or not any((page.ends[at] - at) * _MANY_NODES > page.ends[0] for at in faded):
+            return
+        hidden = {at for at in among if hides_box(self._cascaded[at])}.difference(faded)
+        lengths, closed = [0], 0
+        for at in range(page.ends[0]):
+            if at in hidden or page.tags[at] in _UNREAD:
+                closed = max(closed, page.ends[at])
+            lengths.append(lengths[-1] + (len(page.texts[at].strip()) if at >= closed else 0))
+        for at in faded:
+            if lengths[page.ends[at]] - lengths[at] >= max(_MIN_PAGE, _MOST * lengths[-1]):
+                own = self._cascaded[at]
+                self._cascaded[at] = {name: own[name] for name in own if name not in FADES}
 
     def _read_variables(self, elements: Sequence[int], declared: Mapping[int, Declarations]) -> None:
         """Compute the custom properties that what is declared of some elements uses."""
