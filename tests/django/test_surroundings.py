@@ -11,6 +11,7 @@ from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.store import DjangoStore
 from django.core.cache import cache
 from django.core.checks import run_checks
+from django.core.exceptions import MiddlewareNotUsed
 from django.core.management import call_command
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -142,6 +143,15 @@ def test_calls_are_refused_where_eventlet_has_replaced_threads_and_a_check_says_
     assert ("awp_publish.E005" in {message.id for message in run_checks(tags=["agents"])}) is is_refused
     with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.guarded"}):
         assert Client().get("/whose", headers={"host": "shop.example"}).status_code == answer.status_code
+
+
+def decline(get_response):
+    raise MiddlewareNotUsed("not in this project")
+
+
+def test_middleware_above_that_is_not_used_costs_no_call():
+    with override_settings(MIDDLEWARE=[f"{__name__}.decline", f"{__name__}.tell_host", MIDDLEWARE]):
+        assert call("whose").status_code == 200
 
 
 def test_a_call_of_the_command_with_a_key_is_made_once():
