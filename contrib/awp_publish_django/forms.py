@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from django import forms
@@ -81,7 +82,10 @@ def _is_shown_filled_in(field: forms.Field, is_of_object: bool) -> bool:
 
 
 def _read_several(kinds: tuple[object, ...], method: str, on_page: bool, changes: bool) -> Operation:
-    """Return what forms and formsets take together. Raises UnusableSchema for other classes and for equal names."""
+    """Return what forms and formsets take together, a field as it is sent if another form has one of its name.
+
+    Raises UnusableSchema for other classes, and for names that are equal even so.
+    """
     properties: Schema = {}
     required: list[object] = []
     parameters: list[Parameter] = []
@@ -91,13 +95,14 @@ def _read_several(kinds: tuple[object, ...], method: str, on_page: bool, changes
         if read is None:
             raise UnusableSchema(f"its inputs have {getattr(kind, '__name__', kind)} beside forms, which is not a form")
         own: Any = read.inputs["properties"]
-        if twice := sorted(own.keys() & properties):
+        names = {each.name: each.wire_name if each.name in properties else each.name for each in read.parameters}
+        if twice := sorted(name for name in names.values() if name in properties):
             raise UnusableSchema(
                 f"two of its forms have the field {twice[0]}; give one of them a prefix, or declare a raw schema"
             )
-        properties |= own
-        required += cast("list[object]", read.inputs.get("required") or [])
-        parameters += read.parameters
+        properties |= {names[name]: schema for name, schema in own.items()}
+        required += [names[name] for name in cast("list[str]", read.inputs.get("required") or [])]
+        parameters += [replace(each, name=names[each.name]) for each in read.parameters]
         is_closed &= read.inputs.get("additionalProperties") is False
         content_type = MULTIPART if read.content_type == MULTIPART else content_type
     inputs: Schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})

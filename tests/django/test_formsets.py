@@ -71,7 +71,23 @@ def give_party(request: HttpRequest):
     return JsonResponse({**party.cleaned_data, "guests": [item["email"] for item in guests.cleaned_data]})
 
 
-urlpatterns = [path("guests", invite), path("books", edit_books), path("party", give_party)]
+@site.action("give_two", inputs=[Party, type("Second", (Party,), {"prefix": "second"})])
+@require_POST
+def give_two(request: HttpRequest):
+    """Give two parties."""
+    first, second = Party(request.POST), Party(request.POST, prefix="second")
+    if not all([first.is_valid(), second.is_valid()]) or first.cleaned_data == second.cleaned_data:
+        second.add_error("title", "It is the same party.")
+        return HttpResponse(first.as_p() + second.as_p())
+    return JsonResponse([first.cleaned_data, second.cleaned_data], safe=False)
+
+
+urlpatterns = [
+    path("guests", invite),
+    path("books", edit_books),
+    path("party", give_party),
+    path("two-parties", give_two),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +99,13 @@ def _project():
 def call(agent: str, **given: object):
     body = json.dumps({"input": given})
     return Client().post(f"/agents/{agent}/invoke", body, content_type="application/json")
+
+
+def test_fields_of_one_name_are_told_apart_by_the_prefix_of_a_form():
+    answer = call("give_two", **{"title": "Ball", "second-title": "Tea", "second-paid": True})
+    assert answer.json() == [{"title": "Ball", "paid": False}, {"title": "Tea", "paid": True}]
+    refused = call("give_two", **{"title": "Ball", "second-title": "Ball"}).json()
+    assert refused["errors"] == [{"pointer": "/second-title", "detail": "It is the same party."}]
 
 
 def test_rows_arrive_in_the_formset():
