@@ -208,8 +208,10 @@ urlpatterns = [
     path("add", add),
     path("letter/<page>", tell),
     path("parcel/<page>", tell),
+    path("first-letter", tell, {"page": "json"}),
 ]
 site.declare("write_letter", method="POST", path="/letter/{page}", inputs=Letter)
+site.declare("write_first", method="POST", path="/first-letter", inputs=Letter)
 site.declare("send_parcel", method="POST", path="/parcel/{page}", inputs=Parcel)
 site.declare("preferences", method="POST", path="/preferences", inputs=Name)
 site.declare("sign_up", method="POST", path="/wizard")
