@@ -3,7 +3,8 @@
 React sends a page with placeholders, beside each something to look at meanwhile. Later it sends the contents in hidden
 `<div>` elements at the end of the body, each with a call that names both: `$RC("B:0","S:0")`, or `$RR` where styles
 come first, for a boundary of Suspense, and `$RS("S:1","P:1")` for a part of a content. A boundary ends with the comment
-`/$`; what is before that gives way. Only what such a call names is moved, so nothing else that is hidden is shown.
+`/$`; what is before that gives way. Only what such a call names is moved, so nothing else that is hidden is shown. A
+page that was saved without its scripts has no calls; there the numbers say what belongs together, as they usually do.
 """
 
 import re
@@ -19,7 +20,6 @@ STREAMED: Final = b'id="S:'
 
 _BOUNDARY: Final = re.compile(rb'\$R[CR]\("(B:[0-9a-f]+)","(S:[0-9a-f]+)"')
 _PART: Final = re.compile(rb'\$RS\("(S:[0-9a-f]+)","(P:[0-9a-f]+)"')
-
 _BEGINNINGS: Final = frozenset(("$", "$?", "$~", "$!"))
 _END: Final = "/$"
 """The comments with which a boundary begins, by its state, and ends."""
@@ -34,6 +34,9 @@ class Streams:
     def __init__(self, parser: "LexborHTMLParser", markup: bytes) -> None:
         named = {place.decode(): content.decode() for place, content in _BOUNDARY.findall(markup)}
         named |= {place.decode(): content.decode() for content, place in _PART.findall(markup)}
+        if b"<script" not in markup:
+            places = [template.id or "" for template in parser.css("template")]
+            named = {place: f"S:{place[2:]}" for place in places if place.startswith(("B:", "P:"))}
         body = parser.body
         elements = [] if body is None else [child for child in body.iter() if child.tag == "div"]
         hidden = {child.id: child for child in elements if "hidden" in child.attributes}

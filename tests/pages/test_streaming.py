@@ -1,5 +1,7 @@
 """Contents that a server streams after the page, as React does, are read where a browser shows them."""
 
+import re
+
 import pytest
 
 from awp_publish.pages import compile_som
@@ -78,6 +80,12 @@ READ = {
 @pytest.mark.parametrize("name", LATE)
 def test_late_content_is_read_in_its_place(name):
     assert " ".join(write_markdown(page(LATE[name]), URL).split()) == READ[name]
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_page_that_was_saved_without_its_scripts_is_read_by_its_numbers(name):
+    saved = re.sub(r"<script>.*?</script>", "", page(LATE[name]), flags=re.DOTALL)
+    assert " ".join(write_markdown(saved, URL).split()) == READ[name]
 
 
 @pytest.mark.parametrize("name", LATE)
