@@ -227,6 +227,7 @@ class Portal:
         """Stop the application and the loop, if they run in this process."""
         running_here, self._running = self._running, None
         if running_here is not None:
+            atexit.unregister(self.close)
             _call_on_loop(running_here.loop, running_here.stop.set)
             running_here.thread.join(JOIN_TIMEOUT)
 

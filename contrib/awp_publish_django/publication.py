@@ -54,6 +54,11 @@ class Publication:
         """The loop on which the doors run under WSGI."""
         return Portal(self.publisher)
 
+    def close(self) -> None:
+        """End the loop on which the doors run, if a request has started it."""
+        if "portal" in self.__dict__:
+            self.portal.close()
+
     def documents(self, *, with_fallbacks: bool = False) -> dict[str, bytes]:
         """Return what is published at the canonical address, by path. The project may have fallbacks itself."""
         catalog, publisher = self.site.catalog, self.publisher
@@ -223,7 +228,10 @@ def _forget(*, setting: str, **_: object) -> None:
     """Forget the publication when a test overrides settings."""
     if setting in (NAME, "ROOT_URLCONF", "MIDDLEWARE"):
         with _lock:
+            forgotten = _publications[:]
             _publications.clear()
+        for publication in forgotten:
+            publication.close()
 
 
 setting_changed.connect(_forget)
