@@ -64,7 +64,8 @@ class Masses:
 
     `seen` are the visible elements in document order, `blocks` those of them that separate their text; `beside` are
     landmarks other than the main one, whose text counts for themselves only; `main` is the first `<main>` or -1.
-    `headings` are the `h1` with a text, `fields` what can be filled in, `prices` short texts with an amount of money.
+    `headings` are the `h1` with a text, those outside of such landmarks if there are any, `fields` what can be filled
+    in, `prices` short texts with an amount of money.
     """
 
     seen: list[int]
@@ -159,6 +160,8 @@ def weigh(tree: Tree, visibility: Visibility) -> Masses:
             links[parent] += links[at]
             marks[parent] += marks[at]
     headings = [at for at in headings if chars[at]]
+    inside = [at for at in headings if not any(landmark <= at < tree.ends[landmark] for landmark in beside)]
+    headings = inside or headings  # the name of a site above its menu is no heading of the page
     return Masses(seen, blocks, chars, links, marks, own, own_marks, beside, main, headings, fields, prices)
 
 

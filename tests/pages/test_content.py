@@ -462,3 +462,17 @@ def test_an_empty_main_is_not_the_content():
 def test_any_page_has_a_content(html):
     tree = parse(html)
     assert find_content(tree, Visibility(tree)).node >= 0
+
+
+@pytest.mark.parametrize("landmark", ["aside", "nav", "header"])
+def test_a_menu_with_the_name_of_the_site_as_its_heading_is_no_main_content(landmark):
+    menu = "".join(f"<li><a href=/{number}>Menu {number}</a></li>" for number in range(60))
+    rows = "".join(f"<tr><td><a href=/d/{number}>Device {number}</a></td><td>Active</td></tr>" for number in range(20))
+    content = write_content(
+        f"<body><{landmark}><h1><a href=/>Inventory</a></h1><ul>{menu}</ul></{landmark}><div><h1>Devices</h1>"
+        f"<table><tr><th>Name</th><th>Status</th></tr>{rows}</table></div></body>",
+        "https://inventory.example/devices",
+    )
+    assert content.startswith("# Devices")
+    assert "Menu 5" not in content
+    assert "Device 19" in content
