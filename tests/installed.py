@@ -27,6 +27,8 @@ PLAIN = re.compile(r"/actions/\w+$")
 """Addresses of calls at the plain door."""
 PROBLEMS = re.compile(r"/problems(/[a-z-]+)?$")
 """Addresses of problem types."""
+OF_PROBLEMS = ("actions_json", "confirmation", "idempotency", "jobs", "prerequisites", "problem_pages", "woa")
+"""Plug-ins without which the list of problem types is another one."""
 OPTIONS = {"confirm": "confirmation", "idempotency": "idempotency", "requires": "prerequisites"}
 """Options of actions that tests of the core give, by the plug-ins that read them."""
 ROOT = Path(__file__).parents[1]
@@ -53,8 +55,8 @@ def missing_document(path: str) -> str | None:
     """Return the plug-in that has been taken out, and whose document has this path."""
     if PLAIN.search(path) and not is_installed("plain"):
         return "plain"
-    if PROBLEMS.search(path) and not is_installed("problem_pages"):
-        return "problem_pages"
+    if PROBLEMS.search(path):
+        return next((name for name in OF_PROBLEMS if not is_installed(name)), None)
     return next((name for name, paths in DOCUMENTS.items() if not is_installed(name) and path.endswith(paths)), None)
 
 
