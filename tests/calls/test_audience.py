@@ -183,7 +183,7 @@ def test_a_stream_finds_nothing_out(shop):
 
 
 @pytest.mark.needs("woa")
-@pytest.mark.needs("agent_json", "awas")
+@pytest.mark.needs("agent_json", "awas", "bridge")
 @pytest.mark.needs("plain")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
@@ -573,7 +573,7 @@ def test_lists_hold_what_is_offered_at_their_door(doors):
 # --- Categories ---
 
 
-@pytest.mark.needs("discovery", "agent_json")
+@pytest.mark.needs("discovery", "agent_json", "bridge")
 @pytest.mark.needs("plain")
 def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     site = make_site()
