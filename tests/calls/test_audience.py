@@ -184,7 +184,7 @@ def test_a_stream_finds_nothing_out(shop):
 
 @pytest.mark.needs("woa")
 @pytest.mark.needs("agent_json", "awas", "bridge")
-@pytest.mark.needs("plain")
+@pytest.mark.needs("plain", "mcp", "a2a", "discovery")
 def test_documents_that_everybody_reads_hold_what_is_public(shop):
     site = shop.app.user_middleware[0].kwargs["site"]
     paths = [item.path_in(site.catalog) for item in published(ALL, site.catalog)]
@@ -244,6 +244,7 @@ def test_the_bridge_lists_to_each_caller_their_own_tools(shop):
         assert answer.json()["result"]["isError"] == (token is None), answer.json()
 
 
+@pytest.mark.needs("mcp", "a2a")
 def test_jobs_and_tasks_are_theirs_who_may_know_of_the_action(open_client):
     site, scopes = make_site(authenticate=BearerToken(lambda token: Principal(token, scopes))), frozenset({"operator"})
 
@@ -405,7 +406,7 @@ def zoo() -> Iterator[TestClient]:
 OPERATOR = {"authorization": "Bearer olga"}
 
 
-@pytest.mark.needs("awas")
+@pytest.mark.needs("awas", "awp")
 @pytest.mark.parametrize("token", [None, "ann"])
 def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(zoo, token):
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -467,7 +468,7 @@ def test_actions_awaiting_approval_name_none_that_is_hidden_or_gone(open_client,
     assert "yak" in page
 
 
-@pytest.mark.needs("awas")
+@pytest.mark.needs("awas", "mcp")
 def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, monkeypatch):
     waiting = [True]
 
@@ -537,7 +538,7 @@ def test_a_document_holds_what_is_offered_at_its_door(doors, door):
     assert "only_mcp" not in skill
 
 
-@pytest.mark.needs("discovery")
+@pytest.mark.needs("discovery", "mcp", "a2a")
 def test_the_catalogue_names_an_action_by_the_interface_that_offers_it(doors):
     entries = {
         entry["identifier"].rpartition(":")[2]: entry for entry in doors.get("/.well-known/ard.json").json()["entries"]
@@ -574,7 +575,7 @@ def test_lists_hold_what_is_offered_at_their_door(doors):
 
 
 @pytest.mark.needs("discovery", "agent_json", "bridge")
-@pytest.mark.needs("plain")
+@pytest.mark.needs("plain", "mcp", "a2a", "awp")
 def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     site = make_site()
     for name, tags in {"find": ["books", "reading"], "sign_in": ["account"], "help": [], "read": ["books"]}.items():

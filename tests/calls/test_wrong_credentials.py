@@ -184,6 +184,7 @@ def signed_in_shop(open_client):
     return client, signed_in.headers["awp-session"]
 
 
+@pytest.mark.needs("sessions")
 @pytest.mark.parametrize("session", [None, "unknown", "own"])
 @pytest.mark.parametrize("place", [*MCP_METHODS, "/agents/jobs/", "/agents/jobs/some", "call", "closed call"])
 def test_guesses_are_counted_once_each_wherever_callers_are_identified(signed_in_shop, place, session):

@@ -196,7 +196,7 @@ def test_addresses_of_flows_are_where_the_tokens_are_had():
         }
 
 
-@pytest.mark.needs("identity")
+@pytest.mark.needs("identity", "mcp")
 def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
     with published(*guarded_by(CONNECT)) as client:
         for path, resource in (("", ORIGIN), ("/mcp", f"{ORIGIN}/mcp")):
@@ -220,7 +220,7 @@ def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
         assert metadata in challenge
 
 
-@pytest.mark.needs("identity")
+@pytest.mark.needs("identity", "mcp")
 @pytest.mark.parametrize(
     ("scheme", "kind", "takes_tokens"),
     [
