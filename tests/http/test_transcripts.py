@@ -216,6 +216,7 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.needs("discovery")
 def test_documents_for_other_origins_are_as_in_the_transcript(request):
     """Documents with their conditions, pages of problems, and calls of pages of other sites."""
     options = {"allow_origins": ["https://agent.example"], "errors": {"SOLD_OUT": "Choose another."}}
