@@ -79,13 +79,14 @@ def show(console: Console, options: Namespace) -> int:
     actions = [
         {
             "id": action.id,
-            "method": request(action)[0],
-            "path": request(action)[1],
+            "method": method,
+            "path": path,
             "effect": action.effect,
             "policy": policy(action),
             "description": action.description,
         }
         for action in catalog.actions
+        for method, path in [request(action)]
     ]
     rows = ((action["id"], f"{action['method']} {action['path']}", *list(action.values())[3:]) for action in actions)
     console.table(("action", "request", "effect", "policy", "description"), rows)

@@ -96,10 +96,11 @@ def _find_implementation(declaration: Declaration, index: RouteIndex, applicatio
     if routes := index.of_handler(function):
         return describe_route_action(subject, choose(subject, routes, options), options, application)
     if declaration.kind == "route" or function is None:
-        remedy = "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent."
-        if ".as_view." in name_of(function):
-            remedy = "as_view() makes a new function at each call: decorate its class, or one of the class's methods."
-        raise DeclarationError(subject, f"no route of this application leads to {name_of(function)}.", remedy)
+        raise DeclarationError(
+            subject,
+            f"no route of this application leads to {name_of(function)}.",
+            "Give it a route, keep functools.wraps in its decorators, declare it before as_view(), or use @site.agent.",
+        )
     return describe_function_action(subject, declaration.id, function, options, application)
 
 

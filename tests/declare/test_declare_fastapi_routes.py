@@ -98,7 +98,9 @@ def test_a_decorator_that_hides_what_it_wraps_is_told(site, refusal):
 
     words = refusal(app)
     assert words.startswith('action "hidden": no route of this application leads to tests.declare.')
-    assert words.endswith("Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.")
+    assert words.endswith(
+        "Give it a route, keep functools.wraps in its decorators, declare it before as_view(), or use @site.agent."
+    )
 
 
 def test_partials_of_one_function_are_different_handlers(site, start):

@@ -168,7 +168,7 @@ def test_two_views_cannot_have_one_action():
 def test_a_declaration_of_what_as_view_made_is_refused_with_what_to_declare_instead():
     own = make_site()
     own.action("read_shelf", method="GET")(Plain.as_view())
-    with pytest.raises(DeclarationError, match="decorate its class"):
+    with pytest.raises(DeclarationError, match=r"declare it before as_view\(\)"):
         own.freeze(DjangoProject((path("shelves/<shelf>", Plain.as_view()),)))
     own = make_site()
     own.action("read_shelf", method="GET")(Plain)

@@ -73,10 +73,11 @@ def synthesize(console: Console, options: Namespace) -> int:
         console.json({"own": own})
         return 1
     site = read_site(console, get, url, options.max_pages)
-    left_out = [{"at": at, "why": why} for at, why in site.reasons()]
-    reasons = [f"left    {at}: {why}" for at, why in site.reasons()]
+    reasons = site.reasons()
+    left_out = [{"at": at, "why": why} for at, why in reasons]
+    left = [f"left    {at}: {why}" for at, why in reasons]
     if not site.seen:
-        console.say(*reasons, f"{url}: no form, link or OpenAPI operation could be turned into an action.")
+        console.say(*left, f"{url}: no form, link or OpenAPI operation could be turned into an action.")
         console.json({"pages": list(site.pages), "left_out": left_out})
         return 1
     documents = render_documents(site)
@@ -97,7 +98,7 @@ def synthesize(console: Console, options: Namespace) -> int:
                 if (target := seen.action.target) is not None
             ),
         )
-        console.say(*reasons)
+        console.say(*left)
         console.say(f"{len(site.pages)} pages, {len(site.seen)} actions. Read them before you publish them.")
     report = {"documents": documents, "pages": list(site.pages), "left_out": left_out}
     if out is None:
